@@ -1,0 +1,1 @@
+"""What the platform gives and expects: a submission in, metrics.json out, errors in words."""

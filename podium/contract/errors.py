@@ -1,0 +1,48 @@
+"""Every error Podium raises on purpose, and what each one costs.
+
+PodiumError
+├── SubmissionError      the submission as a whole is unusable              exit 1
+├── Refused              one file cannot be accepted, in words for its author
+│                        (costs its case; a refused reference becomes a GroundTruthError)
+└── OrganiserError       something on the organiser's side is wrong         exit 2
+    ├── GroundTruthError     a reference is missing, broken or contradictory
+    ├── ConfigurationError   challenge.toml is wrong; the message names key and line
+    └── UsageError           the command line is wrong
+
+Messages are complete sentences. Those of SubmissionError and Refused are shown to participants: they name only what
+the participant submitted, never a reference's content, a hidden case or a path of the container.
+"""
+
+
+class PodiumError(Exception):
+    """Base of all errors with a message meant for people."""
+
+    exit_code = 2
+
+
+class SubmissionError(PodiumError):
+    """The submission cannot be scored at all; the message tells its author how to mend it."""
+
+    exit_code = 1
+
+
+class Refused(PodiumError):
+    """One file is not acceptable; the message names it as its author does and says what to send instead."""
+
+    exit_code = 1
+
+
+class OrganiserError(PodiumError):
+    """Ground truth, configuration or command line are wrong: nothing is scored until that is mended."""
+
+
+class GroundTruthError(OrganiserError):
+    """A reference is missing, unreadable or contradicts the configuration."""
+
+
+class ConfigurationError(OrganiserError):
+    """challenge.toml is wrong."""
+
+
+class UsageError(OrganiserError):
+    """The command line is wrong."""

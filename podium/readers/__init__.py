@@ -1,0 +1,1 @@
+"""Hostile files in; plain, checked arrays and values out."""
