@@ -1,0 +1,60 @@
+"""Where the ground truth lies and which challenges it holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.contract.errors import ConfigurationError, GroundTruthError
+from podium.contract.settings import ChallengeFile, Common
+
+UPLOADED = Path("/opt/ml/input/data/ground_truth")
+CHALLENGE_FILE = "challenge.toml"
+REFERENCES = "references"
+
+
+@dataclass(frozen=True)
+class ChallengeFolder:
+    """One challenge's ground truth: its configuration and the folder of its references."""
+
+    path: Path
+    file: ChallengeFile
+    common: Common
+
+    @property
+    def references(self) -> Path:
+        return self.path / REFERENCES
+
+
+def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
+    """The folder named on the command line, else what the platform uploaded, else `beside` (baked into the image)."""
+    if given is not None:
+        return given
+    if UPLOADED.is_dir() and any(UPLOADED.iterdir()):
+        return UPLOADED
+    return beside
+
+
+def read_challenge_folders(root: Path) -> Mapping[str, ChallengeFolder]:
+    """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
+
+    An upload that was packed one folder too deep reads the same as one that was not.
+    """
+    if not root.is_dir():
+        raise GroundTruthError(f"The ground truth folder {root} does not exist.")
+    if (root / CHALLENGE_FILE).is_file():
+        paths = [root]
+    else:
+        paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
+    if not paths:
+        inner = [path for path in root.iterdir() if path.is_dir()]
+        if len(inner) == 1:
+            return read_challenge_folders(inner[0])
+        raise GroundTruthError(f"{root} holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.")
+    folders: dict[str, ChallengeFolder] = {}
+    for path in paths:
+        file = ChallengeFile(path / CHALLENGE_FILE)
+        folder = ChallengeFolder(path=path, file=file, common=file.common())
+        if file.challenge in folders:
+            raise ConfigurationError(f"{folders[file.challenge].path} and {path} are both '{file.challenge}'.")
+        folders[file.challenge] = folder
+    return folders

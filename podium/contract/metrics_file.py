@@ -1,0 +1,71 @@
+"""metrics.json: built, checked against its own schema, and written in one step."""
+
+import json
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from podium.contract.results import Evaluation
+
+SCHEMA_NAME = "podium-metrics-1"
+METRICS_FILE = "metrics.json"
+
+
+def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, Any]:
+    """The content of metrics.json; `rows` are the results as published, the counts those of all cases."""
+    return {
+        "schema": SCHEMA_NAME,
+        "challenge": evaluation.challenge,
+        "title": evaluation.title,
+        "version": evaluation.version,
+        "aggregates": evaluation.aggregates,
+        "counts": evaluation.counts(),
+        "results": [
+            {
+                "case": row.case,
+                "status": row.status,
+                "metrics": row.metrics,
+                "warnings": list(row.warnings),
+                "error": row.error,
+            }
+            for row in rows
+        ],
+    }
+
+
+def write_metrics(document: dict[str, Any], output: Path) -> Path:
+    """Write metrics.json atomically: whoever looks finds the old file, no file, or the whole new one."""
+    check_against_schema(document)
+    text = json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+    output.mkdir(parents=True, exist_ok=True)
+    target = output / METRICS_FILE
+    temporary = output / f".{METRICS_FILE}.{os.getpid()}"
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def check_against_schema(document: dict[str, Any]) -> None:
+    """Raises jsonschema.ValidationError where the document breaks the shipped schema."""
+    _validator().validate(document)
+
+
+def metrics_schema() -> dict[str, Any]:
+    """The JSON Schema of metrics.json that is shipped with the package."""
+    schema: dict[str, Any] = json.loads(files("podium.contract").joinpath("metrics.schema.json").read_text("utf-8"))
+    return schema
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(metrics_schema())

@@ -1,0 +1,86 @@
+"""What was submitted: the jobs of an algorithm, or a participant's own files, perhaps still in one archive."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from podium.contract.errors import SubmissionError
+from podium.contract.jobs import PREDICTIONS_FILE, Job, read_jobs
+from podium.readers.archives import archive_names, extract_archive
+from podium.readers.files import SafeFile, list_files
+
+_ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
+
+
+@dataclass(frozen=True)
+class RefusedFile:
+    """A submitted file that nobody will open: a link, a device, a FIFO."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Either `jobs` (algorithm submission) or `files` (prediction submission); the other is empty."""
+
+    is_algorithm: bool
+    jobs: tuple[Job, ...] = ()
+    files: tuple[SafeFile, ...] = ()
+    refused: tuple[RefusedFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class SubmissionNames:
+    """What a submission shows from outside, enough to tell which challenge it was made for."""
+
+    output_sockets: frozenset[str]
+    files: tuple[str, ...]
+
+
+@contextmanager
+def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
+    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts."""
+    if (root / PREDICTIONS_FILE).is_file():
+        yield Submission(is_algorithm=True, jobs=read_jobs(root))
+        return
+    files, refused, archive = _loose_files(root)
+    if archive is None:
+        yield Submission(is_algorithm=False, files=files, refused=refused)
+        return
+    with TemporaryDirectory(prefix="podium-") as workspace:
+        extract_archive(archive, Path(workspace), max_bytes=max_bytes)
+        unpacked, refused_inside, _ = _loose_files(Path(workspace), archives_allowed=False)
+        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *refused_inside))
+
+
+def submission_names(root: Path) -> SubmissionNames:
+    """A look from outside, without unpacking anything."""
+    if (root / PREDICTIONS_FILE).is_file():
+        slugs = (slug for job in read_jobs(root) for slug in job.outputs)
+        return SubmissionNames(output_sockets=frozenset(slugs), files=())
+    files, _, archive = _loose_files(root)
+    names = [file.name for file in files]
+    if archive is not None:
+        names.extend(archive_names(archive))
+    return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
+
+
+def _loose_files(
+    root: Path, *, archives_allowed: bool = True
+) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
+    if not root.is_dir():
+        raise SubmissionError("There is no submission: the input folder does not exist.")
+    listing = list_files(root)
+    archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
+    if len(archives) > 1 and archives_allowed:
+        names = ", ".join(archive.name for archive in archives[:5])
+        raise SubmissionError(f"The submission holds {len(archives)} archives ({names}); send one archive, or the files.")
+    if not listing.files and not listing.refused:
+        raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
+    refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
+    if not archives_allowed or not archives:
+        return listing.files, refused, None
+    return tuple(file for file in listing.files if file not in archives), refused, archives[0]

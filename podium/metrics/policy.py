@@ -1,0 +1,45 @@
+"""What empty, missing and failed mean, decided in one table.
+
+Libraries answer these questions differently (MONAI: NaN or 0, panoptica: configurable, scikit-learn: a warning), so no
+metric here asks its library: it asks this table first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """A metric's value where its formula has none.
+
+    both_empty        neither mask has a pixel of the structure
+    prediction_empty  only the reference has it
+    reference_empty   only the prediction has it
+    missing           the submission holds nothing for the case
+    failed            what it holds is unreadable or breaks the rules
+    """
+
+    both_empty: float
+    prediction_empty: float
+    reference_empty: float
+    missing: float
+    failed: float
+
+    def decide(self, *, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float | None:
+        """The value when a mask is empty, None when both have pixels and the formula applies."""
+        match bool(prediction.any()), bool(reference.any()):
+            case False, False:
+                return self.both_empty
+            case False, True:
+                return self.prediction_empty
+            case True, False:
+                return self.reference_empty
+        return None
+
+
+POLICIES = {
+    "dice": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    "nsd": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+}

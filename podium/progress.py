@@ -1,0 +1,61 @@
+"""Progress on long work: a bar on a terminal, otherwise a plain line every few seconds. Always on stderr."""
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress(Protocol):
+    """Told after every finished step."""
+
+    def advance(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def show_progress(label: str, total: int, *, stream: TextIO = sys.stderr) -> Progress:
+    """The progress display that suits `stream`."""
+    return _Bar(label, total, stream) if stream.isatty() else _Lines(label, total, stream)
+
+
+class _Lines:
+    def __init__(self, label: str, total: int, stream: TextIO) -> None:
+        self._label, self._total, self._stream = label, total, stream
+        self._done = 0
+        self._last_line = time.monotonic()
+
+    def advance(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            print(f"{self._label}: {self._done} of {self._total}", file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing is left on the screen that would have to go."""
+
+
+class _Bar:
+    def __init__(self, label: str, total: int, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(file=stream),
+            transient=True,
+        )
+        self._task = self._bar.add_task(label, total=total)
+        self._bar.start()
+
+    def advance(self) -> None:
+        self._bar.advance(self._task)
+
+    def close(self) -> None:
+        self._bar.stop()
