@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Scores every sample submission without a container and shows the teams of each challenge side by side.
+set -euo pipefail
+cd "$(dirname "$0")"
+./setup-venv.sh
+
+bold='' red='' plain=''
+if [[ -t 1 ]]; then bold=$'\e[1m' red=$'\e[31m' plain=$'\e[0m'; fi
+
+for samples in test/submissions/*/; do
+  challenge=$(basename "$samples")
+  results=demo-output/$challenge
+  rm -rf "$results"
+  echo "${bold}$challenge${plain}"
+  for submission in "$samples"*/; do
+    team=$(basename "$submission")
+    mkdir -p "$results/$team"
+    printf '  %-24s ' "$team"
+    if .venv/bin/podium evaluate --input "$submission" --output "$results/$team" --ground-truth "ground-truth/$challenge" \
+      >"$results/$team/log.txt" 2>"$results/$team/errors.txt"; then
+      echo "scored"
+    else   # what the platform would show the team: the last line of stderr that is not empty
+      echo "${red}failed:${plain} $(grep -v '^[[:space:]]*$' "$results/$team/errors.txt" | tail -n 1)"
+    fi
+  done
+  scored=("$results"/*/metrics.json)
+  if [[ -f ${scored[0]} ]]; then
+    echo
+    .venv/bin/podium scores "${scored[@]}"
+  fi
+  echo
+done
+echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/."

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds the container and packs what is uploaded to the platform; see usage below.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+usage() {
+  cat <<'TEXT'
+usage: ./export.sh [CHALLENGE]
+
+Runs build.sh and writes to dist/
+  <image>_<version>.tar.gz               the image, for the phase's evaluation method
+  <image>_<version>_ground-truth.tar.gz  the ground truth, for an upload apart from the image
+TEXT
+}
+
+[[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
+./build.sh "$@"
+challenge=${1:-}
+version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' podium/__init__.py)
+name=podium-evaluation${challenge:+-$challenge}
+image_file=dist/${name}_$version.tar.gz
+ground_truth_file=dist/${name}_${version}_ground-truth.tar.gz
+
+mkdir -p dist
+partial=$(mktemp dist/.partial.XXXXXX)   # renamed when complete: a file in dist/ is never half an export
+trap 'rm -f "$partial"' EXIT
+finish() { chmod 644 "$partial"; mv "$partial" "$1"; }
+
+echo "Saving $name:$version, about a minute ..."
+compress=$(command -v pigz || command -v gzip)
+docker save "$name:$version" | "$compress" -4 -n >"$partial"
+finish "$image_file"
+
+# The platform extracts this into its ground truth folder, so what lies in the folder lies at the archive's root. Order,
+# times and owners are fixed: the same ground truth gives the same checksum.
+(
+  cd "ground-truth/$challenge"
+  tar --create --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    --exclude=.DS_Store --exclude=__pycache__ -- *
+) | gzip -9 -n >"$partial"
+finish "$ground_truth_file"
+
+echo "To upload:"
+for file in "$image_file" "$ground_truth_file"; do
+  echo "  $file  $(du -h "$file" | cut -f1)  sha256 $(sha256sum "$file" | cut -d' ' -f1)"
+done

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes .venv with the pinned runtime and development packages, and podium itself, editable. Called by test.sh and
+# demo.sh; does nothing when what is installed still matches the pins. PYTHON names another Python 3.11.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+stamp=.venv/.pins
+pins=$(cat requirements.txt pyproject.toml install-torch.sh <(pwd) | sha256sum)
+[[ -f $stamp && $(cat "$stamp") == "$pins" ]] && exit 0
+
+[[ -x .venv/bin/python ]] || "${PYTHON:-python3.11}" -m venv .venv || {
+  echo "setup-venv: Python 3.11 is needed; set PYTHON to one." >&2
+  exit 1
+}
+echo "Installing the pinned packages into .venv, a few minutes the first time ..."
+install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+./install-torch.sh .venv/bin/python
+"${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
+# setuptools is there already: without isolation nothing is fetched to build podium.
+"${install[@]}" --no-build-isolation --editable '.[dev]'
+echo "$pins" >"$stamp"
