@@ -1,0 +1,30 @@
+"""Writes the sample data of all challenges, or of those named: `python test/samples/make.py [carotid ...]`."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "test"))
+
+from samples import carotid, expect_carotid  # noqa: E402  (the line above makes them importable)
+
+WRITERS: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "carotid": (carotid.write_samples, expect_carotid.write_expected),
+}
+
+
+def main(names: Sequence[str]) -> int:
+    unknown = sorted(set(names) - set(WRITERS))
+    if unknown:
+        print(f"No samples are known for {', '.join(unknown)}; choose from: {', '.join(WRITERS)}.", file=sys.stderr)
+        return 2
+    for name in names or WRITERS:
+        for write in WRITERS[name]:
+            write(REPOSITORY)
+        print(f"{name}: written.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
