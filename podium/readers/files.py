@@ -2,17 +2,23 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
-from podium.contract.errors import Refused
+from podium.contract.errors import Refused, SubmissionError
+from podium.readers.names import is_printable, shown
+
+MAX_ENTRIES = 100_000
+MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, order=True)
 class SafeFile:
     """A checked regular file below `root`. Readers accept nothing else, so no path is opened unchecked.
 
-    `name` is the path as its author knows it: relative to the submission, with forward slashes.
+    `name` is the path as its author knows it: relative to the submission, with forward slashes, printable.
     """
 
     root: Path
@@ -31,7 +37,9 @@ class SafeFile:
         """The file `name` below `root`; refuses links at any level, `..`, absolute paths and special files."""
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
-            raise Refused(f"'{name}' is not a path inside the submission.")
+            raise Refused(f"'{shown(name)}' is not a path inside the submission.")
+        if not is_printable(name):
+            raise Refused(f"'{shown(name)}' has unprintable characters in its name; rename it.")
         real_root = root.resolve()
         current = real_root
         for part in relative.parts:
@@ -39,19 +47,99 @@ class SafeFile:
             try:
                 mode = current.lstat().st_mode
             except OSError:
-                raise Refused(f"'{name}' does not exist.") from None
+                raise Refused(f"'{shown(name)}' does not exist.") from None
             if stat.S_ISLNK(mode):
-                raise Refused(f"'{name}' is or lies behind a symbolic link; send the file itself.")
+                raise Refused(f"'{shown(name)}' is or lies behind a symbolic link; send the file itself.")
         if not stat.S_ISREG(mode):
-            raise Refused(f"'{name}' is not a regular file.")
+            raise Refused(f"'{shown(name)}' is not a regular file.")
         return cls(real_root, str(relative))
+
+    def open(self) -> BinaryIO:
+        """The content as a stream; a link or a special file that took the place since the check is refused."""
+        try:
+            # O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            raise Refused(f"'{self.name}' cannot be opened.") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise Refused(f"'{self.name}' is not a regular file.")
+        return os.fdopen(descriptor, "rb")
 
     def read_bytes(self, limit: int) -> bytes:
         """The content, refused when longer than `limit` bytes (never more than that is read)."""
-        # O_NONBLOCK: should the file have become a FIFO since the check, opening it must not wait forever.
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as stream:
+        with self.open() as stream:
             content = stream.read(limit + 1)
         if len(content) > limit:
             raise Refused(f"'{self.name}' is larger than {limit:,} bytes.")
         return content
+
+    def first_bytes(self, count: int) -> bytes:
+        """At most `count` bytes from the start: enough to tell a format by its magic."""
+        with self.open() as stream:
+            return stream.read(count)
+
+
+@dataclass(frozen=True)
+class FileListing:
+    """What lies below a folder: files that may be read, and what was found but will not be opened."""
+
+    files: tuple[SafeFile, ...]
+    refused: tuple[tuple[str, str], ...]
+    """(name, reason) of links, special files and files whose name cannot be shown."""
+
+
+def list_files(root: Path) -> FileListing:
+    """All files below `root`, sorted by name. Directory links are reported, never followed; macOS junk is skipped."""
+    real_root = root.resolve()
+    files: list[SafeFile] = []
+    refused: list[tuple[str, str]] = []
+    for entry, name in _walk(real_root):
+        reason = _reason_to_refuse(entry, name)
+        if reason is not None:
+            refused.append((shown(name), reason))
+        else:
+            files.append(SafeFile(real_root, name))
+    return FileListing(tuple(sorted(files)), tuple(sorted(refused)))
+
+
+def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Everything below `root` except real folders, with its relative name; bounded in number and depth."""
+    seen = 0
+    folders = [(root, "", 1)]
+    while folders:
+        folder, prefix, depth = folders.pop()
+        if depth > MAX_DEPTH:
+            raise SubmissionError(
+                f"'{shown(prefix)}' is nested deeper than {MAX_DEPTH} folders; send a flatter folder."
+            )
+        try:
+            entries = os.scandir(folder)
+        except OSError:
+            raise SubmissionError(f"The folder '{shown(prefix)}' cannot be opened; check its permissions.") from None
+        with entries:
+            for entry in entries:
+                seen += 1
+                if seen > MAX_ENTRIES:
+                    raise SubmissionError(f"The submission holds more than {MAX_ENTRIES:,} files and folders.")
+                if _is_macos_junk(entry.name):
+                    continue
+                name = f"{prefix}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((folder / entry.name, f"{name}/", depth + 1))
+                else:
+                    yield entry, name
+
+
+def _is_macos_junk(name: str) -> bool:
+    return name in ("__MACOSX", ".DS_Store") or name.startswith("._")
+
+
+def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
+    if entry.is_symlink():
+        return f"'{shown(name)}' is a symbolic link; send the file itself."
+    if not entry.is_file(follow_symlinks=False):
+        return f"'{shown(name)}' is not a regular file."
+    if not is_printable(name):
+        return f"'{shown(name)}' has unprintable characters in its name; rename it."
+    return None

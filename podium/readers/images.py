@@ -1,0 +1,164 @@
+"""Images, read by SimpleITK only after their headers were read here.
+
+The format is told by content, its extension must agree, and SimpleITK is given the one reader for it by name: it never
+chooses among its forty formats, many of which open other files.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import SimpleITK
+from numpy.typing import NDArray
+
+from podium.contract.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.image_headers import ACCEPTED, ImageHeader, with_crosses
+from podium.readers.metaimage_header import check_metaimage_pixels, is_metaimage, read_metaimage_header
+from podium.readers.nifti_header import (
+    GZIP_MAGIC,
+    check_nifti_pixels,
+    is_nifti,
+    read_nifti_header,
+    unzipped_start,
+)
+from podium.readers.png_header import is_png, read_png_header
+from podium.readers.quiet import quiet_stderr
+from podium.readers.tiff_header import is_tiff, read_tiff_header
+
+sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
+
+MAX_IMAGE_BYTES = 2 * 1024**3
+
+FORMAT_OF_EXTENSION = {
+    ".nii.gz": "gzipped NIfTI",
+    ".nii": "NIfTI",
+    ".mha": "MetaImage",
+    ".tiff": "TIFF",
+    ".tif": "TIFF",
+    ".png": "PNG",
+}
+"""Longest extensions first."""
+
+REFUSED_EXTENSIONS = {
+    ".mhd": "a header without its pixels",
+    ".nrrd": "an NRRD file",
+    ".nhdr": "a header without its pixels",
+    ".vtk": "a VTK file",
+    ".gipl": "a GIPL file",
+    ".gipl.gz": "a GIPL file",
+    ".dcm": "a DICOM file",
+    ".hdr": "a header without its pixels",
+    ".img": "pixels without their header",
+    ".img.gz": "pixels without their header",
+    ".npy": "a numpy file",
+    ".npz": "a numpy file",
+}
+
+# Workers are forked processes, one a core: threads inside them would only fight over cores, and die in the fork.
+sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
+sitk.ProcessObject.SetGlobalWarningDisplay(False)
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Pixels in numpy order (slices, rows, columns), geometry in SimpleITK's order (x, y, z)."""
+
+    array: NDArray[Any]
+    spacing: tuple[float, ...]
+    origin: tuple[float, ...]
+    direction: tuple[float, ...]
+
+
+def image_shape(file: SafeFile) -> tuple[int, ...]:
+    """The shape in numpy order, from the header alone."""
+    return _read_header(file).shape
+
+
+def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
+    """The image in `file`: one real value a pixel, 2-D or 3-D.
+
+    A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
+    allocated or unpacked.
+    """
+    header = _read_header(file)
+    _check_size(file, header, shape=shape, max_bytes=max_bytes)
+    if header.image_io == "MetaImageIO":
+        check_metaimage_pixels(file, header)
+    if header.image_io == "NiftiImageIO":
+        check_nifti_pixels(file, header)
+    return _read_with_simpleitk(file, header)
+
+
+def _read_header(file: SafeFile) -> ImageHeader:
+    announced = _format_of_name(file)
+    found = _format_of_content(file)
+    if found is None:
+        raise Refused(f"The content of '{file.name}' is not {announced}; send {ACCEPTED}.")
+    if found != announced:
+        raise Refused(f"'{file.name}' is named like {announced} but its content is {found}; rename or convert it.")
+    if found == "MetaImage":
+        return read_metaimage_header(file)
+    if found == "TIFF":
+        return read_tiff_header(file)
+    if found == "PNG":
+        return read_png_header(file)
+    return read_nifti_header(file, compressed=found == "gzipped NIfTI")
+
+
+def _format_of_name(file: SafeFile) -> str:
+    name = file.name.lower()
+    for extension, kind in FORMAT_OF_EXTENSION.items():
+        if name.endswith(extension):
+            return kind
+    for extension, what in REFUSED_EXTENSIONS.items():
+        if name.endswith(extension):
+            raise Refused(f"'{file.name}' is {what}, which is not accepted; send {ACCEPTED}.")
+    raise Refused(f"'{file.name}' is not named like an image; send {ACCEPTED}.")
+
+
+def _format_of_content(file: SafeFile) -> str | None:
+    start = file.first_bytes(512)
+    if start.startswith(GZIP_MAGIC):
+        return "gzipped NIfTI" if is_nifti(unzipped_start(file)) else None
+    kinds = ((is_png, "PNG"), (is_tiff, "TIFF"), (is_nifti, "NIfTI"), (is_metaimage, "MetaImage"))
+    return next((kind for matches, kind in kinds if matches(start)), None)
+
+
+def _check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+    if shape is not None:
+        if len(header.shape) != len(shape):
+            raise Refused(
+                f"'{file.name}' has {len(header.shape)} axes ({with_crosses(header.shape)}), "
+                f"expected {len(shape)} ({with_crosses(shape)})."
+            )
+        if header.shape != shape:
+            raise Refused(f"'{file.name}' is {with_crosses(header.shape)}, expected {with_crosses(shape)}.")
+    if header.data_bytes > max_bytes:
+        raise Refused(f"'{file.name}' announces {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
+
+
+def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
+    reader = sitk.ImageFileReader()
+    reader.SetImageIO(header.image_io)
+    reader.SetFileName(str(file.path))
+    with quiet_stderr():
+        try:
+            reader.ReadImageInformation()
+            agreed = tuple(reversed(reader.GetSize())) == header.shape and reader.GetNumberOfComponents() == 1
+            image = reader.Execute() if agreed else None
+        except RuntimeError as fault:
+            raise _refusal_without_path(file, str(fault)) from None
+    if image is None:
+        raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
+    geometry = np.array([*image.GetSpacing(), *image.GetOrigin(), *image.GetDirection()])
+    if not np.isfinite(geometry).all() or min(image.GetSpacing()) <= 0:
+        raise Refused(f"'{file.name}' has a spacing, origin or direction that is not usable.")
+    return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
+
+
+def _refusal_without_path(file: SafeFile, fault: str) -> Refused:
+    """ITK's text names the path and its own sources; only the kind of fault is passed on."""
+    if any(word in fault for word in ("orthonormal", "direction", "spacing")):
+        return Refused(f"'{file.name}' has a spacing, origin or direction that is not usable.")
+    return Refused(f"'{file.name}' is damaged: its pixels cannot be read.")

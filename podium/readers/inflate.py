@@ -1,0 +1,76 @@
+"""Deflate streams unpacked block by block, so that whoever reads decides when it is too much.
+
+The libraries that read our formats either grow their buffers for as long as a stream goes on, or leave the rest of a
+buffer as they found it when a stream stops early. The second is worse: that memory may hold a reference read before.
+So every compressed stream is walked through here first.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+BLOCK = 1 << 20
+
+ZLIB_OR_GZIP = 47
+GZIP = 31
+ZLIB = 15
+RAW = -15
+
+
+class BadStreamError(Exception):
+    """A compressed stream is corrupt, ends too early or is followed by something else; the text ends a sentence."""
+
+
+def pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """The rest of `stream` in blocks."""
+    while block := stream.read(BLOCK):
+        yield block
+
+
+def inflate(compressed: Iterable[bytes], *, wrapping: int, many_members: bool = False) -> Iterator[bytes]:
+    """The unpacked content in blocks of at most 1 MiB.
+
+    `wrapping` is zlib's window code (one of the constants above). `many_members` allows what gzip allows: several
+    streams after one another, padded with zeros. Anything else after the end raises BadStreamError.
+    """
+    machine = zlib.decompressobj(wrapping)
+    begun = False
+    for piece in compressed:
+        data = piece
+        while data:
+            if machine.eof:
+                if not many_members:
+                    raise BadStreamError("is followed by more data")
+                data = data.lstrip(b"\0")
+                if not data:
+                    break
+                machine = zlib.decompressobj(wrapping)
+            begun = True
+            try:
+                block = machine.decompress(data, BLOCK)
+            except zlib.error:
+                raise BadStreamError("is corrupt") from None
+            if block:
+                yield block
+            data = machine.unused_data if machine.eof else machine.unconsumed_tail
+    # Output may still wait inside zlib although all input is consumed.
+    while begun and not machine.eof:
+        try:
+            block = machine.decompress(machine.unconsumed_tail, BLOCK)
+        except zlib.error:
+            raise BadStreamError("is corrupt") from None
+        if not block:
+            break
+        yield block
+    if not machine.eof:
+        raise BadStreamError("ends too early")
+
+
+def inflated_size(compressed: Iterable[bytes], *, wrapping: int, limit: int, many_members: bool = False) -> int:
+    """How many bytes come out; stops counting, and unpacking, at the first block that passes `limit`."""
+    size = 0
+    for block in inflate(compressed, wrapping=wrapping, many_members=many_members):
+        size += len(block)
+        if size > limit:
+            break
+    return size

@@ -1,0 +1,16 @@
+"""How a submitted name is shown: the last line of stderr reaches people, so a name must not be able to forge it."""
+
+LONGEST_SHOWN = 200
+
+
+def shown(name: str) -> str:
+    """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    if len(printable) <= LONGEST_SHOWN:
+        return printable
+    return f"{printable[: LONGEST_SHOWN // 2]}...{printable[-LONGEST_SHOWN // 2 :]}"
+
+
+def is_printable(name: str) -> bool:
+    """Whether `name` can be written to a log or to JSON as it is (no control character, no undecodable byte)."""
+    return name.isprintable()

@@ -1,0 +1,19 @@
+"""Silence for libraries that write to stderr themselves: what stands there last is shown to the participant."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Send the process's own stderr (not only Python's) to nowhere; ITK, libtiff and niftilib write there directly."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
