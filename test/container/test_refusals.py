@@ -1,0 +1,67 @@
+"""What cannot be scored ends with an exit code that says whose fault it is and one plain sentence."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from container.engine import REPOSITORY, Run, evaluate
+
+pytestmark = pytest.mark.container
+
+
+def assert_refused(run: Run, *, exit_code: int) -> None:
+    assert run.exit_code == exit_code, run.stdout + run.stderr
+    assert run.sentence.endswith("."), run.stderr
+    assert "Traceback" not in run.stderr
+    assert list(run.output.iterdir()) == []
+
+
+def test_an_empty_submission_is_unusable(carotid_image: str, tmp_path: Path) -> None:
+    submission = tmp_path / "input"
+    submission.mkdir()
+    run = evaluate(carotid_image, submission, tmp_path / "output")
+    assert_refused(run, exit_code=1)
+    assert "empty" in run.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("predictions.json", b"{not json"),
+        ("predictions.json", b"[" * 100_000),
+        ("preds.tar.gz", b"\x1f\x8b\x08\x00 this is no archive"),
+        ("holiday.jpg", b"\xff\xd8\xff\xe0 not a prediction"),
+    ],
+)
+def test_garbage_is_unusable(carotid_image: str, tmp_path: Path, name: str, content: bytes) -> None:
+    submission = tmp_path / "input"
+    submission.mkdir()
+    (submission / name).write_bytes(content)
+    run = evaluate(carotid_image, submission, tmp_path / "output")
+    assert_refused(run, exit_code=1)
+    for secret in ("/opt/", "/input", "/output", "/tmp", "csv_0"):
+        assert secret not in run.sentence
+
+
+def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_path: Path) -> None:
+    ground_truth = tmp_path / "ground_truth"
+    shutil.copytree(REPOSITORY / "ground-truth/carotid", ground_truth)
+    (ground_truth / "challenge.toml").write_text("challenge = ")
+    submission = tmp_path / "input"
+    submission.mkdir()
+    run = evaluate(carotid_image, submission, tmp_path / "output", ground_truth=ground_truth)
+    assert_refused(run, exit_code=2)
+
+
+def test_an_unknown_challenge_is_the_organisers_fault(image: str, tmp_path: Path) -> None:
+    submission = tmp_path / "input"
+    submission.mkdir()
+    run = evaluate(image, submission, tmp_path / "output", environment={"PODIUM_CHALLENGE": "no-such-challenge"})
+    assert_refused(run, exit_code=2)
+    assert "no-such-challenge" in run.sentence
+
+
+def test_a_result_that_cannot_be_written_is_not_a_success(carotid_image: str, tmp_path: Path) -> None:
+    submission = next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
+    run = evaluate(carotid_image, submission, tmp_path / "output", user="12345:6789", output_mode=0o755)
+    assert_refused(run, exit_code=2)

@@ -1,0 +1,104 @@
+"""Every sample submission, scored by the container under the platform's limits."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from container.engine import REPOSITORY, evaluate
+
+pytestmark = pytest.mark.container
+
+SUBMISSIONS = sorted(path for path in (REPOSITORY / "test/submissions").glob("*/*") if path.is_dir())
+CAROTID = REPOSITORY / "ground-truth/carotid"
+
+
+def first_submission(challenge: str) -> Path:
+    return next(path for path in SUBMISSIONS if path.parent.name == challenge)
+
+
+def native_metrics(submission: Path, output: Path, *, ground_truth: Path) -> bytes:
+    """metrics.json of the same submission, scored on this machine without a container."""
+    arguments = ["--input", submission, "--output", output, "--ground-truth", ground_truth]
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "evaluate.py", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (output / "metrics.json").read_bytes()
+
+
+def differences(expected: Any, found: Any, where: str = "") -> list[str]:
+    """Every expected figure that is absent or off by more than 1e-6; what was not expected is not compared."""
+    if isinstance(expected, dict):
+        if not isinstance(found, dict):
+            return [f"{where}: expected an object, found {found!r}"]
+        return [
+            problem
+            for key, value in expected.items()
+            for problem in (
+                differences(value, found[key], f"{where}.{key}") if key in found else [f"{where}.{key} is absent"]
+            )
+        ]
+    if isinstance(expected, (int, float)) and isinstance(found, (int, float)):
+        same = math.isclose(expected, found, rel_tol=0, abs_tol=1e-6)
+    else:
+        same = expected == found
+    return [] if same else [f"{where}: expected {expected!r}, found {found!r}"]
+
+
+@pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figures(
+    image: str, submission: Path, tmp_path: Path
+) -> None:
+    challenge = submission.parent.name
+    ground_truth = REPOSITORY / "ground-truth" / challenge
+    baked = evaluate(image, submission, tmp_path / "baked", environment={"PODIUM_CHALLENGE": challenge})
+    uploaded = evaluate(image, submission, tmp_path / "uploaded", ground_truth=ground_truth)
+    assert baked.metrics == uploaded.metrics
+    assert baked.metrics == native_metrics(submission, tmp_path / "native", ground_truth=ground_truth)
+
+    expected = json.loads((REPOSITORY / "test/expected" / challenge / f"{submission.name}.json").read_bytes())
+    found = json.loads(baked.metrics)
+    found["results"] = {row["case"]: row for row in found["results"]}
+    assert found["results"].keys() == expected["results"].keys()
+    assert differences(expected, found) == []
+
+
+def test_the_image_of_one_challenge_needs_no_word_about_which(carotid_image: str, image: str, tmp_path: Path) -> None:
+    submission = first_submission("carotid")
+    alone = evaluate(carotid_image, submission, tmp_path / "alone")
+    among_all = evaluate(image, submission, tmp_path / "all", environment={"PODIUM_CHALLENGE": "carotid"})
+    assert alone.metrics == among_all.metrics
+
+
+def test_a_user_without_name_or_home_scores_the_same(carotid_image: str, tmp_path: Path) -> None:
+    submission = first_submission("carotid")
+    nameless = evaluate(carotid_image, submission, tmp_path / "nameless", user="12345:6789")
+    assert nameless.metrics == evaluate(carotid_image, submission, tmp_path / "podium").metrics
+
+
+def test_uploaded_ground_truth_wins_over_the_baked_one(carotid_image: str, tmp_path: Path) -> None:
+    fewer = tmp_path / "ground_truth"
+    shutil.copytree(CAROTID, fewer)
+    references = sorted((fewer / "references").iterdir())
+    for reference in references[2:]:
+        reference.unlink()
+    run = evaluate(carotid_image, first_submission("carotid"), tmp_path / "output", ground_truth=fewer)
+    cases = [row["case"] for row in json.loads(run.metrics)["results"]]
+    assert cases == [reference.name.removesuffix("_label.h5") for reference in references[:2]]
+
+
+def test_an_empty_upload_leaves_the_baked_ground_truth_in_place(carotid_image: str, tmp_path: Path) -> None:
+    nothing = tmp_path / "ground_truth"
+    nothing.mkdir()
+    submission = first_submission("carotid")
+    beside_nothing = evaluate(carotid_image, submission, tmp_path / "beside-nothing", ground_truth=nothing)
+    assert beside_nothing.metrics == evaluate(carotid_image, submission, tmp_path / "baked").metrics
