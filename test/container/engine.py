@@ -85,7 +85,7 @@ def evaluate(
     output_mode: int = 0o777,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
-    """Score `submission` as the platform does: default entrypoint, no arguments, an `output` that anyone may write to."""
+    """Score `submission` as the platform does: default entrypoint, no arguments, `output` mounted."""
     output.mkdir(parents=True)
     output.chmod(output_mode)
     options = [*PLATFORM_LIMITS, f"--volume={submission}:/input:ro", f"--volume={output}:/output"]
