@@ -81,7 +81,7 @@ def _layout(file: SafeFile, stream: BinaryIO) -> _Layout:
 
 
 def _pages(file: SafeFile, stream: BinaryIO, layout: _Layout) -> list[dict[int, int]]:
-    pages = []
+    pages: list[dict[int, int]] = []
     visited = set()
     offset = layout.first
     while offset:

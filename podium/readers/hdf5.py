@@ -1,0 +1,109 @@
+"""Numeric datasets out of HDF5 files, with everything refused that could lead out of the file or fill the memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.contract.errors import PodiumError, Refused
+from podium.readers.files import SafeFile
+from podium.readers.hdf5_links import dataset_names, open_dataset
+from podium.readers.hdf5_storage import PlainDataset
+from podium.readers.image_headers import with_crosses
+from podium.readers.names import shown
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+MAX_FILE_BYTES = 4 * 1024**3
+MAX_DATASET_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True)
+class Hdf5Source:
+    """An open HDF5 file. Names are paths such as 'long_mask' or 'masks/long'."""
+
+    file: SafeFile
+    root: Any
+
+    def names(self) -> tuple[str, ...]:
+        """The datasets right below the root, sorted."""
+        with _damage_refused(self.file):
+            return dataset_names(self.root)
+
+    def has(self, name: str) -> bool:
+        """Whether something stands at the root under `name`; that it is a plain dataset shows when it is read."""
+        with _damage_refused(self.file):
+            return bool(self.root.links.exists(name.encode()))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a dataset, () for a single value; nothing of its values is read."""
+        with _damage_refused(self.file):
+            return self._checked(name).shape()
+
+    def read(
+        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
+    ) -> NDArray[Any]:
+        """The values of a dataset in the machine's byte order; of another shape than `shape` they are not read."""
+        with _damage_refused(self.file):
+            dataset = self._checked(name)
+            self._check_size(dataset, shape=shape, max_bytes=max_bytes)
+            dataset.check_storage()
+            # Zeros, not empty: whatever the library should leave unwritten is then no memory of ours.
+            values = np.zeros(dataset.shape(), dataset.identifier.dtype.newbyteorder("="))
+            dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
+            raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
+        return values
+
+    def _checked(self, name: str) -> PlainDataset:
+        label = f"'{shown(name)}' in '{self.file.name}'"
+        dataset = PlainDataset(open_dataset(self.file, self.root, name), label)
+        dataset.check_layout()
+        dataset.check_type()
+        dataset.shape()
+        return dataset
+
+    @staticmethod
+    def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+        found = dataset.shape()
+        if shape is not None and len(found) != len(shape):
+            raise Refused(
+                f"{dataset.label} has {len(found)} axes ({with_crosses(found)}), "
+                f"expected {len(shape)} ({with_crosses(shape)})."
+            )
+        if shape is not None and found != shape:
+            raise Refused(f"{dataset.label} is {with_crosses(found)}, expected {with_crosses(shape)}.")
+        if dataset.nbytes() > max_bytes:
+            raise Refused(f"{dataset.label} has {dataset.nbytes():,} bytes; at most {max_bytes:,} are read.")
+
+
+@contextmanager
+def open_hdf5(file: SafeFile) -> Iterator[Hdf5Source]:
+    """Open `file` for reading; nothing in it is trusted because it could be opened."""
+    if file.first_bytes(len(SIGNATURE)) != SIGNATURE:
+        raise Refused(f"The content of '{file.name}' is not HDF5.")
+    if file.size > MAX_FILE_BYTES:
+        raise Refused(f"'{file.name}' is larger than {MAX_FILE_BYTES:,} bytes.")
+    with _damage_refused(file):
+        # No locking: the submission may lie on a read-only file system.
+        opened = h5py.File(file.path, "r", locking=False)
+        root = h5py.h5g.open(opened.id, b"/")
+    try:
+        yield Hdf5Source(file, root)
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _damage_refused(file: SafeFile) -> Iterator[None]:
+    """The library reports damage by many kinds of exceptions, some of which name a path: none leaves the readers."""
+    try:
+        yield
+    except PodiumError:
+        raise
+    except Exception:
+        raise Refused(f"'{file.name}' is a damaged HDF5 file.") from None

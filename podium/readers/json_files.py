@@ -1,0 +1,85 @@
+"""JSON as the standard has it: Python's parser takes more than that, and falls over some of what it takes."""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from podium.contract.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.names import shown
+
+LIMIT_BYTES = 1_000_000
+MAX_DEPTH = 32
+
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+LARGEST_INTEGER = 2**63 - 1
+
+
+def read_json(file: SafeFile, *, limit_bytes: int = LIMIT_BYTES, max_depth: int = MAX_DEPTH) -> Any:
+    """The value in a JSON file of at most `limit_bytes`."""
+    return parse_json(file.read_bytes(limit_bytes), name=file.name, max_depth=max_depth)
+
+
+def parse_json(text: bytes, *, name: str, max_depth: int = MAX_DEPTH) -> Any:
+    """The value in `text`, UTF-8 with or without a byte order mark; `name` stands for it in messages.
+
+    Every number that comes out is finite and, if whole, fits in 64 bits; every text can be written again as UTF-8.
+    """
+    label = f"'{shown(name)}'"
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refused(f"{label} is not UTF-8 text.") from None
+    _check_depth(decoded, label=label, max_depth=max_depth)
+    parser = _parser(label)
+    try:
+        value = parser.decode(decoded)
+    except json.JSONDecodeError as fault:
+        raise Refused(f"{label} is not valid JSON: line {fault.lineno}, column {fault.colno}.") from None
+    # Only an escape can bring half a surrogate pair in; writing it out again would fail far from here.
+    if "\\ud" in decoded.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Refused(f"{label} holds half of a surrogate pair, which is no character.") from None
+    return value
+
+
+def _parser(label: str) -> json.JSONDecoder:
+    def constant(text: str) -> NoReturn:
+        raise Refused(f"{label} holds {text}, which is not a JSON number.")
+
+    def real(text: str) -> float:
+        number = float(text)
+        if not math.isfinite(number):
+            raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
+        return number
+
+    def whole(text: str) -> int:
+        # Asked of the digits first: Python refuses to convert more than 4,300 of them.
+        if len(text) > 20 or abs(int(text)) > LARGEST_INTEGER:
+            raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
+        return int(text)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for key, member in pairs:
+            if key in value:
+                raise Refused(f"{label} has the key '{shown(key)}' twice in one object.")
+            value[key] = member
+        return value
+
+    return json.JSONDecoder(parse_constant=constant, parse_float=real, parse_int=whole, object_pairs_hook=unique)
+
+
+def _check_depth(text: str, *, label: str, max_depth: int) -> None:
+    """Count brackets outside of strings before the parser, which recurses, sees them."""
+    depth = 0
+    for token in TOKENS.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > max_depth:
+                raise Refused(f"{label} is nested deeper than {max_depth} levels.")
+        elif token[0] in "]}":
+            depth -= 1

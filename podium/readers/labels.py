@@ -1,0 +1,69 @@
+"""Label maps: whole, non-negative numbers, whatever type they are stored in."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.contract.errors import Refused
+from podium.readers.names import shown
+
+PROBABILITY_SHARE = 0.01
+"""From this share of fractional values on, values in 0..1 are taken for probabilities rather than a slip."""
+
+
+def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
+    """`values` as unsigned integers of the smallest type that holds them; unsigned input is returned as it is.
+
+    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each in its own words.
+    `name` is the file (and dataset) as its author knows it.
+    """
+    label = f"'{shown(name)}'"
+    kind = values.dtype.kind
+    if kind == "c":
+        raise Refused(f"{label} holds complex values; labels are whole numbers.")
+    if kind not in "buif":
+        raise Refused(f"{label} holds values of the type '{values.dtype}'; labels are whole numbers.")
+    if values.ndim >= 3 and values.shape[-1] in (3, 4) and min(values.shape[:-1]) > 4 and kind == "u":
+        raise Refused(
+            f"{label} looks like an RGB image ({values.shape[-1]} values per pixel); send one label per pixel."
+        )
+    if kind == "b":
+        return values.view(np.uint8)
+    if kind == "u" or values.size == 0:
+        return values if kind == "u" else values.astype(np.uint8)
+    return _checked(values, label)
+
+
+def _checked(values: NDArray[Any], label: str) -> NDArray[Any]:
+    smallest, largest = values.min(), values.max()  # NaN wins both, infinity one of them
+    if np.isnan(smallest):
+        raise Refused(f"{label} holds NaN; every pixel needs a label.")
+    if np.isinf(smallest) or np.isinf(largest):
+        raise Refused(f"{label} holds infinite values; labels are whole numbers.")
+    if smallest < 0:
+        raise Refused(f"{label} holds the negative value {_short(smallest)}; labels start at 0.")
+    if largest > np.iinfo(np.int64).max:
+        raise Refused(f"{label} holds the value {_short(largest)}, which is too large for a label.")
+    labels = values.astype(np.min_scalar_type(int(largest)))
+    if values.dtype.kind == "f":
+        _check_whole(values, labels, label)
+    return labels
+
+
+def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None:
+    fractional = values != labels
+    count = np.count_nonzero(fractional)
+    if not count:
+        return
+    example = _short(values.flat[int(fractional.argmax())])
+    if values.max() <= 1 and count >= PROBABILITY_SHARE * values.size:
+        raise Refused(
+            f"{label} holds the fractional value {example}; this looks like a probability map: send labels, "
+            "for example by a threshold."
+        )
+    raise Refused(f"{label} holds the fractional value {example}; labels are whole numbers.")
+
+
+def _short(value: Any) -> str:
+    return f"{float(value):g}"
