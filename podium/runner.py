@@ -181,7 +181,7 @@ def _attempt(work: Callable[[str], object], case: str) -> Outcome[object]:
         return Outcome(error=str(refusal))
     except MemoryError:
         return Outcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
-    except Exception as error:  # noqa: BLE001  whatever went wrong, it costs this case only
+    except Exception as error:  # whatever went wrong, it costs this case only
         return Outcome(
             error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
             detail=traceback.format_exc(),

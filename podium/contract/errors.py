@@ -9,8 +9,9 @@ PodiumError
     ├── ConfigurationError   challenge.toml is wrong; the message names key and line
     └── UsageError           the command line is wrong
 
-Messages are complete sentences. Those of SubmissionError and Refused are shown to participants: they name only what
-the participant submitted, never a reference's content, a hidden case or a path of the container.
+Messages are complete sentences, and since the platform shows the last line of stderr to participants whatever went
+wrong, each must bear that: they name what was submitted or published, never a reference's content, a hidden case or a
+path of the container. What only the organiser may know goes into `detail`, which is printed to the log (stdout).
 """
 
 
@@ -18,6 +19,10 @@ class PodiumError(Exception):
     """Base of all errors with a message meant for people."""
 
     exit_code = 2
+
+    def __init__(self, message: str, *, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class SubmissionError(PodiumError):

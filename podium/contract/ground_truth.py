@@ -40,7 +40,7 @@ def read_challenge_folders(root: Path) -> Mapping[str, ChallengeFolder]:
     An upload that was packed one folder too deep reads the same as one that was not.
     """
     if not root.is_dir():
-        raise GroundTruthError(f"The ground truth folder {root} does not exist.")
+        raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
         paths = [root]
     else:
@@ -49,12 +49,17 @@ def read_challenge_folders(root: Path) -> Mapping[str, ChallengeFolder]:
         inner = [path for path in root.iterdir() if path.is_dir()]
         if len(inner) == 1:
             return read_challenge_folders(inner[0])
-        raise GroundTruthError(f"{root} holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.")
+        raise GroundTruthError(
+            f"The ground truth holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.", detail=str(root)
+        )
     folders: dict[str, ChallengeFolder] = {}
     for path in paths:
         file = ChallengeFile(path / CHALLENGE_FILE)
         folder = ChallengeFolder(path=path, file=file, common=file.common())
         if file.challenge in folders:
-            raise ConfigurationError(f"{folders[file.challenge].path} and {path} are both '{file.challenge}'.")
+            raise ConfigurationError(
+                f"Two folders of the ground truth are both the challenge '{file.challenge}'.",
+                detail=f"{folders[file.challenge].path} and {path}",
+            )
         folders[file.challenge] = folder
     return folders

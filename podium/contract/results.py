@@ -32,7 +32,7 @@ class Evaluation:
 
     def counts(self) -> dict[str, int]:
         """How many cases were expected and what became of them, and how many predictions belong to none."""
-        by_status = {status: 0 for status in ("scored", "failed", "missing")}
+        by_status = dict.fromkeys(("scored", "failed", "missing"), 0)
         for result in self.results:
             by_status[result.status] += 1
         return {"expected": len(self.results), **by_status, "unmatched": self.unmatched}

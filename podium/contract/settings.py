@@ -48,16 +48,16 @@ class ChallengeFile:
             self._text = path.read_text(encoding="utf-8")
             self._content = tomllib.loads(self._text)
         except OSError as error:
-            raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+            raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+            raise ConfigurationError(f"{path.name} is not valid TOML: {error}.", detail=str(path)) from None
 
     @property
     def challenge(self) -> str:
         """The challenge's name, before anything else is checked."""
         name = self._content.get("challenge")
         if not isinstance(name, str):
-            raise ConfigurationError(f"{self.path}: the key 'challenge' with the challenge's name is missing.")
+            raise ConfigurationError(f"{self.path.name}: the key 'challenge' is missing.", detail=str(self.path))
         return name
 
     def common(self) -> Common:
@@ -72,7 +72,7 @@ class ChallengeFile:
         """The error for a key that is well-formed but wrong."""
         line = line_of(self._text, key)
         where = f", line {line}" if line else ""
-        return ConfigurationError(f"{self.path}{where}: '{_dotted(key)}' {problem}.")
+        return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}.", detail=str(self.path))
 
     def _parse(self, model: type[SettingsType], content: Any, prefix: tuple[str, ...]) -> SettingsType:
         try:
@@ -97,7 +97,9 @@ def _dotted(key: tuple[str | int, ...]) -> str:
 
 
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_ASSIGNMENT = re.compile(
+    r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
+)
 
 
 def line_of(text: str, key: tuple[str | int, ...]) -> int | None:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from podium.contract.errors import SubmissionError
 from podium.contract.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives import archive_names, extract_archive
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import FileListing, SafeFile, list_files
 
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
@@ -71,16 +71,20 @@ def submission_names(root: Path) -> SubmissionNames:
 def _loose_files(
     root: Path, *, archives_allowed: bool = True
 ) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
-    if not root.is_dir():
+    """Everything below `root` (or `root` itself, if that is one file): files, refused files, and the one archive."""
+    if root.is_file():
+        listing = FileListing(files=(SafeFile.inside(root.parent, root.name),), refused=())
+    elif root.is_dir():
+        listing = list_files(root)
+    else:
         raise SubmissionError("There is no submission: the input folder does not exist.")
-    listing = list_files(root)
-    archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
-    if len(archives) > 1 and archives_allowed:
-        names = ", ".join(archive.name for archive in archives[:5])
-        raise SubmissionError(f"The submission holds {len(archives)} archives ({names}); send one archive, or the files.")
     if not listing.files and not listing.refused:
         raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
     refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
-    if not archives_allowed or not archives:
+    archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
+    if not archives or not archives_allowed:
         return listing.files, refused, None
+    if len(archives) > 1:
+        names = ", ".join(archive.name for archive in archives[:5])
+        raise SubmissionError(f"The submission holds {len(archives)} archives ({names}); send one, or the files.")
     return tuple(file for file in listing.files if file not in archives), refused, archives[0]

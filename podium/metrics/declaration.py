@@ -11,8 +11,6 @@ class Metric:
     """One figure: where it stands in metrics.json, which way is better, and what the worst case costs.
 
     `name` is a dotted path (`dice.long_plaque`), the same in a result row's `metrics` and below `aggregates`.
-    `confidential` marks a per-case figure that gives a reference value away: rows hold it only where the organiser
-    chose to publish everything.
     """
 
     name: str
@@ -22,7 +20,6 @@ class Metric:
     highest: float
     worst: float
     unit: str = ""
-    confidential: bool = False
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:

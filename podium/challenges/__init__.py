@@ -1,0 +1,8 @@
+"""One file a challenge; this page lists them."""
+
+from typing import Any
+
+from podium.challenges.carotid import Carotid
+from podium.challenges.challenge import Challenge
+
+CHALLENGES: dict[str, type[Challenge[Any]]] = {challenge.name: challenge for challenge in (Carotid,)}

@@ -1,0 +1,118 @@
+"""What a challenge is to the rest of Podium: its settings, how a case is found, read, scored, and added up."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from podium.contract.leaderboard import Column
+from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, put
+from podium.contract.settings import Settings
+from podium.contract.submission import Submission, SubmissionNames
+from podium.contract.timing import Timing
+from podium.metrics.declaration import Metric
+from podium.readers.files import SafeFile
+
+Prediction = TypeVar("Prediction")
+Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected(Generic[Prediction]):
+    """A submission sorted by case, nothing opened yet."""
+
+    predictions: Mapping[str, Prediction]
+    refused: Mapping[str, str] = field(default_factory=dict)  # case -> why its prediction will not be opened
+    unmatched: Sequence[Unmatched] = ()
+    timing: Timing = field(default_factory=Timing)
+
+
+class Challenge(ABC, Generic[Prediction]):
+    """One challenge under one set of settings. Subclasses live in one file each and are listed in the registry.
+
+    `read_*` and `score` run in workers and raise `Refused` for what its author has to mend.
+    """
+
+    name: ClassVar[str]
+    settings_model: ClassVar[type[Settings]]
+    output_sockets: ClassVar[frozenset[str]]
+    format_settings: ClassVar[Mapping[str, Any]]  # enough to read predictions where the real settings are not at hand
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @classmethod
+    @abstractmethod
+    def recognises(cls, names: SubmissionNames) -> bool:
+        """Whether a submission that looks like this from outside was made for this challenge."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Sequence[Metric]:
+        """The declaration of every per-case figure."""
+
+    @property
+    def confidential_figures(self) -> Sequence[str]:
+        """Dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows them."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def columns(cls) -> Sequence[Column]:
+        """What the leaderboard shows, the ranking score first."""
+
+    def import_heavy_packages(self) -> None:
+        """Load what scoring needs, once, before workers are forked."""
+
+    @abstractmethod
+    def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
+        """The reference of every expected case, by case."""
+
+    @abstractmethod
+    def check_reference(self, reference: SafeFile) -> Shapes:
+        """Read a reference in full and hold it against the settings; the shapes a prediction must have."""
+
+    @abstractmethod
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        """An upper bound of what an honest submission for cases of these shapes unpacks to."""
+
+    @abstractmethod
+    def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Prediction]:
+        """Pair predictions with cases by identifier; without a list of cases every identifier is believed."""
+
+    @abstractmethod
+    def check_prediction(self, prediction: Prediction, shapes: Shapes | None) -> None:
+        """Read a prediction as scoring would, without a reference."""
+
+    @abstractmethod
+    def score(self, prediction: Prediction, reference: SafeFile) -> CaseScore:
+        """The figures of one case."""
+
+    @abstractmethod
+    def unanswered(self, reference: SafeFile) -> Figures:
+        """The figures of a missing or failed case: the worst value of each metric."""
+
+    @abstractmethod
+    def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
+        """Everything below `aggregates`, from the results alone: finite numbers only."""
+
+    def worst_figures(self) -> dict[str, Any]:
+        """The declared worst value of every metric."""
+        figures: dict[str, Any] = {}
+        for metric in self.metrics:
+            put(figures, metric.name, metric.worst)
+        return figures
+
+
+def pair_once(found: Mapping[str, Sequence[tuple[str, Prediction]]]) -> tuple[dict[str, Prediction], dict[str, str]]:
+    """Cases with exactly one candidate, and a refusal for those with several: choosing one would be a guess."""
+    predictions: dict[str, Prediction] = {}
+    refused: dict[str, str] = {}
+    for case, candidates in found.items():
+        if len(candidates) == 1:
+            predictions[case] = candidates[0][1]
+        else:
+            names = ", ".join(f"'{name}'" for name, _ in candidates[:5])
+            refused[case] = f"There are {len(candidates)} predictions for this case ({names}); send one."
+    return predictions, refused

@@ -1,0 +1,48 @@
+"""Leaderboard columns: dotted paths into metrics.json, in the words of the platform's phase settings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.metrics.declaration import Direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One figure below `aggregates`; `error_path` names its spread, shown beside it."""
+
+    path: str
+    title: str
+    direction: Direction
+    error_path: str | None = None
+
+    @property
+    def order(self) -> str:
+        """The platform's word for the direction."""
+        return "desc" if self.direction == "higher" else "asc"
+
+
+def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:
+    """The fields of the phase's admin form; the first column is the score, the others do not enter the ranking."""
+    score, *others = columns
+    return {
+        "score_title": score.title,
+        "score_jsonpath": f"aggregates.{score.path}",
+        "score_error_jsonpath": f"aggregates.{score.error_path}" if score.error_path else "",
+        "score_default_sort": score.order,
+        "scoring_method_choice": "abs",
+        "score_decimal_places": 4,
+        "extra_results_columns": [_extra(column) for column in others],
+    }
+
+
+def _extra(column: Column) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "title": column.title,
+        "path": f"aggregates.{column.path}",
+        "order": column.order,
+        "exclude_from_ranking": True,
+    }
+    if column.error_path:
+        settings["error_path"] = f"aggregates.{column.error_path}"
+    return settings

@@ -1,0 +1,228 @@
+"""The main job: one submission in, metrics.json out."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.challenges import CHALLENGES
+from podium.challenges.challenge import Challenge, Collected, Shapes
+from podium.contract.errors import (
+    GroundTruthError,
+    SubmissionError,
+    UsageError,
+)
+from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
+from podium.contract.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.contract.privacy import published_results
+from podium.contract.results import CaseResult, CaseScore, Evaluation, Figures
+from podium.contract.submission import open_submission, submission_names
+from podium.progress import show_progress
+from podium.readers.files import SafeFile
+from podium.runner import Outcome, run_cases
+
+MISSING = "There is no prediction for this case."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to run: everything that changes the time an evaluation takes, nothing that changes its figures."""
+
+    workers: int
+    case_timeout_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A challenge with its ground truth checked, ready to score any submission."""
+
+    folder: ChallengeFolder
+    challenge: Challenge[Any]
+    references: Mapping[str, SafeFile]
+    shapes: Mapping[str, Shapes]
+    digest: bytes
+
+    @property
+    def cases(self) -> Sequence[str]:
+        return sorted(self.references)
+
+
+def evaluate(
+    *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, options: Options
+) -> Evaluation:
+    """Score the submission and write metrics.json; what was found, for a summary.
+
+    Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
+    """
+    folder = choose_challenge(read_challenge_folders(ground_truth), named=challenge, submission=submission)
+    task = prepare(folder, options)
+    (output / METRICS_FILE).unlink(missing_ok=True)  # an older file must not pass for this run's
+    limit = task.challenge.submission_bytes(list(task.shapes.values()))
+    with open_submission(submission, max_bytes=limit) as opened:
+        collected = task.challenge.collect(opened, task.references.keys())
+        _log_pairing(collected)
+        if not collected.predictions and not collected.refused:
+            raise SubmissionError(_nothing_matched(collected))
+        results = _score(task, collected, options)
+    evaluation = Evaluation(
+        challenge=task.challenge.name,
+        title=folder.common.title,
+        version=folder.common.version,
+        aggregates=task.challenge.aggregate(results, collected.timing),
+        results=results,
+        unmatched=len(collected.unmatched),
+    )
+    rows = published_results(
+        results,
+        per_case=folder.common.per_case,
+        key=task.digest,
+        confidential=task.challenge.confidential_figures,
+    )
+    write_metrics(metrics_document(evaluation, rows=rows), output)
+    if evaluation.counts()["scored"] == 0:
+        raise SubmissionError(_nothing_scored(results))
+    return evaluation
+
+
+def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None, submission: Path) -> ChallengeFolder:
+    """The named challenge, else the only one, else the only one that the submission looks made for."""
+    choices = ", ".join(sorted(folders))
+    if named is not None:
+        if named not in folders:
+            raise UsageError(f"There is no ground truth for the challenge '{named}'; there is: {choices}.")
+        return folders[named]
+    if len(folders) == 1:
+        return next(iter(folders.values()))
+    if submission is None:
+        raise UsageError(f"There are several challenges here ({choices}); name one with --challenge.")
+    names = submission_names(submission)
+    fitting = [folder for name, folder in folders.items() if _challenge_type(folder).recognises(names)]
+    if len(fitting) != 1:
+        found = "fits none of" if not fitting else "fits more than one of"
+        raise UsageError(
+            f"The submission {found} the challenges here ({choices}); name one with --challenge or PODIUM_CHALLENGE."
+        )
+    return fitting[0]
+
+
+def load_challenge(folder: ChallengeFolder) -> Challenge[Any]:
+    """The challenge under the settings of its challenge.toml."""
+    challenge_type = _challenge_type(folder)
+    return challenge_type(folder.file.own(challenge_type.settings_model))
+
+
+def _challenge_type(folder: ChallengeFolder) -> type[Challenge[Any]]:
+    name = folder.common.challenge
+    if name not in CHALLENGES:
+        raise folder.file.refuse(("challenge",), f"is '{name}'; the challenges are {', '.join(sorted(CHALLENGES))}")
+    return CHALLENGES[name]
+
+
+def prepare(folder: ChallengeFolder, options: Options) -> Task:
+    """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it."""
+    challenge = load_challenge(folder)
+    if not folder.references.is_dir():
+        raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
+    references = challenge.find_references(folder.references)
+    if not references:
+        raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
+    challenge.import_heavy_packages()
+
+    def check(case: str) -> tuple[Shapes, bytes]:
+        shapes = challenge.check_reference(references[case])
+        with references[case].path.open("rb") as stream:
+            return shapes, hashlib.file_digest(stream, "sha256").digest()
+
+    outcomes = _run("checking references", sorted(references), check, options)
+    broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
+    if broken:
+        raise GroundTruthError(
+            f"{len(broken)} of {len(references)} references are broken; the organisers find the details in the log.",
+            detail="\n".join(
+                f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken
+            ),
+        )
+    facts = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
+    digest = hashlib.sha256(b"".join(facts[case][1] for case in sorted(facts))).digest()
+    return Task(
+        folder=folder,
+        challenge=challenge,
+        references=references,
+        shapes={case: shapes for case, (shapes, _) in facts.items()},
+        digest=digest,
+    )
+
+
+def _score(task: Task, collected: Collected[Any], options: Options) -> list[CaseResult]:
+    challenge, references = task.challenge, task.references
+
+    def score(case: str) -> CaseScore:
+        return challenge.score(collected.predictions[case], references[case])
+
+    def unanswered(case: str) -> Figures:
+        return challenge.unanswered(references[case])
+
+    scored = _run("scoring", sorted(collected.predictions), score, options)
+    errors = dict(collected.refused)
+    for case, outcome in scored.items():
+        if outcome.error is not None:
+            errors[case] = outcome.error
+            print(f"{case}: {outcome.error} {outcome.detail or ''}".rstrip(), flush=True)
+    lacking = [case for case in task.cases if case in errors or case not in scored]
+    worst = _run("filling in worst values", lacking, unanswered, options)
+    return [_result(case, scored, errors, worst) for case in task.cases]
+
+
+def _result(
+    case: str,
+    scored: Mapping[str, Outcome[CaseScore]],
+    errors: Mapping[str, str],
+    worst: Mapping[str, Outcome[Figures]],
+) -> CaseResult:
+    if case in worst:
+        figures = worst[case].value
+        if figures is None:
+            raise GroundTruthError("A reference could not be read again.", detail=f"{case}: {worst[case].error}")
+        if case in errors:
+            return CaseResult(case=case, status="failed", metrics=figures, error=errors[case])
+        return CaseResult(case=case, status="missing", metrics=figures, error=MISSING)
+    score = scored[case].value
+    assert score is not None, "a case without an error has a score"
+    return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
+
+
+def _run(label: str, cases: Sequence[str], work: Any, options: Options) -> Mapping[str, Outcome[Any]]:
+    return run_cases(
+        cases,
+        work,
+        workers=options.workers,
+        timeout_seconds=options.case_timeout_seconds,
+        progress=show_progress(label, len(cases)),
+    )
+
+
+def _log_pairing(collected: Collected[Any]) -> None:
+    """The organiser's detail; participants who run the image at home read it too, so it names only their files."""
+    for unmatched in collected.unmatched:
+        print(f"unmatched: {unmatched.name}: {unmatched.reason}", flush=True)
+    for reason in collected.refused.values():
+        print(f"refused: {reason}", flush=True)
+    if collected.timing.problem:
+        print(f"timing: {collected.timing.problem}", flush=True)
+
+
+def _nothing_matched(collected: Collected[Any]) -> str:
+    if not collected.unmatched:
+        return "The submission holds no prediction for any expected case."
+    first = collected.unmatched[0]
+    return (
+        f"None of the {len(collected.unmatched)} submitted predictions belongs to an expected case; "
+        f"the first is {first.name}: {first.reason}."
+    )
+
+
+def _nothing_scored(results: Sequence[CaseResult]) -> str:
+    first = next(result.error for result in results if result.status == "failed")
+    failed = sum(result.status == "failed" for result in results)
+    return f"None of the {failed} submitted predictions could be scored; the first: {first}"

@@ -1,0 +1,78 @@
+"""A participant's own check before submitting: every problem at once, without ground truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.challenges import CHALLENGES
+from podium.challenges.challenge import Challenge
+from podium.contract.errors import UsageError
+from podium.contract.submission import open_submission, submission_names
+from podium.manifest import Manifest
+from podium.progress import show_progress
+from podium.runner import run_cases
+
+# Without a case list nobody knows how large the predictions may be; generous for a home computer.
+_UNPACKED_LIMIT_BYTES = 64 * 1024**3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """`where` is a case or a file, `what` a sentence."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What was looked at and what is wrong with it."""
+
+    challenge: str
+    cases: int
+    problems: Sequence[Problem]
+
+
+def validate(submission: Path, *, manifest: Manifest | None, challenge: str | None, workers: int) -> Report:
+    """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
+    chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge)
+    limit = _UNPACKED_LIMIT_BYTES
+    if manifest:
+        limit = chosen.submission_bytes(list(manifest.cases.values()))
+    with open_submission(submission, max_bytes=limit) as opened:
+        collected = chosen.collect(opened, manifest.cases.keys() if manifest else None)
+
+        def check(case: str) -> bool:
+            chosen.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
+            return True
+
+        cases = sorted(collected.predictions)
+        outcomes = run_cases(
+            cases, check, workers=workers, timeout_seconds=600, progress=show_progress("checking", len(cases))
+        )
+    problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]
+    problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
+    if manifest:
+        answered = {*collected.predictions, *collected.refused}
+        problems += [Problem(where=case, what="is missing.") for case in sorted(manifest.cases) if case not in answered]
+    problems += [Problem(where=each.name, what=f"belongs to no case: {each.reason}.") for each in collected.unmatched]
+    if collected.timing.problem:
+        problems.append(Problem(where="time", what=collected.timing.problem))
+    if not collected.predictions and not problems:
+        problems.append(Problem(where="submission", what="holds no prediction."))
+    return Report(challenge=chosen.name, cases=len(collected.predictions), problems=problems)
+
+
+def _challenge_without_manifest(submission: Path, named: str | None) -> Challenge[Any]:
+    choices = ", ".join(sorted(CHALLENGES))
+    if named is None:
+        names = submission_names(submission)
+        fitting = [name for name, challenge in CHALLENGES.items() if challenge.recognises(names)]
+        if len(fitting) != 1:
+            raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
+        named = fitting[0]
+    if named not in CHALLENGES:
+        raise UsageError(f"There is no challenge '{named}'; there is: {choices}.")
+    challenge_type = CHALLENGES[named]
+    return challenge_type(challenge_type.settings_model.model_validate(challenge_type.format_settings))
