@@ -13,6 +13,7 @@ def assert_refused(run: Run, *, exit_code: int) -> None:
     assert run.exit_code == exit_code, run.stdout + run.stderr
     assert run.sentence.endswith("."), run.stderr
     assert "Traceback" not in run.stderr
+    assert "error of its own" not in run.sentence, run.stdout
     assert list(run.output.iterdir()) == []
 
 
@@ -51,6 +52,7 @@ def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_pat
     submission.mkdir()
     run = evaluate(carotid_image, submission, tmp_path / "output", ground_truth=ground_truth)
     assert_refused(run, exit_code=2)
+    assert "challenge.toml is not valid TOML" in run.sentence
 
 
 def test_an_unknown_challenge_is_the_organisers_fault(image: str, tmp_path: Path) -> None:
@@ -64,4 +66,6 @@ def test_an_unknown_challenge_is_the_organisers_fault(image: str, tmp_path: Path
 def test_a_result_that_cannot_be_written_is_not_a_success(carotid_image: str, tmp_path: Path) -> None:
     submission = next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
     run = evaluate(carotid_image, submission, tmp_path / "output", user="12345:6789", output_mode=0o755)
-    assert_refused(run, exit_code=2)
+    assert run.exit_code == 2
+    assert run.sentence.endswith(".")
+    assert list(run.output.iterdir()) == []
