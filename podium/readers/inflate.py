@@ -74,3 +74,16 @@ def inflated_size(compressed: Iterable[bytes], *, wrapping: int, limit: int, man
         if size > limit:
             break
     return size
+
+
+def inflated_start(compressed: Iterable[bytes], *, wrapping: int, count: int) -> bytes:
+    """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to tell a format."""
+    start = b""
+    try:
+        for block in inflate(compressed, wrapping=wrapping, many_members=True):
+            start += block[:count]
+            if len(start) >= count:
+                break
+    except BadStreamError:
+        pass
+    return start[:count]

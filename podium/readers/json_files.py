@@ -12,7 +12,8 @@ from podium.readers.names import shown
 LIMIT_BYTES = 1_000_000
 MAX_DEPTH = 32
 
-TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and the closing quote optional: an endless string must not be scanned again from each of its quotes.
+TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 LARGEST_INTEGER = 2**63 - 1
 
 

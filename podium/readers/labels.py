@@ -11,9 +11,12 @@ from podium.readers.names import shown
 PROBABILITY_SHARE = 0.01
 """From this share of fractional values on, values in 0..1 are taken for probabilities rather than a slip."""
 
+SMALLEST_PICTURE = 16
+"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
+
 
 def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
-    """`values` as unsigned integers of the smallest type that holds them; unsigned input is returned as it is.
+    """`values` as unsigned integers: integers and booleans without a copy, floats in the smallest type that holds them.
 
     Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each in its own words.
     `name` is the file (and dataset) as its author knows it.
@@ -24,18 +27,25 @@ def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
         raise Refused(f"{label} holds complex values; labels are whole numbers.")
     if kind not in "buif":
         raise Refused(f"{label} holds values of the type '{values.dtype}'; labels are whole numbers.")
-    if values.ndim >= 3 and values.shape[-1] in (3, 4) and min(values.shape[:-1]) > 4 and kind == "u":
+    if values.ndim >= 3 and values.shape[-1] in (3, 4) and min(values.shape[:-1]) >= SMALLEST_PICTURE:
         raise Refused(
             f"{label} looks like an RGB image ({values.shape[-1]} values per pixel); send one label per pixel."
         )
     if kind == "b":
         return values.view(np.uint8)
-    if kind == "u" or values.size == 0:
-        return values if kind == "u" else values.astype(np.uint8)
-    return _checked(values, label)
+    if kind == "u":
+        return values
+    if values.size == 0:
+        return values.astype(np.uint8)
+    largest = _largest_label(values, label)
+    if kind == "i":
+        return values.view(values.dtype.str.replace("i", "u"))  # none is negative: the bits mean the same
+    labels = values.astype(np.min_scalar_type(largest))
+    _check_whole(values, labels, label)
+    return labels
 
 
-def _checked(values: NDArray[Any], label: str) -> NDArray[Any]:
+def _largest_label(values: NDArray[Any], label: str) -> int:
     smallest, largest = values.min(), values.max()  # NaN wins both, infinity one of them
     if np.isnan(smallest):
         raise Refused(f"{label} holds NaN; every pixel needs a label.")
@@ -43,12 +53,9 @@ def _checked(values: NDArray[Any], label: str) -> NDArray[Any]:
         raise Refused(f"{label} holds infinite values; labels are whole numbers.")
     if smallest < 0:
         raise Refused(f"{label} holds the negative value {_short(smallest)}; labels start at 0.")
-    if largest > np.iinfo(np.int64).max:
+    if largest >= 2**63:
         raise Refused(f"{label} holds the value {_short(largest)}, which is too large for a label.")
-    labels = values.astype(np.min_scalar_type(int(largest)))
-    if values.dtype.kind == "f":
-        _check_whole(values, labels, label)
-    return labels
+    return int(largest)
 
 
 def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None:

@@ -7,12 +7,11 @@ must agree, which they do for 2 or 3 axes.
 
 import math
 import struct
-from collections.abc import Iterator
 
 from podium.contract.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.image_headers import ImageHeader, check_axes, check_channels, check_lengths
-from podium.readers.inflate import GZIP, BadStreamError, inflate, inflated_size, pieces
+from podium.readers.inflate import GZIP, BadStreamError, inflated_size, inflated_start, pieces
 
 HEADER_BYTES = 348
 FIRST_DATA_OFFSET = 352
@@ -32,21 +31,9 @@ def is_nifti(start: bytes) -> bool:
 
 
 def unzipped_start(file: SafeFile) -> bytes:
-    """The first bytes inside a gzip file, enough for a header; empty when nothing can be unpacked."""
+    """The first bytes inside a gzip file, enough for a header; fewer when they cannot be unpacked."""
     with file.open() as stream:
-        return _start(inflate(pieces(stream), wrapping=GZIP, many_members=True), FIRST_DATA_OFFSET)
-
-
-def _start(blocks: Iterator[bytes], count: int) -> bytes:
-    start = b""
-    try:
-        for block in blocks:
-            start += block
-            if len(start) >= count:
-                break
-    except BadStreamError:
-        return start[:count]
-    return start[:count]
+        return inflated_start(pieces(stream), wrapping=GZIP, count=FIRST_DATA_OFFSET)
 
 
 def read_nifti_header(file: SafeFile, *, compressed: bool) -> ImageHeader:

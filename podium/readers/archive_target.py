@@ -1,0 +1,98 @@
+"""The folder an archive is unpacked into: every name checked, every byte counted, nothing written over anything."""
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium.contract.errors import SubmissionError
+from podium.readers.names import is_printable, shown
+
+MAX_DEPTH = 16
+MAX_NAME_BYTES = 1024
+MAX_PART_BYTES = 255
+
+RATIO_FREE_BYTES = 64 * 1024 * 1024
+"""So much may come out of the smallest archive before the ratio is looked at."""
+
+
+@dataclass
+class ArchiveTarget:
+    """Where the members of one archive go, and how much of them is still allowed."""
+
+    archive: str
+    destination: Path
+    max_bytes: int
+    max_files: int
+    written: int = 0
+    members: int = 0
+    kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """'file' or 'folder' for every path unpacked so far."""
+
+    def add_folder(self, name: str) -> None:
+        parts = self._checked_parts(name)
+        self._count_member()
+        self._make_folders(parts, name)
+
+    def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
+        """Write one member. `announced` is refused before the first block when it would be too much."""
+        parts = self._checked_parts(name)
+        if not parts:
+            raise SubmissionError(f"'{self.archive}' holds a file without a name.")
+        self._count_member()
+        if self.written + announced > self.max_bytes:
+            raise self._too_large()
+        self._make_folders(parts[:-1], name)
+        if parts in self.kinds:
+            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' over another member of that name.")
+        self.kinds[parts] = "file"
+        self._write(self.destination.joinpath(*parts), name, blocks)
+
+    def _write(self, path: Path, name: str, blocks: Iterable[bytes | memoryview]) -> None:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                for block in blocks:
+                    self.written += len(block)
+                    if self.written > self.max_bytes:
+                        raise self._too_large()
+                    stream.write(block)
+        except OSError as fault:
+            if fault.errno == errno.ENOSPC:
+                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
+            raise SubmissionError(f"'{shown(name)}' in '{self.archive}' cannot be unpacked.") from None
+
+    def _make_folders(self, parts: tuple[str, ...], name: str) -> None:
+        for depth in range(1, len(parts) + 1):
+            folder = parts[:depth]
+            if self.kinds.get(folder) == "file":
+                raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' below or over a file of that name.")
+            if folder not in self.kinds:
+                self.kinds[folder] = "folder"
+                self.destination.joinpath(*folder).mkdir(mode=0o700, exist_ok=True)
+
+    def _checked_parts(self, name: str) -> tuple[str, ...]:
+        """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
+        if not is_printable(name):
+            raise SubmissionError(f"'{self.archive}' holds the name '{shown(name)}', which is not plain UTF-8 text.")
+        if "\\" in name or name[1:2] == ":":
+            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', a Windows path; use forward slashes.")
+        if name.startswith("/"):
+            raise SubmissionError(f"'{self.archive}' holds the absolute path '{shown(name)}'.")
+        parts = tuple(part for part in name.split("/") if part not in ("", "."))
+        if ".." in parts:
+            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', which leads out of the archive.")
+        if len(name.encode()) > MAX_NAME_BYTES or any(len(part.encode()) > MAX_PART_BYTES for part in parts):
+            raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{shown(name)}'.")
+        if len(parts) > MAX_DEPTH:
+            raise SubmissionError(f"'{self.archive}' nests '{shown(name)}' deeper than {MAX_DEPTH} folders.")
+        return parts
+
+    def _count_member(self) -> None:
+        self.members += 1
+        if self.members > self.max_files:
+            raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
+
+    def _too_large(self) -> SubmissionError:
+        return SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")

@@ -1,0 +1,58 @@
+"""Archives that hold a whole submission: zip, tar and gzipped tar, told by their content.
+
+Whatever is wrong with one makes the whole submission unusable, so everything here is a SubmissionError. Archives
+inside archives are unpacked as files and never opened.
+"""
+
+from pathlib import Path
+
+from podium.contract.errors import SubmissionError
+from podium.readers.archive_target import RATIO_FREE_BYTES, ArchiveTarget
+from podium.readers.files import SafeFile
+from podium.readers.inflate import GZIP, inflated_start, pieces
+from podium.readers.tar_archive import BLOCK_BYTES, extract_tar, is_tar
+from podium.readers.zip_archive import extract_zip, is_zip
+
+MAX_BYTES = 8 * 1024**3
+MAX_FILES = 50_000
+
+MAX_RATIO = 1_100
+"""Deflate shrinks at most 1,032 times, and empty masks come near that: only an archive that uses its bytes twice
+passes this bound. Honest but huge archives are stopped by their total size."""
+
+
+def is_archive(file: SafeFile) -> bool:
+    """Whether `file` is an archive we can unpack; a gzipped image is none."""
+    start = file.first_bytes(BLOCK_BYTES)
+    return is_zip(start) or is_tar(start) or is_tar(_gunzipped_start(file))
+
+
+def extract_archive(
+    file: SafeFile,
+    destination: Path,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_files: int = MAX_FILES,
+    max_ratio: int = MAX_RATIO,
+) -> None:
+    """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
+
+    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive.
+    """
+    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
+    destination.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = ArchiveTarget(file.name, destination, min(max_bytes, by_ratio), max_files)
+    start = file.first_bytes(BLOCK_BYTES)
+    if is_zip(start):
+        extract_zip(file, target)
+    elif is_tar(start):
+        extract_tar(file, target, gzipped=False)
+    elif is_tar(_gunzipped_start(file)):
+        extract_tar(file, target, gzipped=True)
+    else:
+        raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
+
+
+def _gunzipped_start(file: SafeFile) -> bytes:
+    with file.open() as stream:
+        return inflated_start(pieces(stream), wrapping=GZIP, count=BLOCK_BYTES)

@@ -1,0 +1,163 @@
+"""Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
+
+The directory and the header before each member may contradict each other, members may share bytes, and a member may
+unpack to more than announced; other tools notice none of this.
+"""
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from podium.contract.errors import PodiumError, SubmissionError
+from podium.readers.archive_target import ArchiveTarget
+from podium.readers.files import SafeFile
+from podium.readers.inflate import BLOCK, RAW, BadStreamError, inflate
+from podium.readers.names import shown
+
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
+UTF8_FLAG = 0x800
+
+LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
+MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
+
+
+class _ModestReader(io.BufferedReader):
+    """Refuses to read very much at once: the standard library reads a zip's whole directory in one gulp."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise zipfile.BadZipFile
+        return super().read(size)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One member and the bytes it occupies."""
+
+    info: zipfile.ZipInfo
+    name: str
+    data_start: int
+
+    @property
+    def end(self) -> int:
+        return self.data_start + self.info.compress_size
+
+
+def is_zip(start: bytes) -> bool:
+    return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def extract_zip(file: SafeFile, target: ArchiveTarget) -> None:
+    """Unpack all members into `target`; nothing is written before all of them were looked at."""
+    with file.open() as plain:
+        members = _members(file, plain, target)
+        for member in members:
+            if member.info.is_dir():
+                target.add_folder(member.name)
+            else:
+                target.add_file(member.name, _content(file, plain, member), announced=member.info.file_size)
+
+
+def _members(file: SafeFile, plain: BinaryIO, target: ArchiveTarget) -> list[_Member]:
+    infos = _directory(file)
+    if len(infos) > target.max_files:
+        raise SubmissionError(f"'{file.name}' holds more than {target.max_files:,} files.")
+    if sum(info.file_size for info in infos) > target.max_bytes:
+        raise SubmissionError(f"'{file.name}' unpacks to more than {target.max_bytes:,} bytes.")
+    members = [_checked_member(file, plain, info) for info in infos]
+    end = 0
+    for member in sorted(members, key=lambda member: member.info.header_offset):
+        if member.info.header_offset < end:
+            raise SubmissionError(f"'{file.name}' holds members that overlap, such as '{shown(member.name)}'.")
+        end = member.end
+    if end > file.size:
+        raise _damaged(file)
+    return members
+
+
+def _directory(file: SafeFile) -> list[zipfile.ZipInfo]:
+    try:
+        with file.open() as plain, zipfile.ZipFile(_ModestReader(io.FileIO(plain.fileno(), closefd=False))) as archive:
+            return archive.infolist()
+    except PodiumError:
+        raise
+    except Exception:  # the library answers damage by many kinds of exceptions
+        raise _damaged(file) from None
+
+
+def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> _Member:
+    name = _name(file, info)
+    if info.flag_bits & ENCRYPTED_FLAGS:
+        raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        raise SubmissionError(f"'{file.name}' holds the link '{shown(name)}'; put the file itself into the archive.")
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise SubmissionError(f"'{file.name}' holds '{shown(name)}', which is not a regular file.")
+    if info.compress_type not in (STORED, DEFLATED):
+        raise SubmissionError(f"'{file.name}' compresses '{shown(name)}' in a way that is not read; use deflate.")
+    plain.seek(info.header_offset)
+    header = plain.read(LOCAL_HEADER.size)
+    if len(header) < LOCAL_HEADER.size:
+        raise _damaged(file)
+    signature, _, flags, method, _, _, _, _, _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(header)
+    local_name = plain.read(name_bytes)
+    same = method == info.compress_type and local_name == _raw_name(info) and not flags & ENCRYPTED_FLAGS
+    if signature != b"PK\x03\x04" or not same:
+        raise SubmissionError(f"'{file.name}' contradicts itself about '{shown(name)}'; pack it again.")
+    return _Member(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
+
+
+def _raw_name(info: zipfile.ZipInfo) -> bytes:
+    return info.orig_filename.encode("utf-8" if info.flag_bits & UTF8_FLAG else "cp437")
+
+
+def _name(file: SafeFile, info: zipfile.ZipInfo) -> str:
+    """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page."""
+    try:
+        return _raw_name(info).decode("utf-8")
+    except UnicodeError:
+        raise SubmissionError(
+            f"'{file.name}' holds the name '{shown(info.filename)}', which is not plain UTF-8 text."
+        ) from None
+
+
+def _content(file: SafeFile, plain: BinaryIO, member: _Member) -> Iterator[bytes]:
+    """The unpacked bytes; refused as soon as they are more than announced, and at the end if they are not the right
+    ones."""
+    info = member.info
+    plain.seek(member.data_start)
+    packed = _exactly(file, plain, info.compress_size)
+    blocks = packed if info.compress_type == STORED else inflate(packed, wrapping=RAW)
+    size = checksum = 0
+    try:
+        for block in blocks:
+            size += len(block)
+            checksum = zlib.crc32(block, checksum)
+            if size > info.file_size:
+                announced = f"{info.file_size:,} bytes announced"
+                raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' unpacks to more than the {announced}.")
+            yield block
+    except BadStreamError as fault:
+        raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' {fault}; pack it again.") from None
+    if size != info.file_size or checksum != info.CRC:
+        raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' is damaged; pack it again.")
+
+
+def _exactly(file: SafeFile, plain: BinaryIO, count: int) -> Iterator[bytes]:
+    while count:
+        block = plain.read(min(count, BLOCK))
+        if not block:
+            raise _damaged(file)
+        count -= len(block)
+        yield block
+
+
+def _damaged(file: SafeFile) -> SubmissionError:
+    return SubmissionError(f"'{file.name}' is a damaged or incomplete zip archive; pack it again.")
