@@ -18,59 +18,54 @@ RATIO_FREE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass
-class ArchiveTarget:
-    """Where the members of one archive go, and how much of them is still allowed."""
+class MemberNames:
+    """The members of one archive, each name checked and counted, nothing unpacked."""
 
     archive: str
-    destination: Path
     max_bytes: int
     max_files: int
-    written: int = 0
+    total_bytes: int = 0
     members: int = 0
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
-    """'file' or 'folder' for every path unpacked so far."""
+    """'file' or 'folder' for every path so far."""
 
     def add_folder(self, name: str) -> None:
         parts = self._checked_parts(name)
         self._count_member()
-        self._make_folders(parts, name)
+        self._add_folders(parts, name)
 
     def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        """Write one member. `announced` is refused before the first block when it would be too much."""
+        """Take one member. `announced` bytes are refused before the first block when they would be too much."""
         parts = self._checked_parts(name)
         if not parts:
             raise SubmissionError(f"'{self.archive}' holds a file without a name.")
         self._count_member()
-        if self.written + announced > self.max_bytes:
+        if self.total_bytes + announced > self.max_bytes:
             raise self._too_large()
-        self._make_folders(parts[:-1], name)
+        self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' over another member of that name.")
         self.kinds[parts] = "file"
-        self._write(self.destination.joinpath(*parts), name, blocks)
+        self._keep_file(parts, blocks, announced=announced)
 
-    def _write(self, path: Path, name: str, blocks: Iterable[bytes | memoryview]) -> None:
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                for block in blocks:
-                    self.written += len(block)
-                    if self.written > self.max_bytes:
-                        raise self._too_large()
-                    stream.write(block)
-        except OSError as fault:
-            if fault.errno == errno.ENOSPC:
-                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
-            raise SubmissionError(f"'{shown(name)}' in '{self.archive}' cannot be unpacked.") from None
+    def files(self) -> tuple[str, ...]:
+        """Names of the files so far, in the order of the archive."""
+        return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
 
-    def _make_folders(self, parts: tuple[str, ...], name: str) -> None:
+    def _keep_file(self, _parts: tuple[str, ...], _blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
+        self.total_bytes += announced
+
+    def _keep_folder(self, parts: tuple[str, ...]) -> None:
+        """Nothing to do for a name alone."""
+
+    def _add_folders(self, parts: tuple[str, ...], name: str) -> None:
         for depth in range(1, len(parts) + 1):
             folder = parts[:depth]
             if self.kinds.get(folder) == "file":
                 raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' below or over a file of that name.")
             if folder not in self.kinds:
                 self.kinds[folder] = "folder"
-                self.destination.joinpath(*folder).mkdir(mode=0o700, exist_ok=True)
+                self._keep_folder(folder)
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
@@ -96,3 +91,29 @@ class ArchiveTarget:
 
     def _too_large(self) -> SubmissionError:
         return SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")
+
+
+@dataclass
+class ArchiveTarget(MemberNames):
+    """The same, and every member written below `destination`."""
+
+    destination: Path = field(kw_only=True)
+
+    def _keep_folder(self, parts: tuple[str, ...]) -> None:
+        self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
+
+    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
+        """`announced` has been looked at; here the bytes that really come are counted."""
+        path = self.destination.joinpath(*parts)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                for block in blocks:
+                    self.total_bytes += len(block)
+                    if self.total_bytes > self.max_bytes:
+                        raise self._too_large()
+                    stream.write(block)
+        except OSError as fault:
+            if fault.errno == errno.ENOSPC:
+                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
+            raise SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.") from None

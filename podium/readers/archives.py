@@ -7,11 +7,11 @@ inside archives are unpacked as files and never opened.
 from pathlib import Path
 
 from podium.contract.errors import SubmissionError
-from podium.readers.archive_target import RATIO_FREE_BYTES, ArchiveTarget
+from podium.readers.archive_target import RATIO_FREE_BYTES, ArchiveTarget, MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import GZIP, inflated_start, pieces
-from podium.readers.tar_archive import BLOCK_BYTES, extract_tar, is_tar
-from podium.readers.zip_archive import extract_zip, is_zip
+from podium.readers.tar_archive import BLOCK_BYTES, is_tar, read_tar
+from podium.readers.zip_archive import is_zip, read_zip
 
 MAX_BYTES = 8 * 1024**3
 MAX_FILES = 50_000
@@ -39,16 +39,26 @@ def extract_archive(
 
     At most `max_bytes` are written, and at most `max_ratio` times the size of the archive.
     """
-    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = ArchiveTarget(file.name, destination, min(max_bytes, by_ratio), max_files)
+    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
+    _read_members(file, ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination))
+
+
+def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> tuple[str, ...]:
+    """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
+    names = MemberNames(file.name, max_bytes, max_files)
+    _read_members(file, names)
+    return names.files()
+
+
+def _read_members(file: SafeFile, target: MemberNames) -> None:
     start = file.first_bytes(BLOCK_BYTES)
     if is_zip(start):
-        extract_zip(file, target)
+        read_zip(file, target)
     elif is_tar(start):
-        extract_tar(file, target, gzipped=False)
+        read_tar(file, target, gzipped=False)
     elif is_tar(_gunzipped_start(file)):
-        extract_tar(file, target, gzipped=True)
+        read_tar(file, target, gzipped=True)
     else:
         raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from podium.contract.errors import SubmissionError
-from podium.readers.archive_target import ArchiveTarget
+from podium.readers.archive_target import MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import GZIP, BadStreamError, inflate, pieces
 from podium.readers.names import shown
@@ -37,13 +37,13 @@ def is_tar(start: bytes) -> bool:
     return True
 
 
-def extract_tar(file: SafeFile, target: ArchiveTarget, *, gzipped: bool) -> None:
-    """Unpack all members into `target`, in their order."""
+def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
+    """Hand all members to `target`, in their order."""
     with file.open() as stream:
         plain = pieces(stream)
         source = _Source(inflate(plain, wrapping=GZIP, many_members=True) if gzipped else plain)
         try:
-            _extract(file, source, target)
+            _hand_over(file, source, target)
         except BadStreamError as fault:
             raise SubmissionError(f"'{file.name}' {fault}; pack it again.") from None
 
@@ -75,7 +75,7 @@ class _Source:
         self.exactly(-count % BLOCK_BYTES)
 
 
-def _extract(file: SafeFile, source: _Source, target: ArchiveTarget) -> None:
+def _hand_over(file: SafeFile, source: _Source, target: MemberNames) -> None:
     while True:
         member, extended = _next_member(file, source)
         if member is None:
@@ -87,7 +87,10 @@ def _extract(file: SafeFile, source: _Source, target: ArchiveTarget) -> None:
             target.add_folder(name)
         else:
             size = _size(file, member, extended)
-            target.add_file(name, source.padded(size), announced=size)
+            content = source.padded(size)
+            target.add_file(name, content, announced=size)
+            for _ in content:
+                pass  # a target that only wants the name leaves it here
 
 
 def _next_member(file: SafeFile, source: _Source) -> tuple[tarfile.TarInfo | None, dict[str, str]]:

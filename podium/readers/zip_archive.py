@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from podium.contract.errors import PodiumError, SubmissionError
-from podium.readers.archive_target import ArchiveTarget
+from podium.readers.archive_target import MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import BLOCK, RAW, BadStreamError, inflate
 from podium.readers.names import shown
@@ -53,8 +53,8 @@ def is_zip(start: bytes) -> bool:
     return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-def extract_zip(file: SafeFile, target: ArchiveTarget) -> None:
-    """Unpack all members into `target`; nothing is written before all of them were looked at."""
+def read_zip(file: SafeFile, target: MemberNames) -> None:
+    """Hand all members to `target`; nothing is written before all of them were looked at."""
     with file.open() as plain:
         members = _members(file, plain, target)
         for member in members:
@@ -64,7 +64,7 @@ def extract_zip(file: SafeFile, target: ArchiveTarget) -> None:
                 target.add_file(member.name, _content(file, plain, member), announced=member.info.file_size)
 
 
-def _members(file: SafeFile, plain: BinaryIO, target: ArchiveTarget) -> list[_Member]:
+def _members(file: SafeFile, plain: BinaryIO, target: MemberNames) -> list[_Member]:
     infos = _directory(file)
     if len(infos) > target.max_files:
         raise SubmissionError(f"'{file.name}' holds more than {target.max_files:,} files.")
