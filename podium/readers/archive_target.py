@@ -35,25 +35,29 @@ class MemberNames:
         self._add_folders(parts, name)
 
     def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        """Take one member. `announced` bytes are refused before the first block when they would be too much."""
+        """Take one member of `announced` bytes, refused before the first block when they would be too much.
+
+        Whoever hands the blocks over sees to it that they are not more than that.
+        """
         parts = self._checked_parts(name)
         if not parts:
             raise SubmissionError(f"'{self.archive}' holds a file without a name.")
         self._count_member()
-        if self.total_bytes + announced > self.max_bytes:
-            raise self._too_large()
+        self.total_bytes += announced
+        if self.total_bytes > self.max_bytes:
+            raise SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' over another member of that name.")
         self.kinds[parts] = "file"
-        self._keep_file(parts, blocks, announced=announced)
+        self._keep_file(parts, blocks)
 
     def files(self) -> tuple[str, ...]:
         """Names of the files so far, in the order of the archive."""
         return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
 
-    def _keep_file(self, _parts: tuple[str, ...], _blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        self.total_bytes += announced
+    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
+        """Nothing to do for a name alone."""
 
     def _keep_folder(self, parts: tuple[str, ...]) -> None:
         """Nothing to do for a name alone."""
@@ -66,6 +70,9 @@ class MemberNames:
             if folder not in self.kinds:
                 self.kinds[folder] = "folder"
                 self._keep_folder(folder)
+
+    def _make_folder(self, path: Path) -> None:
+        path.mkdir(mode=0o700, exist_ok=True)
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
@@ -89,9 +96,6 @@ class MemberNames:
         if self.members > self.max_files:
             raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
 
-    def _too_large(self) -> SubmissionError:
-        return SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")
-
 
 @dataclass
 class ArchiveTarget(MemberNames):
@@ -102,18 +106,31 @@ class ArchiveTarget(MemberNames):
     def _keep_folder(self, parts: tuple[str, ...]) -> None:
         self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
 
-    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        """`announced` has been looked at; here the bytes that really come are counted."""
+    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
         path = self.destination.joinpath(*parts)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             with os.fdopen(descriptor, "wb") as stream:
                 for block in blocks:
-                    self.total_bytes += len(block)
-                    if self.total_bytes > self.max_bytes:
-                        raise self._too_large()
                     stream.write(block)
         except OSError as fault:
             if fault.errno == errno.ENOSPC:
                 raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
             raise SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.") from None
+
+
+@dataclass
+class ArchiveListing(ArchiveTarget):
+    """A target that keeps the names only: the same checks and bounds, nothing written."""
+
+    def names(self) -> tuple[str, ...]:
+        return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
+
+    def _write(self, path: Path, name: str, blocks: Iterable[bytes | memoryview]) -> None:
+        for block in blocks:
+            self.written += len(block)
+            if self.written > self.max_bytes:
+                raise self._too_large()
+
+    def _make_folder(self, path: Path) -> None:
+        pass
