@@ -71,9 +71,6 @@ class MemberNames:
                 self.kinds[folder] = "folder"
                 self._keep_folder(folder)
 
-    def _make_folder(self, path: Path) -> None:
-        path.mkdir(mode=0o700, exist_ok=True)
-
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
         if not is_printable(name):
@@ -117,20 +114,3 @@ class ArchiveTarget(MemberNames):
             if fault.errno == errno.ENOSPC:
                 raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
             raise SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.") from None
-
-
-@dataclass
-class ArchiveListing(ArchiveTarget):
-    """A target that keeps the names only: the same checks and bounds, nothing written."""
-
-    def names(self) -> tuple[str, ...]:
-        return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
-
-    def _write(self, path: Path, name: str, blocks: Iterable[bytes | memoryview]) -> None:
-        for block in blocks:
-            self.written += len(block)
-            if self.written > self.max_bytes:
-                raise self._too_large()
-
-    def _make_folder(self, path: Path) -> None:
-        pass

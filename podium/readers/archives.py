@@ -7,7 +7,7 @@ inside archives are unpacked as files and never opened.
 from pathlib import Path
 
 from podium.contract.errors import SubmissionError
-from podium.readers.archive_target import RATIO_FREE_BYTES, ArchiveListing, ArchiveTarget, MemberNames
+from podium.readers.archive_target import RATIO_FREE_BYTES, ArchiveTarget, MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import GZIP, inflated_start, pieces
 from podium.readers.tar_archive import BLOCK_BYTES, is_tar, read_tar
