@@ -186,7 +186,7 @@ def _add_ground_truth(parser: argparse.ArgumentParser) -> None:
         "--ground-truth",
         type=Path,
         metavar="DIR",
-        help="one challenge's folder or a folder of them [/opt/ml/input/data/ground_truth if filled, else ground-truth/]",
+        help="a challenge folder, or a folder of them [/opt/ml/input/data/ground_truth if filled, else ground-truth]",
     )
 
 

@@ -19,7 +19,6 @@ from podium.contract.privacy import published_results
 from podium.contract.results import CaseResult, CaseScore, Evaluation, Figures
 from podium.contract.submission import open_submission, submission_names
 from podium.progress import show_progress
-from podium.readers.files import SafeFile
 from podium.runner import Outcome, run_cases
 
 MISSING = "There is no prediction for this case."
@@ -38,8 +37,8 @@ class Task:
     """A challenge with its ground truth checked, ready to score any submission."""
 
     folder: ChallengeFolder
-    challenge: Challenge[Any]
-    references: Mapping[str, SafeFile]
+    challenge: Challenge[Any, Any]
+    references: Mapping[str, Any]
     shapes: Mapping[str, Shapes]
     digest: bytes
 
@@ -85,7 +84,9 @@ def evaluate(
     return evaluation
 
 
-def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None, submission: Path) -> ChallengeFolder:
+def choose_challenge(
+    folders: Mapping[str, ChallengeFolder], *, named: str | None, submission: Path | None
+) -> ChallengeFolder:
     """The named challenge, else the only one, else the only one that the submission looks made for."""
     choices = ", ".join(sorted(folders))
     if named is not None:
@@ -106,13 +107,13 @@ def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | Non
     return fitting[0]
 
 
-def load_challenge(folder: ChallengeFolder) -> Challenge[Any]:
+def load_challenge(folder: ChallengeFolder) -> Challenge[Any, Any]:
     """The challenge under the settings of its challenge.toml."""
     challenge_type = _challenge_type(folder)
     return challenge_type(folder.file.own(challenge_type.settings_model))
 
 
-def _challenge_type(folder: ChallengeFolder) -> type[Challenge[Any]]:
+def _challenge_type(folder: ChallengeFolder) -> type[Challenge[Any, Any]]:
     name = folder.common.challenge
     if name not in CHALLENGES:
         raise folder.file.refuse(("challenge",), f"is '{name}'; the challenges are {', '.join(sorted(CHALLENGES))}")
@@ -131,8 +132,11 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
 
     def check(case: str) -> tuple[Shapes, bytes]:
         shapes = challenge.check_reference(references[case])
-        with references[case].path.open("rb") as stream:
-            return shapes, hashlib.file_digest(stream, "sha256").digest()
+        digest = hashlib.sha256()
+        for file in challenge.reference_files(references[case]):
+            with file.path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return shapes, digest.digest()
 
     outcomes = _run("checking references", sorted(references), check, options)
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]

@@ -12,22 +12,20 @@ from podium.challenges.challenge import Challenge
 from podium.contract.errors import UsageError
 from podium.evaluation import Task
 
-SCHEMA_NAME = "podium-manifest-1"
-
 
 class Manifest(BaseModel):
     """A challenge's published rules, and the names and array shapes of its cases. No reference value is in it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_name: Literal["podium-manifest-1"] = SCHEMA_NAME
+    schema_name: Literal["podium-manifest-1"] = "podium-manifest-1"
     challenge: str
     title: str
     version: str
     settings: Mapping[str, Any]
     cases: Mapping[str, Mapping[str, tuple[int, ...]]]
 
-    def load_challenge(self) -> Challenge[Any]:
+    def load_challenge(self) -> Challenge[Any, Any]:
         """The challenge under the manifest's settings."""
         challenge_type = CHALLENGES[self.challenge]
         return challenge_type(challenge_type.settings_model.model_validate(self.settings))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -22,18 +23,18 @@ def print_scores(paths: Sequence[Path], console: Console) -> None:
     if len(challenges) != 1 or not challenges <= CHALLENGES.keys():
         raise UsageError(f"The files belong to the challenges {', '.join(sorted(challenges))}; give files of one.")
     columns = CHALLENGES[challenges.pop()].columns()
-    shown = [column for column in columns if column.error_path is None]
+    shown = [column for column in columns if column.headline]
     score = columns[0]
     ranked = sorted(
         documents.items(),
         key=lambda item: get(item[1]["aggregates"], score.path),
         reverse=score.direction == "higher",
     )
-    table = Table(title=next(iter(documents.values()))["title"], title_justify="left")
-    table.add_column("team")
+    table = Table(title=next(iter(documents.values()))["title"], title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("Team")
     for column in shown:
         table.add_column(column.title, justify="right")
-    table.add_column("cases scored", justify="right")
+    table.add_column("Cases scored", justify="right")
     for team, document in ranked:
         figures = [f"{get(document['aggregates'], column.path):.2f}" for column in shown]
         counts = document["counts"]

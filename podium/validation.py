@@ -64,7 +64,7 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
     return Report(challenge=chosen.name, cases=len(collected.predictions), problems=problems)
 
 
-def _challenge_without_manifest(submission: Path, named: str | None) -> Challenge[Any]:
+def _challenge_without_manifest(submission: Path, named: str | None) -> Challenge[Any, Any]:
     choices = ", ".join(sorted(CHALLENGES))
     if named is None:
         names = submission_names(submission)

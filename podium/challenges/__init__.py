@@ -5,4 +5,4 @@ from typing import Any
 from podium.challenges.carotid import Carotid
 from podium.challenges.challenge import Challenge
 
-CHALLENGES: dict[str, type[Challenge[Any]]] = {challenge.name: challenge for challenge in (Carotid,)}
+CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {challenge.name: challenge for challenge in (Carotid,)}

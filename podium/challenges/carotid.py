@@ -9,19 +9,19 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, StrictInt, model_validator
 
+from podium.challenges.carotid_settings import CarotidSettings
 from podium.challenges.challenge import Challenge, Collected, Shapes, pair_once
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, get, put
-from podium.contract.settings import Name, NonNegative, Positive, Settings
+from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import TIMING_FILE, Timing, file_timing, job_timing
 from podium.metrics.classification import confusion_counts, f1_by_class
@@ -51,92 +51,6 @@ _BYTES_A_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_A_CASE = 1_000_000  # headers, chunk padding, attributes
 
 
-class Weights(Settings):
-    """How the three scores make the total."""
-
-    classification: NonNegative = 0.4
-    segmentation: NonNegative = 0.4
-    time: NonNegative = 0.2
-
-    @model_validator(mode="after")
-    def _sum_to_one(self) -> Self:
-        _check_sum(self.classification + self.segmentation + self.time)
-        return self
-
-
-class StructureWeights(Settings):
-    """How the two structures make a view's score."""
-
-    vessel: NonNegative = 0.4
-    plaque: NonNegative = 0.6
-
-    @model_validator(mode="after")
-    def _sum_to_one(self) -> Self:
-        _check_sum(self.vessel + self.plaque)
-        return self
-
-
-class LabelValues(Settings):
-    """One spelling of a mask's values."""
-
-    background: Annotated[StrictInt, Field(ge=0)]
-    plaque: Annotated[StrictInt, Field(ge=0)]
-    vessel: Annotated[StrictInt, Field(ge=0)]
-
-    @model_validator(mode="after")
-    def _differ(self) -> Self:
-        if len(self.values) != 3:
-            raise ValueError("background, plaque and vessel must have different values")
-        return self
-
-    @property
-    def values(self) -> frozenset[int]:
-        return frozenset((self.background, self.plaque, self.vessel))
-
-
-class TimeRule(Settings):
-    """`fixed`: the ISBI document; `cohort`: the challenge site, final only once all teams' times are known."""
-
-    rule: Literal["fixed", "cohort"] = "fixed"
-    baseline_seconds: Positive
-
-
-class RiskClass(Settings):
-    """A class a case may have, and its name in metrics.json."""
-
-    value: StrictInt
-    name: Name
-
-
-class CarotidSettings(Settings):
-    """The `[carotid]` table of challenge.toml."""
-
-    tolerance_px: NonNegative = 3.0
-    classes: Annotated[tuple[RiskClass, ...], Field(min_length=1)] = (
-        RiskClass(value=0, name="low_risk"),
-        RiskClass(value=1, name="high_risk"),
-    )
-    label_values: Annotated[tuple[LabelValues, ...], Field(min_length=1)] = (
-        LabelValues(background=0, plaque=1, vessel=2),
-        LabelValues(background=0, plaque=128, vessel=255),
-    )
-    weights: Weights = Weights()
-    structure_weights: StructureWeights = StructureWeights()
-    time: TimeRule
-
-    @model_validator(mode="after")
-    def _classes_differ(self) -> Self:
-        values = {risk.value for risk in self.classes}
-        names = {risk.name for risk in self.classes}
-        if not len(values) == len(names) == len(self.classes) or "missing" in names:
-            raise ValueError("classes must have different values and names, and none may be called 'missing'")
-        return self
-
-    @property
-    def class_values(self) -> tuple[int, ...]:
-        return tuple(risk.value for risk in self.classes)
-
-
 @dataclass(frozen=True)
 class CarotidPrediction:
     """Where one case's answer lies: one .h5 file, or the outputs of one job."""
@@ -150,11 +64,6 @@ class Answer:
 
     masks: Mapping[tuple[str, str], NDArray[np.bool_]]
     risk_class: int
-
-
-def _check_sum(total: float) -> None:
-    if not math.isclose(total, 1.0, abs_tol=1e-9):
-        raise ValueError(f"the weights must sum to 1, not {total:g}")
 
 
 def _figures(family: str) -> dict[tuple[str, str], str]:
@@ -191,7 +100,7 @@ def _declare() -> tuple[Metric, ...]:
 _METRICS = _declare()
 
 
-class Carotid(Challenge[CarotidPrediction]):
+class Carotid(Challenge[CarotidPrediction, SafeFile]):
     """Carotid plaque segmentation and vulnerability assessment."""
 
     name: ClassVar[str] = "carotid"
@@ -220,12 +129,12 @@ class Carotid(Challenge[CarotidPrediction]):
     @classmethod
     def columns(cls) -> Sequence[Column]:
         return (
-            Column(path="score", title="Total score (0-100)", direction="higher"),
-            Column(path="classification_score", title="Classification (macro F1, 0-100)", direction="higher"),
-            Column(path="segmentation_score", title="Segmentation (0-100)", direction="higher"),
-            Column(path="time_score", title="Time score (0-100)", direction="higher"),
-            Column(path="score_without_time", title="Score without time (0-100)", direction="higher"),
-            Column(path="total_seconds", title="Total time (s)", direction="lower"),
+            Column(path="score", title="Score (0-100)", direction="higher", headline=True),
+            Column(path="classification_score", title="Classification", direction="higher", headline=True),
+            Column(path="segmentation_score", title="Segmentation", direction="higher", headline=True),
+            Column(path="time_score", title="Time", direction="higher", headline=True),
+            Column(path="score_without_time", title="Score without time", direction="higher"),
+            Column(path="total_seconds", title="Seconds", direction="lower"),
             *(
                 Column(
                     path=f"{metric.name}.mean",
@@ -255,6 +164,9 @@ class Carotid(Challenge[CarotidPrediction]):
                 raise GroundTruthError("A reference is not named <case>_label.h5.", detail=f"references/{file.name}")
             references[match["case"]] = file
         return references
+
+    def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
+        return (reference,)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[CarotidPrediction]:
         if submission.is_algorithm:

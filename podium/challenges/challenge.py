@@ -14,7 +14,8 @@ from podium.contract.timing import Timing
 from podium.metrics.declaration import Metric
 from podium.readers.files import SafeFile
 
-Prediction = TypeVar("Prediction")
+Prediction = TypeVar("Prediction")  # where one case's answer lies, not yet opened
+Reference = TypeVar("Reference")  # where one case's truth lies
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 
 
@@ -28,7 +29,7 @@ class Collected(Generic[Prediction]):
     timing: Timing = field(default_factory=Timing)
 
 
-class Challenge(ABC, Generic[Prediction]):
+class Challenge(ABC, Generic[Prediction, Reference]):
     """One challenge under one set of settings. Subclasses live in one file each and are listed in the registry.
 
     `read_*` and `score` run in workers and raise `Refused` for what its author has to mend.
@@ -66,11 +67,15 @@ class Challenge(ABC, Generic[Prediction]):
         """Load what scoring needs, once, before workers are forked."""
 
     @abstractmethod
-    def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
+    def find_references(self, folder: Path) -> Mapping[str, Reference]:
         """The reference of every expected case, by case."""
 
     @abstractmethod
-    def check_reference(self, reference: SafeFile) -> Shapes:
+    def reference_files(self, reference: Reference) -> Sequence[SafeFile]:
+        """The files a reference is made of: their content is the identity of the ground truth."""
+
+    @abstractmethod
+    def check_reference(self, reference: Reference) -> Shapes:
         """Read a reference in full and hold it against the settings; the shapes a prediction must have."""
 
     @abstractmethod
@@ -86,11 +91,11 @@ class Challenge(ABC, Generic[Prediction]):
         """Read a prediction as scoring would, without a reference."""
 
     @abstractmethod
-    def score(self, prediction: Prediction, reference: SafeFile) -> CaseScore:
+    def score(self, prediction: Prediction, reference: Reference) -> CaseScore:
         """The figures of one case."""
 
     @abstractmethod
-    def unanswered(self, reference: SafeFile) -> Figures:
+    def unanswered(self, reference: Reference) -> Figures:
         """The figures of a missing or failed case: the worst value of each metric."""
 
     @abstractmethod

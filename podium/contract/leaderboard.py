@@ -9,12 +9,14 @@ from podium.metrics.declaration import Direction
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One figure below `aggregates`; `error_path` names its spread, shown beside it."""
+    """One figure below `aggregates`; `error_path` names its spread, shown beside it; the `headline` ones make a short
+    table."""
 
     path: str
     title: str
     direction: Direction
     error_path: str | None = None
+    headline: bool = False
 
     @property
     def order(self) -> str:

@@ -25,6 +25,6 @@ def surface_dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_],
         get_surface_distance(prediction_edge, reference_edge),
         get_surface_distance(reference_edge, prediction_edge),
     )
-    boundary = sum(one_way.size for one_way in distances)
+    boundary = sum(len(one_way) for one_way in distances)
     within = sum(int(np.count_nonzero(one_way <= tolerance_px)) for one_way in distances)
     return within / boundary

@@ -1,0 +1,38 @@
+"""What rows say under each `per_case` setting."""
+
+from podium.contract.privacy import pseudonym, published_results
+from podium.contract.results import CaseResult, without
+
+RESULTS = [
+    CaseResult(case=case, status="scored", metrics={"dice": {"a": 0.5, "b": 1.0}, "true_class": 1})
+    for case in ("zeta", "alpha", "mid")
+]
+
+
+def test_full_is_sorted_by_name() -> None:
+    rows = published_results(RESULTS, per_case="full", key=b"k", confidential=["true_class"])
+    assert [row.case for row in rows] == ["alpha", "mid", "zeta"]
+    assert rows[0].metrics["true_class"] == 1
+
+
+def test_none_holds_nothing() -> None:
+    assert published_results(RESULTS, per_case="none", key=b"k", confidential=[]) == []
+
+
+def test_anonymous_hides_names_order_and_reference_values() -> None:
+    rows = published_results(RESULTS, per_case="anonymous", key=b"k", confidential=["true_class", "dice.b"])
+    names = [row.case for row in rows]
+    assert names == sorted(pseudonym(case, key=b"k") for case in ("zeta", "alpha", "mid"))
+    assert all(row.metrics == {"dice": {"a": 0.5}} for row in rows)
+
+
+def test_pseudonyms_are_stable_and_keyed() -> None:
+    assert pseudonym("alpha", key=b"k") == pseudonym("alpha", key=b"k")
+    assert pseudonym("alpha", key=b"k") != pseudonym("alpha", key=b"other")
+    assert pseudonym("alpha", key=b"k") != pseudonym("mid", key=b"k")
+
+
+def test_without_leaves_the_original_alone() -> None:
+    figures = {"a": {"b": 1, "c": 2}, "d": 3}
+    assert without(figures, ["a.b", "d"]) == {"a": {"c": 2}}
+    assert figures == {"a": {"b": 1, "c": 2}, "d": 3}

@@ -1,0 +1,65 @@
+"""The number of workers follows what the process may really use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from podium.cores import available_workers
+
+AFFINITY = len(os.sched_getaffinity(0))
+
+
+def v2(folder: Path, text: str) -> Path:
+    (folder / "cpu.max").write_text(text)
+    return folder
+
+
+def v1(folder: Path, quota: str, period: str = "100000") -> Path:
+    (folder / "cpu").mkdir()
+    (folder / "cpu" / "cpu.cfs_quota_us").write_text(quota)
+    (folder / "cpu" / "cpu.cfs_period_us").write_text(period)
+    return folder
+
+
+def test_without_limits_it_is_the_affinity(tmp_path: Path) -> None:
+    assert available_workers(environment={}, cgroup=tmp_path) == AFFINITY
+
+
+def test_affinity_narrows(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert available_workers(environment={}, cgroup=tmp_path) == 1
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("100000 100000", 1),
+        ("50000 100000", 1),
+        ("max 100000", AFFINITY),
+        ("99900000 100000", AFFINITY),
+        ("x", AFFINITY),
+    ],
+)
+def test_cgroup_v2(text: str, expected: int, tmp_path: Path) -> None:
+    assert available_workers(environment={}, cgroup=v2(tmp_path, text)) == expected
+
+
+@pytest.mark.parametrize(("quota", "expected"), [("100000", 1), ("-1", AFFINITY), ("", AFFINITY)])
+def test_cgroup_v1(quota: str, expected: int, tmp_path: Path) -> None:
+    assert available_workers(environment={}, cgroup=v1(tmp_path, quota)) == expected
+
+
+def test_a_quota_of_one_and_a_half_cores_is_two_workers(tmp_path: Path) -> None:
+    assert available_workers(environment={}, cgroup=v2(tmp_path, "150000 100000")) == min(2, AFFINITY)
+
+
+@pytest.mark.parametrize(
+    ("cap", "expected"), [("1", 1), ("", AFFINITY), ("0", AFFINITY), ("many", AFFINITY), ("999", AFFINITY)]
+)
+def test_platform_cap(cap: str, expected: int, tmp_path: Path) -> None:
+    assert available_workers(environment={"GRAND_CHALLENGE_MAX_WORKERS": cap}, cgroup=tmp_path) == expected

@@ -1,0 +1,196 @@
+"""A case that raises, crashes its worker or never ends costs that case only."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from podium.contract.errors import Refused
+from podium.progress import show_progress
+from podium.runner import Outcome, run_cases
+
+CASES = [f"case{number}" for number in range(8)]
+
+
+def run(
+    work: object, *, workers: int = 2, timeout_seconds: float = 60, cases: list[str] = CASES
+) -> dict[str, Outcome[object]]:
+    progress = show_progress("testing", len(cases), stream=StringIO())
+    return dict(run_cases(cases, work, workers=workers, timeout_seconds=timeout_seconds, progress=progress))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 50])
+def test_outcomes_are_in_the_order_of_the_cases(workers: int) -> None:
+    def work(case: str) -> str:
+        time.sleep(0.01 * (hash(case) % 3))
+        return case.upper()
+
+    outcomes = run(work, workers=workers)
+    assert list(outcomes) == CASES
+    assert [outcome.value for outcome in outcomes.values()] == [case.upper() for case in CASES]
+
+
+def test_no_cases() -> None:
+    assert run(str.upper, cases=[]) == {}
+
+
+def test_work_runs_in_other_processes() -> None:
+    outcomes = run(lambda _: os.getpid())
+    assert os.getpid() not in {outcome.value for outcome in outcomes.values()}
+
+
+def test_a_refusal_keeps_its_words() -> None:
+    def work(case: str) -> str:
+        if case == "case3":
+            raise Refused("'a.h5' is broken.")
+        return case
+
+    outcomes = run(work)
+    assert outcomes["case3"] == Outcome(error="'a.h5' is broken.")
+    assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
+
+
+def test_an_unexpected_error_tells_the_author_little_and_the_log_everything() -> None:
+    def work(case: str) -> float:
+        return 1 / (case != "case3")
+
+    outcome = run(work)["case3"]
+    assert outcome.error == "This case could not be scored because of an unexpected ZeroDivisionError."
+    assert "Traceback" in (outcome.detail or "")
+    assert "1 / (case" in (outcome.detail or "")
+
+
+@pytest.mark.parametrize("death", ["segfault", "kill", "exit"])
+def test_a_crash_is_tried_twice_and_costs_its_case_only(death: str, tmp_path: Path) -> None:
+    def work(case: str) -> str:
+        if case == "case3":
+            with (tmp_path / "tries").open("a") as stream:
+                stream.write("x")
+            match death:
+                case "segfault":
+                    ctypes.string_at(0)
+                case "kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                case "exit":
+                    os._exit(7)
+        return case
+
+    outcomes = run(work)
+    assert outcomes["case3"].error == "Scoring this case ended its process twice, by a crash or for lack of memory."
+    assert (tmp_path / "tries").read_text() == "xx"
+    assert [case for case, outcome in outcomes.items() if outcome.error] == ["case3"]
+    expected = {"segfault": "SIGSEGV", "kill": "SIGKILL", "exit": "exit code 7"}
+    assert expected[death] in (outcomes["case3"].detail or "")
+
+
+def test_a_case_that_crashes_once_is_scored_at_the_second_try(tmp_path: Path) -> None:
+    def work(case: str) -> str:
+        marker = tmp_path / "crashed"
+        if case == "case3" and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return case
+
+    assert run(work)["case3"] == Outcome(value="case3")
+
+
+def test_every_case_crashing_ends() -> None:
+    outcomes = run(lambda _: os._exit(1))
+    assert all("twice" in (outcome.error or "") for outcome in outcomes.values())
+
+
+def test_a_case_that_never_ends_is_ended() -> None:
+    def work(case: str) -> str:
+        if case == "case3":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:
+                time.sleep(1)
+        return case
+
+    outcomes = run(work, timeout_seconds=0.5)
+    assert outcomes["case3"].error == "Scoring this case took longer than 0.5 seconds."
+    assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
+
+
+def test_a_value_that_cannot_be_sent_costs_its_case() -> None:
+    outcomes = run(lambda case: (lambda: case) if case == "case3" else case)
+    assert outcomes["case3"].error is not None
+    assert outcomes["case4"].value == "case4"
+
+
+def test_workers_use_one_thread() -> None:
+    def threads(_: str) -> list[int]:
+        import numpy as np
+        from threadpoolctl import threadpool_info
+
+        np.ones((2, 2)) @ np.ones((2, 2))
+        return [library["num_threads"] for library in threadpool_info()]
+
+    counts = [count for outcome in run(threads).values() for count in outcome.value]  # type: ignore[attr-defined]
+    assert set(counts) == {1}
+
+
+def test_no_worker_outlives_the_run() -> None:
+    pids = {outcome.value for outcome in run(lambda _: os.getpid()).values()}
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(str(pid)), 0)
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    """Nobody is left to read their answers, so they must notice the closed connection."""
+    program = f"""
+import os, time
+from pathlib import Path
+from podium.progress import show_progress
+from podium.runner import run_cases
+def work(case):
+    Path({str(tmp_path)!r}, case).write_text(str(os.getpid()))
+    if case == "b":
+        time.sleep(0.5)
+        os.kill(os.getppid(), 9)
+    time.sleep(1)
+    return case
+run_cases(["a", "b"], work, workers=2, timeout_seconds=60, progress=show_progress("x", 2))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    for case in ("a", "b"):
+        pid = int((tmp_path / case).read_text())
+        for _ in range(100):
+            if not Path(f"/proc/{pid}").exists():
+                break
+            time.sleep(0.1)
+        assert not Path(f"/proc/{pid}").exists()
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_a_bar_on_a_terminal() -> None:
+    stream = Terminal()
+    progress = show_progress("scoring", 2, stream=stream)
+    progress.advance()
+    progress.advance()
+    progress.close()
+    assert "scoring" in stream.getvalue()
+    assert "\x1b[" in stream.getvalue()
+
+
+def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("podium.progress.time.monotonic", lambda: now[0])
+    stream = StringIO()
+    progress = show_progress("scoring", 9, stream=stream)
+    for _ in range(3):
+        now[0] += 2.5
+        progress.advance()
+    assert stream.getvalue() == "scoring: 2 of 9\n"
