@@ -12,7 +12,7 @@ python=${1:?usage: install-torch.sh PYTHON}
 index=${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
 requirement=$(grep '^torch==' "$(dirname "$0")/requirements.txt")
 
-install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
+install() { "$python" -m pip install -qq --disable-pip-version-check "$@"; }
 
 # Reads torch/version.py instead of importing torch, which works before its dependencies are there.
 accelerator() {

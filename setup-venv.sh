@@ -13,7 +13,7 @@ pins=$(cat requirements.txt pyproject.toml install-torch.sh <(pwd) | sha256sum)
   exit 1
 }
 echo "Installing the pinned packages into .venv, a few minutes the first time ..."
-install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 ./install-torch.sh .venv/bin/python
 "${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
 # setuptools is there already: without isolation nothing is fetched to build podium.
