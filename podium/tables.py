@@ -34,7 +34,7 @@ def print_scores(paths: Sequence[Path], console: Console) -> None:
     table.add_column("Team")
     for column in shown:
         table.add_column(column.title, justify="right")
-    table.add_column("Cases scored", justify="right")
+    table.add_column("Scored", justify="right")
     for team, document in ranked:
         figures = [f"{get(document['aggregates'], column.path):.2f}" for column in shown]
         counts = document["counts"]
