@@ -7,7 +7,6 @@ chooses among its forty formats, many of which open other files.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import SimpleITK
 from numpy.typing import NDArray
 
@@ -139,6 +138,7 @@ def _check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] |
 
 
 def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
+    """Read the pixels, provided that SimpleITK understands the header as we do."""
     reader = sitk.ImageFileReader()
     reader.SetImageIO(header.image_io)
     reader.SetFileName(str(file.path))
@@ -151,9 +151,6 @@ def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
             raise _refusal_without_path(file, str(fault)) from None
     if image is None:
         raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
-    geometry = np.array([*image.GetSpacing(), *image.GetOrigin(), *image.GetDirection()])
-    if not np.isfinite(geometry).all() or min(image.GetSpacing()) <= 0:
-        raise Refused(f"'{file.name}' has a spacing, origin or direction that is not usable.")
     return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
 
 

@@ -197,11 +197,13 @@ class _Checked:
         return tuple(int(length) for length in reversed(lengths))
 
     def check_compressed_size(self, data_offset: int) -> None:
-        if "CompressedDataSize" not in self.fields:
+        if self.fields.get("CompressedData") != "True":
             return
+        if "CompressedDataSize" not in self.fields:
+            raise Refused(f"The header of '{self.file.name}' has no 'CompressedDataSize'.")
         announced = self.whole_number("CompressedDataSize")
         stored = self.file.size - data_offset
-        if self.fields.get("CompressedData") == "True" and announced != stored:
+        if announced != stored:
             raise Refused(f"'{self.file.name}' holds {stored:,} compressed bytes, its header announces {announced:,}.")
 
     def check_geometry(self, axes: int) -> None:

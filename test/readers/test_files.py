@@ -1,0 +1,155 @@
+"""Which files may be opened at all."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from podium.contract.errors import Refused, SubmissionError
+from podium.readers import files
+from podium.readers.files import SafeFile, list_files
+from podium.readers.names import shown
+
+
+def test_a_regular_file_is_known_by_its_relative_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_bytes(b"content")
+    file = SafeFile.inside(tmp_path, "a/b.txt")
+    assert (file.name, file.size, file.read_bytes(7)) == ("a/b.txt", 7, b"content")
+    assert file.path == tmp_path.resolve() / "a" / "b.txt"
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../b", "a/../../b", "", ".", "a\0b"])
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match="is not a path inside the submission"):
+        SafeFile.inside(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a/" * 3000, "nothing.h5"])
+def test_what_is_not_there_does_not_exist(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match="does not exist") as refusal:
+        SafeFile.inside(tmp_path, name)
+    assert str(tmp_path) not in str(refusal.value)
+    assert len(str(refusal.value)) < 300
+
+
+def test_a_name_cannot_forge_a_line_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / "a\nScore: 100").write_bytes(b"")
+    with pytest.raises(Refused, match="unprintable characters") as refusal:
+        SafeFile.inside(tmp_path, "a\nScore: 100")
+    assert "\n" not in str(refusal.value)
+
+
+def test_links_are_refused_at_every_level(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "hidden.h5").write_bytes(b"hidden")
+    root = tmp_path / "submission"
+    root.mkdir()
+    (root / "link.h5").symlink_to(outside / "hidden.h5")
+    (root / "folder").symlink_to(outside)
+    for name in ("link.h5", "folder/hidden.h5"):
+        with pytest.raises(Refused, match="is or lies behind a symbolic link; send the file itself"):
+            SafeFile.inside(root, name)
+
+
+def test_folders_and_fifos_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("folder", "fifo"):
+        with pytest.raises(Refused, match=f"'{name}' is not a regular file"):
+            SafeFile.inside(tmp_path, name)
+
+
+def test_a_file_that_became_a_fifo_does_not_block(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"{}")
+    file = SafeFile.inside(tmp_path, "a.json")
+    file.path.unlink()
+    os.mkfifo(file.path)
+    with pytest.raises(Refused, match=r"'a.json' is not a regular file"):
+        file.read_bytes(10)
+
+
+def test_a_file_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "hidden").write_bytes(b"hidden")
+    (tmp_path / "a.json").write_bytes(b"{}")
+    file = SafeFile.inside(tmp_path, "a.json")
+    file.path.unlink()
+    file.path.symlink_to(tmp_path / "hidden")
+    with pytest.raises(Refused, match=r"'a.json' cannot be opened"):
+        file.read_bytes(10)
+
+
+def test_reading_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"12345")
+    file = SafeFile.inside(tmp_path, "a.json")
+    assert file.read_bytes(5) == b"12345"
+    assert file.first_bytes(2) == b"12"
+    with pytest.raises(Refused, match=r"'a.json' is larger than 4 bytes"):
+        file.read_bytes(4)
+
+
+def test_a_listing_is_sorted_and_names_what_it_refuses(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "hidden.h5").write_bytes(b"hidden")
+    root = tmp_path / "submission"
+    (root / "sub").mkdir(parents=True)
+    for name in ("b.h5", "a.h5", "sub/c.h5"):
+        (root / name).write_bytes(b"")
+    (root / "link").symlink_to(outside / "hidden.h5")
+    (root / "folder").symlink_to(outside)
+    os.mkfifo(root / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        place = os.open(root, os.O_RDONLY)
+        listener.bind(f"/proc/self/fd/{place}/socket")
+        os.close(place)
+    listing = list_files(root)
+    assert [file.name for file in listing.files] == ["a.h5", "b.h5", "sub/c.h5"]
+    assert listing.refused == (
+        ("fifo", "'fifo' is not a regular file."),
+        ("folder", "'folder' is a symbolic link; send the file itself."),
+        ("link", "'link' is a symbolic link; send the file itself."),
+        ("socket", "'socket' is not a regular file."),
+    )
+
+
+def test_names_that_are_no_text_are_refused_not_raised(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.h5")).write_bytes(b"")
+    listing = list_files(tmp_path)
+    assert listing.files == ()
+    assert listing.refused == (("\\udcff.h5", "'\\udcff.h5' has unprintable characters in its name; rename it."),)
+
+
+def test_macos_junk_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "__MACOSX").mkdir()
+    for name in ("__MACOSX/a.h5", ".DS_Store", "._a.h5", "a.h5"):
+        (tmp_path / name).write_bytes(b"")
+    assert [file.name for file in list_files(tmp_path).files] == ["a.h5"]
+
+
+def test_depth_is_bounded(tmp_path: Path) -> None:
+    deepest_allowed = tmp_path.joinpath(*["d"] * 15)
+    deepest_allowed.mkdir(parents=True)
+    (deepest_allowed / "a").write_bytes(b"")
+    assert len(list_files(tmp_path).files) == 1
+    (deepest_allowed / "d").mkdir()
+    with pytest.raises(SubmissionError, match="nested deeper than 16 folders"):
+        list_files(tmp_path)
+
+
+def test_the_number_of_entries_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_ENTRIES", 3)
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(b"")
+    assert len(list_files(tmp_path).files) == 3
+    (tmp_path / "d").mkdir()
+    with pytest.raises(SubmissionError, match="more than 3 files and folders"):
+        list_files(tmp_path)
+
+
+def test_long_names_are_cut_in_the_middle() -> None:
+    assert shown("a" * 200) == "a" * 200
+    assert shown("a" * 150 + "b" * 150) == "a" * 100 + "..." + "b" * 100
+    assert shown("a\x1b[31m\u202e") == "a\\x1b[31m\\u202e"

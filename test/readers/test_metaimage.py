@@ -1,0 +1,181 @@
+"""The .mha header: what passes, and every way in which it must not be bent."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import SimpleITK
+from readers.image_files import PIXELS, mha, mha_header, safe
+
+from podium.contract.errors import Refused
+from podium.readers.images import image_shape, read_image
+
+
+def refusal(folder: Path, content: bytes) -> str:
+    with pytest.raises(Refused) as caught:
+        read_image(safe(folder, "m.mha", content))
+    assert str(folder) not in str(caught.value)
+    return str(caught.value)
+
+
+def test_pixels_and_geometry_come_through(tmp_path: Path) -> None:
+    image = read_image(safe(tmp_path, "m.mha", mha()))
+    assert image.array.tolist() == np.arange(24).reshape(4, 6).tolist()
+    assert image.array.dtype == np.uint8
+    assert (image.spacing, image.origin, image.direction) == ((0.5, 0.25), (10, 20), (1, 0, 0, 1))
+
+
+def test_the_shape_comes_from_the_header_alone(tmp_path: Path) -> None:
+    assert image_shape(safe(tmp_path, "m.mha", mha_header())) == (4, 6)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32, np.uint64, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("compress", [False, True])
+def test_what_simpleitk_writes_is_read(tmp_path: Path, kind: type, compress: bool) -> None:
+    values = np.arange(60).reshape(3, 4, 5).astype(kind)
+    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(values), str(tmp_path / "w.mha"), compress)
+    image = read_image(safe(tmp_path, "w.mha", (tmp_path / "w.mha").read_bytes()), shape=(3, 4, 5))
+    assert image.array.dtype == kind
+    assert (image.array == values).all()
+
+
+def test_other_metadata_is_harmless(tmp_path: Path) -> None:
+    content = mha({"0008|0060": "US", "MyKey": "", "Comment": "ElementDataFile = /etc/passwd"})
+    assert read_image(safe(tmp_path, "m.mha", content)).array.sum() == sum(PIXELS)
+
+
+@pytest.mark.parametrize(
+    "end", ["local", "Local", "LOCAL ", " LOCAL", "LIST", "LIST 2", "hidden.raw", "/x/%03d.raw 1 3 1", ""]
+)
+def test_only_local_pixels_are_read(tmp_path: Path, end: str) -> None:
+    assert "points to pixels outside itself" in refusal(tmp_path, mha({"ElementDataFile": end}))
+
+
+@pytest.mark.parametrize("spelling", ["elementdatafile", "ELEMENTDATAFILE", "dimsize", "Headersize", "ndims"])
+def test_a_known_key_in_another_case_is_refused(tmp_path: Path, spelling: str) -> None:
+    assert f"as '{spelling}'" in refusal(tmp_path, mha({spelling: "1"}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ElementDataFile=hidden",
+        "ElementDataFile : hidden",
+        " ElementDataFile = x",
+        "ElementDataFile  = x",
+        "ElementDataFile\t= x",
+        "Key = a\rElementDataFile = x",
+        "Key = \x0b",
+        "\0",
+        "",
+    ],
+)
+def test_lines_that_could_be_read_otherwise_are_refused(tmp_path: Path, line: str) -> None:
+    content = mha().replace(b"NDims", line.encode() + b"\nNDims", 1)
+    assert "has a line that is not 'Key = value'" in refusal(tmp_path, content)
+
+
+def test_windows_line_ends_are_refused(tmp_path: Path) -> None:
+    content = mha_header().replace(b"\n", b"\r\n") + PIXELS
+    assert "has a line that is not 'Key = value'" in refusal(tmp_path, content)
+
+
+def test_a_key_may_not_come_twice(tmp_path: Path) -> None:
+    content = mha().replace(b"DimSize", b"DimSize = 2 2\nDimSize", 1)
+    assert refusal(tmp_path, content) == "The header of 'm.mha' has 'DimSize' twice."
+
+
+@pytest.mark.parametrize("content", [mha_header()[:-6], b"ObjectType = " + b"x" * 9000, b"NDims = 2\n", b"NDims = 2"])
+def test_a_header_without_end_is_refused(tmp_path: Path, content: bytes) -> None:
+    assert "does not end with 'ElementDataFile = LOCAL'" in refusal(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"HeaderSize": "-1"}, "The header of 'm.mha' has a HeaderSize; save it without."),
+        ({"NDims": None}, "The header of 'm.mha' has no 'NDims'."),
+        ({"Modality": " "}, "The header of 'm.mha' gives no value for 'Modality'."),
+        ({"NDims": None, "DimSize": "6 4", "Foo": "1"}, "has no 'NDims'"),
+        ({"ObjectType": "Tube"}, "'m.mha' holds a MetaIO 'Tube', not an Image."),
+        ({"NDims": "4"}, "'m.mha' has 4 axes; send a 2-D or 3-D image, also when there is only one frame."),
+        ({"NDims": "1"}, "'m.mha' has 1 axes; send a 2-D or 3-D image."),
+        ({"NDims": "two"}, "The NDims of 'm.mha' is not a whole number."),
+        ({"NDims": "+2"}, "The NDims of 'm.mha' is not a whole number."),
+        ({"BinaryData": "False"}, "'m.mha' stores its pixels as text; save it with BinaryData = True."),
+        ({"BinaryData": "true"}, "must say True or False for 'BinaryData'"),
+        ({"CompressedData": "1"}, "must say True or False for 'CompressedData'"),
+        ({"ElementByteOrderMSB": "True"}, "gives two different byte orders"),
+        ({"DimSize": "6"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
+        ({"DimSize": "6 4 1"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
+        ({"DimSize": "6 -4"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
+        ({"DimSize": "6 0"}, "'m.mha' announces an empty image (0 x 6)."),
+        ({"ElementNumberOfChannels": "3"}, "'m.mha' has 3 channels (RGB or vector pixels)"),
+        ({"ElementType": "MET_LONG"}, "'m.mha' has the ElementType 'MET_LONG'"),
+        ({"ElementType": "MET_UCHAR_ARRAY"}, "'m.mha' has the ElementType 'MET_UCHAR_ARRAY'"),
+        ({"ElementSpacing": "1"}, "The ElementSpacing of 'm.mha' is not 2 finite numbers."),
+        ({"Offset": "nan 1"}, "The Offset of 'm.mha' is not 2 finite numbers."),
+        ({"Offset": "1e999 1"}, "The Offset of 'm.mha' is not 2 finite numbers."),
+        ({"TransformMatrix": "1 0 0"}, "The TransformMatrix of 'm.mha' is not 4 finite numbers."),
+        ({"TransformMatrix": "1 1 1 1"}, "'m.mha' has a spacing, origin or direction that is not usable."),
+        ({"ElementSpacing": "0 1"}, "'m.mha' has a spacing, origin or direction that is not usable."),
+    ],
+)
+def test_fields_are_refused_in_words(tmp_path: Path, changes: dict[str, str | None], words: str) -> None:
+    assert words in refusal(tmp_path, mha(changes))
+
+
+def test_sizes_come_after_the_number_of_axes(tmp_path: Path) -> None:
+    content = mha({"NDims": None}).replace(b"ElementType", b"NDims = 2\nElementType", 1)
+    assert "before 'NDims'" in refusal(tmp_path, content)
+
+
+@pytest.mark.parametrize("count", [0, 23, 25])
+def test_plain_pixels_must_be_all_there(tmp_path: Path, count: int) -> None:
+    message = refusal(tmp_path, mha(pixels=bytes(count)))
+    assert message == f"'m.mha' holds {count} bytes of pixels, its header announces 24."
+
+
+def test_both_byte_orders_are_read(tmp_path: Path) -> None:
+    changes = {"ElementType": "MET_USHORT", "BinaryDataByteOrderMSB": "True"}
+    image = read_image(safe(tmp_path, "m.mha", mha(changes, pixels=np.arange(24, dtype=">u2").tobytes())))
+    assert image.array.tolist() == np.arange(24).reshape(4, 6).tolist()
+
+
+class TestCompressed:
+    def compressed(self, packed: bytes, **changes: str | None) -> bytes:
+        return mha({"CompressedData": "True", "CompressedDataSize": str(len(packed)), **changes}, pixels=packed)
+
+    def test_is_read(self, tmp_path: Path) -> None:
+        content = self.compressed(zlib.compress(PIXELS))
+        assert read_image(safe(tmp_path, "m.mha", content)).array.tobytes() == PIXELS
+
+    def test_needs_its_size(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, self.compressed(zlib.compress(PIXELS), CompressedDataSize=None))
+        assert message == "The header of 'm.mha' has no 'CompressedDataSize'."
+
+    def test_too_few_pixels_would_show_old_memory(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, self.compressed(zlib.compress(PIXELS[:5])))
+        assert message == "'m.mha' unpacks to 5 bytes, its header announces 24."
+
+    def test_a_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, self.compressed(zlib.compress(bytes(50_000_000))))
+        assert message == "'m.mha' unpacks to more than the 24 bytes its header announces."
+
+    def test_a_wrong_size_is_refused(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, self.compressed(zlib.compress(PIXELS), CompressedDataSize="5"))
+        assert "compressed bytes, its header announces 5." in message
+
+    @pytest.mark.parametrize(
+        ("packed", "words"),
+        [
+            (zlib.compress(PIXELS)[:-3], "ends too early"),
+            (b"", "ends too early"),
+            (b"no zlib", "is corrupt"),
+            (zlib.compress(PIXELS) + b"x", "is followed by more data"),
+        ],
+    )
+    def test_damage_is_refused(self, tmp_path: Path, packed: bytes, words: str) -> None:
+        message = refusal(tmp_path, self.compressed(packed))
+        assert message == f"The compressed data of 'm.mha' {words}."

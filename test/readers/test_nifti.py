@@ -1,0 +1,111 @@
+"""NIfTI files: one file, one kind of header, all pixels present."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from readers.image_files import PIXELS, nifti, safe
+
+from podium.contract.errors import Refused
+from podium.readers.images import image_shape, read_image
+
+
+def refusal(folder: Path, content: bytes, name: str = "n.nii") -> str:
+    with pytest.raises(Refused) as caught:
+        read_image(safe(folder, name, content))
+    assert str(folder) not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_both_byte_orders_are_read(tmp_path: Path, order: str) -> None:
+    pixels = np.arange(24, dtype=f"{order}u2").tobytes()
+    image = read_image(safe(tmp_path, "n.nii", nifti(datatype=512, bits=16, order=order, pixels=pixels)))
+    assert image.array.tolist() == np.arange(24).reshape(2, 3, 4).tolist()
+    assert image.spacing == (0.5, 0.25, 2.0)
+
+
+def test_gzipped_files_are_read_also_in_several_members(tmp_path: Path) -> None:
+    content = nifti()
+    packed = gzip.compress(content[:100]) + gzip.compress(content[100:]) + b"\0\0"
+    assert read_image(safe(tmp_path, "n.nii.gz", packed)).array.tobytes() == PIXELS
+    assert image_shape(safe(tmp_path, "n.nii.gz", packed)) == (2, 3, 4)
+
+
+def test_two_axes_are_read(tmp_path: Path) -> None:
+    assert read_image(safe(tmp_path, "n.nii", nifti((6, 4)))).array.shape == (4, 6)
+
+
+def test_scaled_values_are_scaled(tmp_path: Path) -> None:
+    image = read_image(safe(tmp_path, "n.nii", nifti(slope=2.0, intercept=1.0)))
+    assert image.array.max() == 2 * 23 + 1
+
+
+def test_a_larger_offset_is_followed(tmp_path: Path) -> None:
+    content = nifti(offset=368.0, pixels=bytes(16) + PIXELS)
+    assert read_image(safe(tmp_path, "n.nii", content)).array.tobytes() == PIXELS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (nifti(magic=b"ni1\0"), "'n.nii' keeps its pixels in another file; save it as one .nii or .nii.gz file."),
+        (nifti(magic=b"\0\0\0\0"), "'n.nii' is an Analyze or damaged NIfTI header"),
+        (nifti(magic=b"n+9\0"), "'n.nii' is an Analyze or damaged NIfTI header"),
+        (struct.pack("<i", 540) + bytes(600), "'n.nii' is a NIfTI-2 file; save it as NIfTI-1."),
+        (nifti()[:200], "'n.nii' is too short to be a NIfTI image."),
+        (nifti((4, 3, 2, 1)), "'n.nii' has 4 axes; send a 2-D or 3-D image, also when there is only one frame."),
+        (nifti((24,)), "'n.nii' has 1 axes"),
+        (nifti((2, 2, 2, 1, 3)), "'n.nii' has 5 axes"),
+        (nifti((4, 0, 2)), "'n.nii' announces an empty image (2 x 0 x 4)."),
+        (nifti((4, -3, 2)), "'n.nii' announces an empty image (2 x -3 x 4)."),
+        (nifti(datatype=128, bits=24), "'n.nii' has 3 channels (RGB or vector pixels)"),
+        (nifti(datatype=2304, bits=32), "'n.nii' has 4 channels (RGB or vector pixels)"),
+        (nifti(datatype=32, bits=64), "'n.nii' has complex pixels; send real values."),
+        (nifti(datatype=1, bits=1), "'n.nii' has the NIfTI datatype 1;"),
+        (nifti(datatype=1536, bits=128), "'n.nii' has the NIfTI datatype 1536;"),
+        (nifti(bits=16), "'n.nii' contradicts itself: datatype 2 does not have 16 bits."),
+        (nifti(offset=0.0), "The vox_offset of 'n.nii' is not a position after its header."),
+        (nifti(offset=352.5), "The vox_offset of 'n.nii' is not a position after its header."),
+        (nifti(offset=1e30), "The vox_offset of 'n.nii' is not a position after its header."),
+        (nifti(offset=float("nan")), "The vox_offset of 'n.nii' is not a position after its header."),
+        (nifti(slope=float("inf")), "'n.nii' scales its values by something that is not a number"),
+        (nifti(slope=2.0, intercept=float("nan")), "'n.nii' scales its values by something that is not a number"),
+        (nifti()[:-1], "'n.nii' is cut short: it holds 375 bytes, its header announces 376."),
+        (nifti() + bytes(5000), "'n.nii' holds more than the 376 bytes its header announces."),
+    ],
+)
+def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
+    assert words in refusal(tmp_path, content)
+
+
+def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    message = refusal(tmp_path, gzip.compress(nifti() + bytes(50_000_000)), "n.nii.gz")
+    assert message == "'n.nii.gz' unpacks to more than the 376 bytes its header announces."
+
+
+def test_too_few_zipped_pixels_are_refused(tmp_path: Path) -> None:
+    message = refusal(tmp_path, gzip.compress(nifti()[:-4]), "n.nii.gz")
+    assert message == "'n.nii.gz' is cut short: it holds 372 bytes, its header announces 376."
+
+
+def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, 24_000, dtype=np.uint8).tobytes()
+    packed = gzip.compress(nifti((40, 30, 20), pixels=noise))
+    message = refusal(tmp_path, packed[:-2000], "n.nii.gz")
+    assert message == "The compressed data of 'n.nii.gz' ends too early."
+
+
+def test_a_broken_checksum_is_refused(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(nifti((200, 200, 100), pixels=bytes(4_000_000))))
+    packed[-8] ^= 1
+    assert refusal(tmp_path, bytes(packed), "n.nii.gz") == "The compressed data of 'n.nii.gz' is corrupt."
+
+
+def test_a_skewed_geometry_is_refused(tmp_path: Path) -> None:
+    content = bytearray(nifti())
+    struct.pack_into("<2h", content, 252, 0, 1)  # sform only
+    struct.pack_into("<12f", content, 280, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0.5, 0)
+    assert "has a spacing, origin or direction that is not usable" in refusal(tmp_path, bytes(content))
