@@ -1,5 +1,6 @@
 """Label maps: whole, non-negative numbers, whatever type they are stored in."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,11 @@ def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
 
 
 def _largest_label(values: NDArray[Any], label: str) -> int:
-    smallest, largest = values.min(), values.max()  # NaN wins both, infinity one of them
-    if np.isnan(smallest):
+    # As Python numbers, which compare without overflow whatever their type was. NaN wins both, infinity one of them.
+    smallest, largest = values.min().item(), values.max().item()
+    if math.isnan(smallest):
         raise Refused(f"{label} holds NaN; every pixel needs a label.")
-    if np.isinf(smallest) or np.isinf(largest):
+    if math.isinf(smallest) or math.isinf(largest):
         raise Refused(f"{label} holds infinite values; labels are whole numbers.")
     if smallest < 0:
         raise Refused(f"{label} holds the negative value {_short(smallest)}; labels start at 0.")

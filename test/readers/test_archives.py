@@ -1,0 +1,408 @@
+"""Archives: what holds for zip and tar alike, and the tricks of each."""
+
+import gzip
+import io
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from readers.image_files import nifti, safe
+
+from podium.contract.errors import SubmissionError
+from podium.readers import zip_archive
+from podium.readers.archives import archive_names, extract_archive, is_archive
+from podium.readers.files import SafeFile
+
+CONTENT = {"a.h5": b"one", "sub/b.h5": b"two", "sub/empty": b""}
+
+
+def tar_bytes(files: Mapping[str, bytes], kind: int = tarfile.GNU_FORMAT) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=kind) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def tgz_bytes(files: Mapping[str, bytes]) -> bytes:
+    return gzip.compress(tar_bytes(files))
+
+
+def zip_bytes(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+MAKERS = {"s.tar": tar_bytes, "s.tar.gz": tgz_bytes, "s.tgz": tgz_bytes, "s.zip": zip_bytes}
+every_kind = pytest.mark.parametrize("name", MAKERS)
+
+
+def refusal(folder: Path, name: str, content: bytes, **bounds: int) -> str:
+    file = safe(folder, name, content)
+    with pytest.raises(SubmissionError) as caught:
+        extract_archive(file, folder / "out", **bounds)
+    assert str(folder) not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def unpacked(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class TestAllKinds:
+    @every_kind
+    def test_files_come_out(self, tmp_path: Path, name: str) -> None:
+        file = safe(tmp_path, name, MAKERS[name](CONTENT))
+        assert is_archive(file)
+        assert archive_names(file) == tuple(CONTENT)
+        assert not (tmp_path / "out").exists()
+        extract_archive(file, tmp_path / "out")
+        assert unpacked(tmp_path / "out") == CONTENT
+
+    @every_kind
+    def test_large_files_come_out(self, tmp_path: Path, name: str) -> None:
+        content = {"big": bytes(range(256)) * 20_000, "after": b"x"}
+        extract_archive(safe(tmp_path, name, MAKERS[name](content)), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == content
+
+    @every_kind
+    def test_long_names_in_utf8_come_out(self, tmp_path: Path, name: str) -> None:
+        content = {"ordner/" + "ä" * 120 + ".h5": b"x", "./dotted//c": b"y"}
+        extract_archive(safe(tmp_path, name, MAKERS[name](content)), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {"ordner/" + "ä" * 120 + ".h5": b"x", "dotted/c": b"y"}
+
+    @every_kind
+    @pytest.mark.parametrize(
+        ("member", "words"),
+        [
+            ("../a", "holds '../a', which leads out of the archive."),
+            ("a/../../b", "holds 'a/../../b', which leads out of the archive."),
+            ("/etc/cron.d/a", "holds the absolute path '/etc/cron.d/a'."),
+            ("a\\b", "holds 'a\\b', a Windows path; use forward slashes."),
+            ("C:/a", "holds 'C:/a', a Windows path; use forward slashes."),
+            ("a\nb", "holds the name 'a\\nb', which is not plain UTF-8 text."),
+            ("x" * 256, "holds a name that is too long: 'xxx"),
+            ("/".join(["long"] * 250), "holds a name that is too long: 'long/long"),
+            ("/".join(["d"] * 17), "deeper than 16 folders."),
+            (".", "holds a file without a name."),
+        ],
+    )
+    def test_names_are_refused_in_words(self, tmp_path: Path, name: str, member: str, words: str) -> None:
+        message = refusal(tmp_path, name, MAKERS[name]({member: b"x"}))
+        assert message.startswith(f"'{name}' ")
+        assert words in message
+        assert unpacked(tmp_path / "out") == {}
+
+    @every_kind
+    def test_no_file_lies_below_a_file(self, tmp_path: Path, name: str) -> None:
+        message = refusal(tmp_path, name, MAKERS[name]({"a": b"x", "a/b": b"y"}))
+        assert message == f"'{name}' holds 'a/b' below or over a file of that name."
+
+    @every_kind
+    def test_no_file_replaces_a_folder(self, tmp_path: Path, name: str) -> None:
+        message = refusal(tmp_path, name, MAKERS[name]({"a/b": b"x", "a": b"y"}))
+        assert message == f"'{name}' holds 'a' over another member of that name."
+
+    @every_kind
+    def test_no_file_replaces_a_file(self, tmp_path: Path, name: str) -> None:
+        message = refusal(tmp_path, name, MAKERS[name]({"a": b"x", "./a": b"y"}))
+        assert message == f"'{name}' holds './a' over another member of that name."
+
+    @every_kind
+    def test_a_file_that_is_already_there_is_not_touched(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "kept").write_bytes(b"kept")
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "a").symlink_to(tmp_path / "kept")
+        message = refusal(tmp_path, name, MAKERS[name]({"a": b"x"}))
+        assert message == f"'a' in '{name}' cannot be unpacked."
+        assert (tmp_path / "kept").read_bytes() == b"kept"
+
+    @every_kind
+    def test_the_number_of_files_is_bounded(self, tmp_path: Path, name: str) -> None:
+        content = MAKERS[name]({"a": b"", "b": b"", "c": b""})
+        assert refusal(tmp_path, name, content, max_files=2) == f"'{name}' holds more than 2 files."
+        extract_archive(safe(tmp_path, name, content), tmp_path / "enough", max_files=3)
+
+    @every_kind
+    def test_the_total_size_is_bounded(self, tmp_path: Path, name: str) -> None:
+        content = MAKERS[name]({"a": bytes(600), "b": bytes(600)})
+        assert refusal(tmp_path, name, content, max_bytes=1199) == f"'{name}' unpacks to more than 1,199 bytes."
+        extract_archive(safe(tmp_path, name, content), tmp_path / "enough", max_bytes=1200)
+
+    @pytest.mark.parametrize("name", ["s.tgz", "s.zip"])
+    def test_the_ratio_is_bounded_but_empty_masks_pass(self, tmp_path: Path, name: str) -> None:
+        content = MAKERS[name]({"a": bytes(70_000_000)})
+        assert "unpacks to more than 67,108,864 bytes" in refusal(tmp_path, name, content, max_ratio=100)
+        extract_archive(safe(tmp_path, name, content), tmp_path / "enough")
+
+    @every_kind
+    @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+    def test_cut_archives_are_refused(self, tmp_path: Path, name: str, share: float) -> None:
+        noise = b"".join(zlib.compress(bytes([n])) for n in range(256)) * 20
+        content = MAKERS[name]({"a": noise, "b": noise})
+        message = refusal(tmp_path, name, content[: int(len(content) * share)])
+        assert message in (
+            f"'{name}' ends too early; pack it again.",
+            f"'{name}' is a damaged or incomplete zip archive; pack it again.",
+        )
+
+    @every_kind
+    def test_modes_and_times_are_ours(self, tmp_path: Path, name: str) -> None:
+        extract_archive(safe(tmp_path, name, MAKERS[name](CONTENT)), tmp_path / "out")
+        assert stat.S_IMODE((tmp_path / "out/a.h5").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "out/sub").stat().st_mode) == 0o700
+        assert (tmp_path / "out/a.h5").stat().st_mtime > 1e9
+
+    @every_kind
+    def test_archives_inside_are_not_opened(self, tmp_path: Path, name: str) -> None:
+        inner = zip_bytes({"../evil": b"x"})
+        extract_archive(safe(tmp_path, name, MAKERS[name]({"inner.zip": inner})), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {"inner.zip": inner}
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x1f\x8b", gzip.compress(nifti()), nifti(), bytes(1024)])
+def test_other_files_are_no_archives(tmp_path: Path, content: bytes) -> None:
+    assert not is_archive(safe(tmp_path, "s.zip", content))
+    assert refusal(tmp_path, "s.zip", content) == "'s.zip' is not a zip, tar or gzipped tar archive."
+
+
+class TestTar:
+    @pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+    def test_all_dialects_are_read(self, tmp_path: Path, kind: int) -> None:
+        content = {"folder/" * 10 + "n" * 90: b"x", "a": b"y"}
+        extract_archive(safe(tmp_path, "s.tar", tar_bytes(content, kind)), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == content
+
+    def test_folders_are_read(self, tmp_path: Path) -> None:
+        (tmp_path / "source/empty").mkdir(parents=True)
+        with tarfile.open(tmp_path / "s.tar", "w") as archive:
+            archive.add(tmp_path / "source", arcname=".")
+        extract_archive(SafeFile.inside(tmp_path, "s.tar"), tmp_path / "out")
+        assert (tmp_path / "out/empty").is_dir()
+
+    @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"])
+    def test_special_files_are_refused(self, tmp_path: Path, kind: bytes) -> None:
+        message = refusal(tmp_path, "s.tar", self.single(kind))
+        assert message == "'s.tar' holds 'a', which is not a regular file."
+
+    def test_sparse_files_are_refused(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, "s.tar", self.single(tarfile.GNUTYPE_SPARSE))
+        assert message == "'s.tar' holds the sparse file 'a'; pack it without --sparse."
+
+    def test_sparse_files_of_the_newer_kind_are_refused(self, tmp_path: Path) -> None:
+        content = self.pax({"GNU.sparse.major": "1", "GNU.sparse.name": "/etc/passwd"})
+        assert refusal(tmp_path, "s.tar", content) == "'s.tar' holds a sparse file; pack it without --sparse."
+
+    @pytest.mark.parametrize("name", ["../a", "/a"])
+    def test_names_in_extended_headers_are_checked_too(self, tmp_path: Path, name: str) -> None:
+        assert f"'{name}'" in refusal(tmp_path, "s.tar", self.pax({"path": name}))
+
+    def test_names_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
+        content = tar_bytes({os_name(b"\xff.h5"): b""})
+        assert refusal(tmp_path, "s.tar", content) == (
+            "'s.tar' holds the name '\\udcff.h5', which is not plain UTF-8 text."
+        )
+
+    @pytest.mark.parametrize("size", ["-1", "1e9", "٣", "9" * 30])
+    def test_sizes_in_extended_headers_are_numbers(self, tmp_path: Path, size: str) -> None:
+        message = refusal(tmp_path, "s.tar", self.pax({"size": size}))
+        assert message == "'s.tar' announces a member whose size is not a number."
+
+    def test_a_huge_announced_size_is_refused_at_once(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, "s.tar", self.pax({"size": str(10**15)}))
+        assert "unpacks to more than 67,108,864 bytes" in message
+
+    def test_negative_sizes_are_refused(self, tmp_path: Path) -> None:
+        block = bytearray(tar_bytes({"a": b""}))
+        block[124:136] = b"\xff" * 12  # base 256: minus one
+        assert refusal(tmp_path, "s.tar", with_checksum(block)) == "'s.tar' announces a member of a negative size."
+
+    def test_extended_headers_are_bounded(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, "s.tgz", gzip.compress(self.pax({"comment": "x" * 100_000})))
+        assert message == "'s.tgz' holds an extended header that is too long."
+
+    def test_extended_headers_without_a_member_are_bounded(self, tmp_path: Path) -> None:
+        single = self.pax({"comment": "x"})
+        header = single[: single.index(b"a" + bytes(99))]
+        message = refusal(tmp_path, "s.tar", header * 9 + single)
+        assert message == "'s.tar' holds too many extended headers for one member."
+
+    @pytest.mark.parametrize("records", [b"5 a=b", b"99 a=b\n", b"x a=b\n", b"6 ab\n\n", b"0 a=b\n"])
+    def test_damaged_extended_headers_are_refused(self, tmp_path: Path, records: bytes) -> None:
+        content = self.single(tarfile.XHDTYPE, records) + tar_bytes({"a": b""})
+        message = refusal(tmp_path, "s.tar", content)
+        assert message == "'s.tar' holds an extended header that is damaged; pack it again."
+
+    def test_one_name_for_all_members_is_refused(self, tmp_path: Path) -> None:
+        content = self.single(tarfile.XGLTYPE, b"10 path=x\n") + tar_bytes({"a": b""})
+        message = refusal(tmp_path, "s.tar", content)
+        assert message == "'s.tar' gives one name or size to all its members; pack it again."
+
+    def test_other_words_for_all_members_are_harmless(self, tmp_path: Path) -> None:
+        content = self.single(tarfile.XGLTYPE, b"13 comment=x\n") + tar_bytes({"a": b"1"})
+        extract_archive(safe(tmp_path, "s.tar", content), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {"a": b"1"}
+
+    def test_a_damaged_header_is_refused(self, tmp_path: Path) -> None:
+        content = bytearray(tar_bytes({"a": b"x", "b": b"y"}))
+        content[1024] ^= 1
+        assert refusal(tmp_path, "s.tar", bytes(content)) == "'s.tar' is a damaged tar archive; pack it again."
+
+    def test_nothing_follows_the_end(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, "s.tar", tar_bytes({"a": b"x"}) + tar_bytes({"b": b"y"}))
+        assert message == "'s.tar' goes on after its end; pack it again as one archive."
+
+    def test_padding_is_bounded(self, tmp_path: Path) -> None:
+        message = refusal(tmp_path, "s.tgz", gzip.compress(tar_bytes({"a": b"x"}) + bytes(30_000_000)))
+        assert message == "'s.tgz' goes on after its end; pack it again as one archive."
+
+    def test_a_broken_checksum_is_refused(self, tmp_path: Path) -> None:
+        content = bytearray(gzip.compress(tar_bytes({"a": bytes(3_000_000)})))
+        content[-8] ^= 1
+        assert refusal(tmp_path, "s.tgz", bytes(content)) == "'s.tgz' is corrupt; pack it again."
+
+    def single(self, kind: bytes, content: bytes = b"") -> bytes:
+        """One member of any kind, without the end of the archive."""
+        member = tarfile.TarInfo("a")
+        member.type, member.size = kind, len(content)
+        return member.tobuf() + content + bytes(-len(content) % 512)
+
+    def pax(self, records: dict[str, str]) -> bytes:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            member = tarfile.TarInfo("a")
+            member.pax_headers = records
+            archive.addfile(member)
+        return buffer.getvalue()
+
+
+def os_name(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def with_checksum(block: bytearray) -> bytes:
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block[:512])
+    return bytes(block)
+
+
+class TestZip:
+    def test_stored_members_are_read(self, tmp_path: Path) -> None:
+        extract_archive(safe(tmp_path, "s.zip", zip_bytes(CONTENT, zipfile.ZIP_STORED)), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == CONTENT
+
+    def test_folders_are_read(self, tmp_path: Path) -> None:
+        extract_archive(safe(tmp_path, "s.zip", zip_bytes({"empty/": b"", "empty/a": b"x"})), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {"empty/a": b"x"}
+
+    def test_streamed_zips_are_read(self, tmp_path: Path) -> None:
+        class Unseekable(io.RawIOBase):
+            def __init__(self) -> None:
+                self.content = b""
+
+            def writable(self) -> bool:
+                return True
+
+            def write(self, data: bytes) -> int:
+                self.content += bytes(data)
+                return len(data)
+
+        buffer = Unseekable()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in CONTENT.items():
+                archive.writestr(name, content)
+        extract_archive(safe(tmp_path, "s.zip", buffer.content), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == CONTENT
+
+    def test_utf8_names_that_do_not_say_so_are_read(self, tmp_path: Path) -> None:
+        content = zip_bytes({"xx.h5": b"1"}).replace(b"xx.h5", "ä.h5".encode())
+        extract_archive(safe(tmp_path, "s.zip", content), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {"ä.h5": b"1"}
+
+    def test_names_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
+        content = zip_bytes({"xx.h5": b"1"}).replace(b"xx.h5", b"\xff\xfe.h5")
+        assert "which is not plain UTF-8 text." in refusal(tmp_path, "s.zip", content)
+
+    def test_names_with_nul_are_refused(self, tmp_path: Path) -> None:
+        content = zip_bytes({"a.h5xpng": b"1"}).replace(b"a.h5xpng", b"a.h5\0png")
+        assert refusal(tmp_path, "s.zip", content) == (
+            "'s.zip' holds the name 'a.h5\\x00png', which is not plain UTF-8 text."
+        )
+
+    def test_encrypted_members_are_refused(self, tmp_path: Path) -> None:
+        content = changed_directory(zip_bytes({"a": b"x"}), 8, struct.pack("<H", 1))
+        assert refusal(tmp_path, "s.zip", content) == "'s.zip' is encrypted; send it without a password."
+
+    def test_special_files_are_refused(self, tmp_path: Path) -> None:
+        content = changed_directory(zip_bytes({"a": b"x"}), 38, struct.pack("<I", (stat.S_IFIFO | 0o600) << 16))
+        assert refusal(tmp_path, "s.zip", content) == "'s.zip' holds 'a', which is not a regular file."
+
+    @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+    def test_other_compressions_are_refused(self, tmp_path: Path, method: int) -> None:
+        message = refusal(tmp_path, "s.zip", zip_bytes({"a": b"x"}, method))
+        assert message == "'s.zip' compresses 'a' in a way that is not read; use deflate."
+
+    def test_headers_that_contradict_each_other_are_refused(self, tmp_path: Path) -> None:
+        content = zip_bytes({"visible": b"x"}).replace(b"visible", b"hidden!", 1)
+        message = refusal(tmp_path, "s.zip", content)
+        assert message == "'s.zip' contradicts itself about 'visible'; pack it again."
+
+    def test_more_than_announced_is_refused(self, tmp_path: Path) -> None:
+        first = zip_bytes({"a": bytes(5_000_000)})
+        shortened = struct.pack("<II", zlib.crc32(bytes(10)), struct.unpack("<I", directory(first)[20:24])[0])
+        content = changed_directory(first, 16, shortened + struct.pack("<I", 10))
+        message = refusal(tmp_path, "s.zip", content)
+        assert message == "'a' in 's.zip' unpacks to more than the 10 bytes announced."
+        assert (tmp_path / "out/a").stat().st_size <= 10
+
+    def test_less_than_announced_is_refused(self, tmp_path: Path) -> None:
+        content = changed_directory(zip_bytes({"a": b"abc"}), 24, struct.pack("<I", 4))
+        assert refusal(tmp_path, "s.zip", content) == "'a' in 's.zip' is damaged; pack it again."
+
+    def test_a_broken_checksum_is_refused(self, tmp_path: Path) -> None:
+        content = changed_directory(zip_bytes({"a": b"abc"}), 16, b"\0\0\0\0")
+        assert refusal(tmp_path, "s.zip", content) == "'a' in 's.zip' is damaged; pack it again."
+
+    def test_a_corrupt_member_is_refused(self, tmp_path: Path) -> None:
+        content = bytearray(zip_bytes({"a": b"abc"}))
+        content[31] = 0xFF  # the first byte of the deflated data
+        assert refusal(tmp_path, "s.zip", bytes(content)) == "'a' in 's.zip' is corrupt; pack it again."
+
+    def test_overlapping_members_are_refused(self, tmp_path: Path) -> None:
+        content = zip_bytes({"a": b"x"})
+        start = content.index(b"PK\x01\x02")
+        entry = directory(content)[: 46 + 1]
+        end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 2, 2, 2 * len(entry), start, 0)
+        message = refusal(tmp_path, "s.zip", content[:start] + entry + entry + end)
+        assert message == "'s.zip' holds members that overlap, such as 'a'."
+
+    def test_members_beyond_the_file_are_refused(self, tmp_path: Path) -> None:
+        content = changed_directory(zip_bytes({"a": b"x"}, zipfile.ZIP_STORED), 20, struct.pack("<II", 5000, 5000))
+        message = refusal(tmp_path, "s.zip", content)
+        assert message == "'s.zip' is a damaged or incomplete zip archive; pack it again."
+
+    def test_the_directory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(zip_archive, "MAX_DIRECTORY_BYTES", 200_000)
+        content = zip_bytes({f"{n:0200}": b"" for n in range(1000)}, zipfile.ZIP_STORED)
+        message = refusal(tmp_path, "s.zip", content)
+        assert message == "'s.zip' is a damaged or incomplete zip archive; pack it again."
+
+
+def directory(content: bytes) -> bytes:
+    return content[content.index(b"PK\x01\x02") :]
+
+
+def changed_directory(content: bytes, offset: int, value: bytes) -> bytes:
+    place = content.index(b"PK\x01\x02") + offset
+    return content[:place] + value + content[place + len(value) :]

@@ -1,0 +1,81 @@
+"""JSON by the standard, nothing more."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from podium.contract.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.json_files import parse_json, read_json
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b'{"class": 1}', {"class": 1}),
+        (b"\xef\xbb\xbf[1, 2.5, null, true]", [1, 2.5, None, True]),
+        (b"9223372036854775807", 2**63 - 1),
+        (b"-9223372036854775807", 1 - 2**63),
+        ('"ä\\u00e4\\ud83d\\ude00"'.encode(), "ää😀"),
+        (b'"[[[[[[[[[[{{{{"', "[[[[[[[[[[{{{{"),
+        (rb'"\"[[[[[[[[[["', '"[[[[[[[[[['),
+        (b"[[[[[[[[[]]]]]]]]]", [[[[[[[[[]]]]]]]]]),
+    ],
+)
+def test_standard_json_is_read(text: bytes, value: Any) -> None:
+    assert parse_json(text, name="a.json", max_depth=9) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"\xff\xfe1\x00", "'a.json' is not UTF-8 text."),
+        (b"NaN", "'a.json' holds NaN, which is not a JSON number."),
+        (b"[-Infinity]", "'a.json' holds -Infinity, which is not a JSON number."),
+        (b"1e999", "'a.json' holds the number 1e999, which is too large."),
+        (b"9223372036854775808", "'a.json' holds the number 9223372036854775808, which is too large."),
+        (b'{"a": 1, "b": {"c": 1, "c": 2}}', "'a.json' has the key 'c' twice in one object."),
+        (b"[[[[[[[[[[]]]]]]]]]]", "'a.json' is nested deeper than 9 levels."),
+        (b'[{"a":' * 50_000, "'a.json' is nested deeper than 9 levels."),
+        (b"[1,\n 2,, 3]", "'a.json' is not valid JSON: line 2, column 4."),
+        (b"", "'a.json' is not valid JSON: line 1, column 1."),
+        (b"[1] 2", "'a.json' is not valid JSON: line 1, column 5."),
+        (b'"\\ud800"', "'a.json' holds half of a surrogate pair, which is no character."),
+        (b'{"\\uDFFF": 1}', "'a.json' holds half of a surrogate pair, which is no character."),
+    ],
+)
+def test_anything_else_is_refused_in_words(text: bytes, words: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        parse_json(text, name="a.json", max_depth=9)
+    assert str(refusal.value) == words
+
+
+def test_endless_digits_are_refused_briefly() -> None:
+    with pytest.raises(Refused, match="which is too large") as refusal:
+        parse_json(b"1" * 900_000, name="a.json")
+    assert len(str(refusal.value)) < 300
+
+
+def test_an_endless_string_is_scanned_once() -> None:
+    started = perf_counter()
+    with pytest.raises(Refused, match="is not valid JSON"):
+        parse_json(b"[" + b'\\"' * 450_000, name="a.json")
+    assert perf_counter() - started < 5
+
+
+def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"[1234]")
+    file = SafeFile.inside(tmp_path, "a.json")
+    assert read_json(file, limit_bytes=6) == [1234]
+    with pytest.raises(Refused, match=r"'a.json' is larger than 5 bytes"):
+        read_json(file, limit_bytes=5)
+
+
+def test_the_depth_of_a_file_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"[[1]]")
+    file = SafeFile.inside(tmp_path, "a.json")
+    assert read_json(file, max_depth=2) == [[1]]
+    with pytest.raises(Refused, match=r"'a.json' is nested deeper than 1 levels"):
+        read_json(file, max_depth=1)
