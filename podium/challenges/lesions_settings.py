@@ -1,4 +1,4 @@
-"""The `[lesions]` table of challenge.toml: the published rules of autoPET V, with their published values as defaults."""
+"""The `[lesions]` table of challenge.toml: the published rules of autoPET V, their published values as defaults."""
 
 import re
 from typing import Annotated, Literal, Self
