@@ -102,6 +102,8 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> _
         raise SubmissionError(f"'{file.name}' holds '{shown(name)}', which is not a regular file.")
     if info.compress_type not in (STORED, DEFLATED):
         raise SubmissionError(f"'{file.name}' compresses '{shown(name)}' in a way that is not read; use deflate.")
+    if not 0 <= info.header_offset < file.size:
+        raise _damaged(file)
     plain.seek(info.header_offset)
     header = plain.read(LOCAL_HEADER.size)
     if len(header) < LOCAL_HEADER.size:

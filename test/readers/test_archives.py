@@ -392,6 +392,17 @@ class TestZip:
         message = refusal(tmp_path, "s.zip", content)
         assert message == "'s.zip' is a damaged or incomplete zip archive; pack it again."
 
+    @pytest.mark.parametrize("shift", [1, 256, -1])
+    def test_members_before_the_file_are_refused(self, tmp_path: Path, shift: int) -> None:
+        content = zip_bytes({"a": b"x"})
+        place = content.index(b"PK\x05\x06") + 16  # where the directory is said to begin
+        (begin,) = struct.unpack_from("<I", content, place)
+        message = refusal(tmp_path, "s.zip", content[:place] + struct.pack("<I", begin + shift) + content[place + 4 :])
+        assert message in (
+            "'s.zip' is a damaged or incomplete zip archive; pack it again.",
+            "'s.zip' contradicts itself about 'a'; pack it again.",
+        )
+
     def test_the_directory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(zip_archive, "MAX_DIRECTORY_BYTES", 200_000)
         content = zip_bytes({f"{n:0200}": b"" for n in range(1000)}, zipfile.ZIP_STORED)
