@@ -14,7 +14,7 @@ from podium.contract.errors import (
     UsageError,
 )
 from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
-from podium.contract.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.contract.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.contract.privacy import published_results
 from podium.contract.results import CaseResult, CaseScore, Evaluation, Figures
 from podium.contract.submission import open_submission, submission_names
@@ -58,7 +58,7 @@ def evaluate(
         read_challenge_folders(ground_truth, known=CHALLENGES), named=challenge, submission=submission
     )
     task = prepare(folder, options)
-    (output / METRICS_FILE).unlink(missing_ok=True)  # an older file must not pass for this run's
+    prepare_output(output)
     limit = task.challenge.submission_bytes(list(task.shapes.values()))
     with open_submission(submission, max_bytes=limit) as opened:
         collected = task.challenge.collect(opened, task.references.keys())

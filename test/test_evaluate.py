@@ -36,7 +36,7 @@ class Run:
     def __init__(self, code: int, out: str, err: str, output: Path) -> None:
         self.code, self.out, self.err = code, out, err
         file = output / "metrics.json"
-        self.metrics: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        self.metrics: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
 
     @property
     def last_line(self) -> str:
@@ -442,6 +442,12 @@ def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch
     monkeypatch.setenv("PODIUM_CHALLENGE", "heart")
     assert evaluate(files, ground_truth=parent).last_line == sentence
     assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "output").write_text("a file where the folder should be")
+    run = evaluate(files)
+    assert (run.code, run.last_line) == (2, "The output folder cannot be written to: File exists.")
 
 
 @pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "many"], ["--case-timeout", "-1"], ["--fast"]])

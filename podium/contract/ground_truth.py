@@ -37,8 +37,8 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
 def read_challenge_folders(root: Path, *, known: Collection[str]) -> Mapping[str, ChallengeFolder]:
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
-    `known` are the names a challenge.toml may give.
-    An upload that was packed one folder too deep reads the same as one that was not.
+    `known` are the names a challenge.toml may give. An upload that was packed one folder too deep reads the same as
+    one that was not.
     """
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
