@@ -267,7 +267,7 @@ def test_plain_chunks_have_their_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [257, 8592])
 def test_unfiltered_chunks_have_the_size_they_are_read_with(tmp_path: Path, size: int) -> None:
-    """The index repeats the size of a chunk; the library believes it, and writes past its buffer or leaves it unfilled."""
+    """The index repeats a chunk's size; the library believes it: it writes past its buffer or leaves it unfilled."""
     file = written(tmp_path, lambda h5: h5.create_dataset("x", data=VALUES, chunks=(10, 10)))
     key = struct.pack("<IIQQQ", 200, 0, 20, 10, 0)  # size, skipped filters, place of one chunk
     content = file.path.read_bytes()
