@@ -91,11 +91,13 @@ def open_hdf5(file: SafeFile) -> Iterator[Hdf5Source]:
     with _damage_refused(file):
         # No locking: the submission may lie on a read-only file system.
         opened = h5py.File(file.path, "r", locking=False)
-        root = h5py.h5g.open(opened.id, b"/")
     try:
+        with _damage_refused(file):
+            root = h5py.h5g.open(opened.id, b"/")
         yield Hdf5Source(file, root)
     finally:
-        opened.close()
+        with _damage_refused(file):
+            opened.close()
 
 
 @contextmanager

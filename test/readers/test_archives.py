@@ -7,10 +7,10 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
 from readers.image_files import nifti, safe
 
 from podium.contract.errors import SubmissionError
@@ -19,28 +19,6 @@ from podium.readers.archives import archive_names, extract_archive, is_archive
 from podium.readers.files import SafeFile
 
 CONTENT = {"a.h5": b"one", "sub/b.h5": b"two", "sub/empty": b""}
-
-
-def tar_bytes(files: Mapping[str, bytes], kind: int = tarfile.GNU_FORMAT) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=kind) as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def tgz_bytes(files: Mapping[str, bytes]) -> bytes:
-    return gzip.compress(tar_bytes(files))
-
-
-def zip_bytes(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 MAKERS = {"s.tar": tar_bytes, "s.tar.gz": tgz_bytes, "s.tgz": tgz_bytes, "s.zip": zip_bytes}
