@@ -311,4 +311,5 @@ def _geometry_warnings(name: str, found: Geometry, expected: Geometry) -> list[s
     ]
     if not differing:
         return []
-    return [f"The {' and '.join(differing)} of '{name}' differ from the image's; the image's geometry is used."]
+    verb = "differs" if len(differing) == 1 else "differ"
+    return [f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."]

@@ -27,14 +27,14 @@ class LesionReference:
     def is_empty(self) -> bool:
         return self.lesions.count == 0
 
-    @property
-    def ml_a_voxel(self) -> float:
-        return float(np.prod(self.geometry.spacing)) / MM3_IN_ML
+    def ml(self, voxels: int) -> float:
+        """So many voxels as a volume, by the reference's own spacing."""
+        return voxels * float(np.prod(self.geometry.spacing)) / MM3_IN_ML
 
     @property
     def total_ml(self) -> float | None:
         """Volume of all lesions, None where there are none: what was not there cannot be missed."""
-        return None if self.is_empty else self.lesions.total_voxels * self.ml_a_voxel
+        return None if self.is_empty else self.ml(self.lesions.total_voxels)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every lesion's id, size and centroid (voxel index in the order x, y, z)."""
@@ -42,7 +42,7 @@ class LesionReference:
             {
                 "id": int(name),
                 "voxels": int(voxels),
-                "volume_ml": int(voxels) * self.ml_a_voxel,
+                "volume_ml": self.ml(int(voxels)),
                 "centroid": [float(place) for place in reversed(centroid)],
             }
             for name, voxels, centroid in zip(
@@ -68,8 +68,8 @@ def score_step(
         "error": None,
         "dice": dice,
         "dmm": dmm,
-        "fpv_ml": overlap.untouched_component_voxels * reference.ml_a_voxel,
-        "fnv_ml": None if reference.is_empty else overlap.untouched_lesion_voxels * reference.ml_a_voxel,
+        "fpv_ml": reference.ml(overlap.untouched_component_voxels),
+        "fnv_ml": None if reference.is_empty else reference.ml(overlap.untouched_lesion_voxels),
         **_counts(detections),
         "components": components.count,
         "voxels": {

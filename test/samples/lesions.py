@@ -82,7 +82,7 @@ def scribbles(count: int) -> dict[str, Any]:
 
 
 def write_glow(folder: Path) -> None:
-    """Loose files in folders with and without a channel suffix, in several types, some broken, two that match nothing."""
+    """Loose files, folders with and without a channel suffix, several types, some broken, two that match nothing."""
     team = teams()["glow"]
     for number, case in enumerate(cases()):
         name = f"{case.name}_0000" if number % 2 else case.name

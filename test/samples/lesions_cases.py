@@ -22,7 +22,7 @@ class Plan:
 
     name: str
     shape: tuple[int, int, int]
-    spacing: tuple[float, float, float]  # x, y, z in mm
+    spacing: tuple[float, float, float]  # x, y, z in mm; exact in single precision, which NIfTI stores
     lesions: int
     stored: str = "binary"
     ending: str = ".nii.gz"
@@ -34,10 +34,10 @@ PLANS = (
     Plan("fdg_lmu_003", (30, 36, 40), (4.0, 4.0, 5.0), 2, ending=".mha"),
     Plan("fdg_ukt_001", (32, 40, 40), (4.0, 4.0, 5.0), 5),
     Plan("fdg_ukt_002", (32, 40, 40), (4.0, 4.0, 5.0), 0),
-    Plan("fdg_ukt_017", (28, 38, 44), (4.07, 4.07, 3.0), 9, direction=LAS),
+    Plan("fdg_ukt_017", (28, 38, 44), (4.0625, 4.0625, 3.0), 9, direction=LAS),
     Plan("psma_lmu_004", (34, 36, 36), (4.0, 4.0, 3.0), 6, stored="instances"),
-    Plan("psma_lmu_021", (48, 56, 60), (4.07, 4.07, 3.0), 60),
-    Plan("psma_ukt_008", (30, 36, 40), (2.7, 2.7, 3.3), 1, direction=LAS),
+    Plan("psma_lmu_021", (48, 56, 60), (4.0625, 4.0625, 3.0), 60),
+    Plan("psma_ukt_008", (30, 36, 40), (2.6875, 2.6875, 3.3125), 1, direction=LAS),
     Plan("psma_ukt_011", (32, 36, 36), (4.0, 4.0, 5.0), 4, stored="instances", ending=".mha"),
 )
 GROUPS = {plan.name: "_".join(plan.name.split("_")[:2]) for plan in PLANS}

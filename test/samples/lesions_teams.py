@@ -82,7 +82,8 @@ def answers_of(case: Case, team: str, number: int) -> tuple[Mask, ...]:
         found = order[: round(count * min(1.0, skill.found_first + skill.gained * step))]
         mask = np.zeros(case.instances.shape, bool)
         for lesion in found:
-            mask |= imitation(case.instances == lesion, roughly[lesion] if step < skill.shift_until else 0.5)
+            how = roughly[lesion] if step < skill.shift_until or roughly[lesion] > 0.8 else 0.5
+            mask |= imitation(case.instances == lesion, how)
         if step < skill.organs_until:
             mask |= organs_of(case.plan.shape)
         masks.append(mask.astype(np.uint8))
