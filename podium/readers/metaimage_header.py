@@ -66,7 +66,8 @@ OTHER_KNOWN = (
 KNOWN = frozenset((*REQUIRED, *FLAGS, *VECTORS, *MATRICES, *OTHER_KNOWN))
 KNOWN_BY_LOWER_CASE = {key.lower(): key for key in KNOWN}
 
-LINE = re.compile(rb"([A-Za-z0-9_|.\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
+# Brackets and bars: what SimpleITK keeps of a NIfTI (`dim[0]`) or DICOM (`0008|0060`) header when it writes a .mha.
+LINE = re.compile(rb"([A-Za-z0-9_|.\[\]\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
 WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 
