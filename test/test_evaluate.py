@@ -280,6 +280,23 @@ def test_a_link_to_the_reference_is_no_prediction(files: Path, tmp_path: Path, e
     assert (row["status"], row["error"]) == ("failed", "'a_pred.h5' is a symbolic link; send the file itself.")
 
 
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_a_link_in_an_archive_costs_its_case_only(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    with tarfile.open(folder / "preds.tar.gz", "w:gz") as archive:
+        archive.add(files / "b_pred.h5", "preds/b_pred.h5")
+        link = tarfile.TarInfo("preds/a_pred.h5")
+        link.type = tarfile.SYMTYPE if kind == "symbolic" else tarfile.LNKTYPE
+        link.linkname = str(tmp_path / "truth" / "references" / "a_label.h5")
+        archive.addfile(link)
+    run = evaluate(folder)
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
+    assert run.rows["a"]["error"] == (
+        "'preds/a_pred.h5' is a link in 'preds.tar.gz'; put the file itself into the archive."
+    )
+
+
 def test_a_job_folder_that_is_a_link(tmp_path: Path, evaluate: Any) -> None:
     root, elsewhere = tmp_path / "s", tmp_path / "elsewhere"
     jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
