@@ -113,6 +113,8 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
+    assert run.metrics["settings"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
+    assert run.metrics["settings"]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 0},
