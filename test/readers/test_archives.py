@@ -170,8 +170,15 @@ class TestTar:
         assert (tmp_path / "out/empty").is_dir()
 
     @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"])
-    def test_special_files_are_refused(self, tmp_path: Path, kind: bytes) -> None:
-        message = refusal(tmp_path, "s.tar", self.single(kind))
+    def test_special_files_are_left_out(self, tmp_path: Path, kind: bytes) -> None:
+        (tmp_path / "s.tar").write_bytes(self.single(kind) + bytes(1024))
+        left_out = extract_archive(SafeFile.inside(tmp_path, "s.tar"), tmp_path / "out")
+        assert left_out == (("a", "'a' in 's.tar' is not a regular file."),)
+        assert unpacked(tmp_path / "out") == {}
+
+    @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE])
+    def test_special_files_with_data_are_refused(self, tmp_path: Path, kind: bytes) -> None:
+        message = refusal(tmp_path, "s.tar", self.single(kind, b"x" * 600))
         assert message == "'s.tar' holds 'a', which is not a regular file."
 
     def test_sparse_files_are_refused(self, tmp_path: Path) -> None:
@@ -322,9 +329,12 @@ class TestZip:
         content = changed_directory(zip_bytes({"a": b"x"}), 8, struct.pack("<H", 1))
         assert refusal(tmp_path, "s.zip", content) == "'s.zip' is encrypted; send it without a password."
 
-    def test_special_files_are_refused(self, tmp_path: Path) -> None:
+    def test_special_files_are_left_out(self, tmp_path: Path) -> None:
         content = changed_directory(zip_bytes({"a": b"x"}), 38, struct.pack("<I", (stat.S_IFIFO | 0o600) << 16))
-        assert refusal(tmp_path, "s.zip", content) == "'s.zip' holds 'a', which is not a regular file."
+        (tmp_path / "s.zip").write_bytes(content)
+        left_out = extract_archive(SafeFile.inside(tmp_path, "s.zip"), tmp_path / "out")
+        assert left_out == (("a", "'a' in 's.zip' is not a regular file."),)
+        assert unpacked(tmp_path / "out") == {}
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_other_compressions_are_refused(self, tmp_path: Path, method: int) -> None:
