@@ -5,6 +5,7 @@ bounding box, labelled there, and looked up at the reference's voxels: what is b
 visited twice, and there is no loop over lesions.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,7 @@ Box = tuple[slice, ...]
 _SLAB_VOXELS = (
     1 << 24
 )  # so many labels are widened at once: a volume full of prediction must not cost eight times its size
+_WORTH_A_COPY = 4 / 3  # whole planes are labelled in place; a smaller box is a copy first, and must save more than that
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,10 @@ class Lesions:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected components of a mask: labels from 1 to `count` inside `box`, background everywhere else."""
+    """The connected components of a mask: labels from 1 to `count` inside `box`, background everywhere else.
+
+    The box holds every component and may be larger than that.
+    """
 
     labels: NDArray[Any]
     box: Box
@@ -130,6 +135,9 @@ def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> 
     box = bounding_box(mask)
     if box is None:
         return Components(np.zeros((0,) * mask.ndim, np.uint16), (slice(0, 0),) * mask.ndim, 0)
+    slab = (box[0], *(slice(0, length) for length in mask.shape[1:]))
+    if _volume(slab) < _WORTH_A_COPY * _volume(box):
+        box = slab
     # Given bytes rather than booleans, cc3d picks its label type by the labels needed, not by the voxels there are.
     labels, count = cc3d.connected_components(
         np.ascontiguousarray(mask[box]).view(np.uint8), connectivity=connectivity, return_N=True
@@ -143,20 +151,21 @@ def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions
     A map with one non-zero value, whichever that is, is a binary mask. In an instance map the integers decide, also
     where a lesion is in pieces or two lesions touch; gaps in the numbering are no lesions.
     """
-    mask = labels.view(np.bool_) if labels.dtype == np.uint8 and not (labels > 1).any() else labels != 0
-    box = bounding_box(mask)
-    if box is None:
-        nowhere = np.zeros(0, np.int32)
+    is_mask = labels.dtype == np.uint8 and labels.max(initial=0) <= 1
+    mask = labels.view(np.bool_) if is_mask else labels != 0  # a second volume only where there is need for one
+    places = np.flatnonzero(mask)
+    values = labels.reshape(-1)[places]
+    coordinates = tuple(axis.astype(np.int32) for axis in np.unravel_index(places, labels.shape))
+    if values.size == 0:
         nothing = np.zeros(0, np.int64)
-        return Lesions(labels.shape, (nowhere,) * labels.ndim, nothing, nothing, nothing)
-    inside = np.nonzero(mask[box])
-    ids, lesion = np.unique(labels[box][inside], return_inverse=True)
-    lesion = lesion.astype(np.int64) + 1
-    if len(ids) == 1:
+        return Lesions(labels.shape, coordinates, nothing, nothing, nothing)
+    if values.min() == values.max():
         components = label_components(mask, connectivity=connectivity)
-        lesion = components.labels[inside].astype(np.int64)
+        lesion = _labels_at(components, coordinates)
         ids = np.arange(1, components.count + 1)
-    coordinates = tuple((place + cut.start).astype(np.int32) for place, cut in zip(inside, box, strict=True))
+    else:
+        ids, inverse = np.unique(values, return_inverse=True)
+        lesion = inverse.astype(np.int64) + 1
     return Lesions(labels.shape, coordinates, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
 
 
@@ -184,6 +193,10 @@ def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
         shared=shared.astype(np.int64),
         iou=shared / union,
     )
+
+
+def _volume(box: Box) -> int:
+    return math.prod(cut.stop - cut.start for cut in box)
 
 
 def _labels_at(components: Components, coordinates: tuple[NDArray[np.int32], ...]) -> NDArray[np.int64]:
