@@ -87,9 +87,9 @@ def draw_step(step: Step, path: Path) -> None:
         step.pet[z], cmap="gray_r", vmin=0, vmax=float(np.percentile(step.pet, BRIGHTEST_PERCENTILE)) or 1.0,
         aspect=step.spacing[1] / step.spacing[0], interpolation="nearest",
     )  # fmt: skip
-    for mask, colour, style in ((step.reference, REFERENCE, "-"), (step.prediction, PREDICTION, "--")):
-        if mask is not None:
-            _outline(axes, mask[z], colour, style)
+    _outline(axes, step.reference[z], REFERENCE, "solid")
+    if step.prediction is not None:
+        _outline(axes, step.prediction[z], PREDICTION, (0, (1.2, 0.8)))
     handles = [
         Line2D([], [], color=REFERENCE, linewidth=2.2, label="reference"),
         Line2D([], [], color=PREDICTION, linewidth=2.2, linestyle="--", label="prediction"),
@@ -111,13 +111,10 @@ def draw_step(step: Step, path: Path) -> None:
     figure.savefig(path, metadata={"Software": None})
 
 
-def _outline(axes: Any, mask: NDArray[np.bool_], colour: str, style: str) -> None:
+def _outline(axes: Any, mask: NDArray[np.bool_], colour: str, style: Any) -> None:
     """Along the voxels' own edges: a smooth contour would show a shape that is not there."""
     padded = np.pad(mask, 1).astype(np.int8)
-    for z_axis in (0, 1):
-        for row, column in np.argwhere(np.diff(padded, axis=z_axis)):
-            if z_axis == 0:
-                xs, ys = (column - 1.5, column - 0.5), (row - 0.5, row - 0.5)
-            else:
-                xs, ys = (column - 0.5, column - 0.5), (row - 1.5, row - 0.5)
-            axes.plot(xs, ys, color=colour, linewidth=2.2, linestyle="-" if style == "-" else (0, (1.2, 0.8)))
+    for row, column in np.argwhere(np.diff(padded, axis=0)):
+        axes.plot((column - 1.5, column - 0.5), (row - 0.5, row - 0.5), color=colour, linewidth=2.2, linestyle=style)
+    for row, column in np.argwhere(np.diff(padded, axis=1)):
+        axes.plot((column - 0.5, column - 0.5), (row - 1.5, row - 0.5), color=colour, linewidth=2.2, linestyle=style)
