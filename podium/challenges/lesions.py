@@ -29,7 +29,7 @@ from podium.contract.names import case_of
 from podium.contract.results import CaseResult, CaseScore, Figures
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
-from podium.contract.timing import Timing, job_timing
+from podium.contract.timing import Timing
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import Components, find_lesions, label_components
 from podium.metrics.declaration import Direction, Metric
@@ -181,12 +181,7 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[LesionsPrediction]:
         steps = self.settings.steps if self.settings.regime == "simulated" else None
         found = sort_steps(submission, cases, steps=steps)
-        return Collected(
-            predictions=found.cases,
-            refused=found.refused,
-            unmatched=found.unmatched,
-            timing=job_timing(submission.jobs),
-        )
+        return Collected(predictions=found.cases, refused=found.refused, unmatched=found.unmatched)
 
     # Reading
 
