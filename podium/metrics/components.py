@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 Connectivity = Literal[6, 18, 26]
 Box = tuple[slice, ...]
 
-_SLAB_VOXELS = (
-    1 << 24
-)  # so many labels are widened at once: a volume full of prediction must not cost eight times its size
-_WORTH_A_COPY = 4 / 3  # whole planes are labelled in place; a smaller box is a copy first, and must save more than that
+# So many labels are widened at once: a volume full of prediction must not cost eight times its size.
+_SLAB_VOXELS = 1 << 24
+# Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.
+_WORTH_A_COPY = 4 / 3
 
 
 @dataclass(frozen=True, eq=False)
