@@ -21,10 +21,10 @@ Box = tuple[slice, ...]
 SPARSE_VOXELS = 1 << 22
 """Up to so many voxels a mask is labelled by its voxels: more than any lesion mask, few enough to cost no memory."""
 
-_SLAB_VOXELS = (
-    1 << 24
-)  # so many labels are widened at once: a volume full of prediction must not cost eight times its size
-_WORTH_A_COPY = 4 / 3  # whole planes are labelled in place; a smaller box is a copy first, and must save more than that
+# So many labels are widened at once: a volume full of prediction must not cost eight times its size.
+_SLAB_VOXELS = 1 << 24
+# Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.
+_WORTH_A_COPY = 4 / 3
 
 
 @dataclass(frozen=True, eq=False)
