@@ -103,10 +103,10 @@ class Reports(Challenge[Source, SafeFile]):
             raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
         references: dict[str, SafeFile] = {}
         for file in listing.files:
-            name = PurePosixPath(file.name)
-            if name.suffix != ".txt" or len(name.parts) != 1:
+            path = PurePosixPath(file.name)
+            if path.suffix != ".txt" or len(path.parts) != 1:
                 raise GroundTruthError("A reference is not named <case>.txt.", detail=f"references/{file.name}")
-            references[name.stem] = file
+            references[path.stem] = file
         check_distinct(references)
         return references
 

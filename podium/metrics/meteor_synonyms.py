@@ -1,6 +1,7 @@
 """METEOR with stems and synonyms, as NLTK has it."""
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 
 from podium.metrics.policy import POLICIES
 from podium.metrics.porter import stem_of
@@ -13,11 +14,13 @@ def meteor_synonyms(
 ) -> float:
     """NLTK's `meteor_score` with its default weights (alpha 0.9, beta 3, gamma 0.5), between 0 and 1.
 
-    Three passes, each over what the one before left: equal words, equal Porter stems, and candidate words one of whose
-    `synonyms` is the reference word. Every pass goes through the candidate from its end and takes the last free
-    reference position. With m matches, P = m / |candidate|, R = m / |reference|, F = P R / (0.9 P + 0.1 R); a chunk is
-    a run of matches that are neighbours in both texts; the result is F (1 - 0.5 (chunks / m)^3), 0 without a match.
-    The order of operations is NLTK's, so the figures are equal to the last bit.
+    Three passes, each over what the one before left: equal words, equal Porter stems, and a synonym of the candidate's
+    that equals the reference's. The third sees the stems the second made, not the words, so "large" ("larg") finds no
+    synonym: that is NLTK's figure, and this is to be the same. Every pass goes through the candidate from its end and
+    takes the last free reference position. With m matches, P = m / |candidate|, R = m / |reference|,
+    F = P R / (0.9 P + 0.1 R); a chunk is a run of matches that are neighbours in both texts; the result is
+    F (1 - 0.5 (chunks / m)^3), 0 without a match. The order of operations is NLTK's, so the figures are equal to the
+    last bit.
     """
     decided = POLICIES["meteor_wordnet"].decide_lengths(prediction=len(candidate), reference=len(reference))
     if decided is not None:
@@ -28,11 +31,8 @@ def meteor_synonyms(
     matched = len(pairs)
     precision, recall = float(matched) / len(candidate), float(matched) / len(reference)
     f_mean = (precision * recall) / (0.9 * precision + (1 - 0.9) * recall)
-    chunks = 1 + sum(
-        (later[0] - earlier[0], later[1] - earlier[1]) != (1, 1)
-        for earlier, later in zip(pairs, pairs[1:], strict=False)
-    )
-    penalty = 0.5 * (float(chunks) / matched) ** 3.0
+    chunks = 1 + sum((later[0] - earlier[0], later[1] - earlier[1]) != (1, 1) for earlier, later in pairwise(pairs))
+    penalty: float = 0.5 * (float(chunks) / matched) ** 3.0
     return (1 - penalty) * f_mean
 
 
@@ -46,17 +46,14 @@ def _align(
     passes: tuple[tuple[Callable[[str], str], Callable[[str], Collection[str]]], ...] = (
         (str, lambda word: (word,)),
         (stem_of, lambda word: (word,)),
-        (str, lambda word: {word, *synonyms(word)}),
+        (str, lambda stem: {stem, *synonyms(stem)}),
     )
     for normal_form, equals in passes:
-        found = _match_from_the_end(
-            {position: normal_form(word) for position, word in left_candidate.items()},
-            {position: normal_form(word) for position, word in left_reference.items()},
-            equals,
-        )
-        for mine, theirs in found:
+        left_candidate = {position: normal_form(word) for position, word in left_candidate.items()}
+        left_reference = {position: normal_form(word) for position, word in left_reference.items()}
+        for mine, theirs in _match_from_the_end(left_candidate, left_reference, equals):
             del left_candidate[mine], left_reference[theirs]
-        pairs += found
+            pairs.append((mine, theirs))
     return sorted(pairs)
 
 

@@ -1,10 +1,11 @@
 """Porter's stemmer with NLTK's changes, which is the one NLTK's METEOR stems with.
 
-Source: M. F. Porter, An algorithm for suffix stripping, 1980; the changes are marked below. NLTK itself is not imported:
-that alone takes longer than scoring a hundred reports.
+Source: M. F. Porter, An algorithm for suffix stripping, 1980; the changes are marked below. NLTK itself is not
+imported: that alone takes longer than scoring a hundred reports.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 _VOWELS = frozenset("aeiou")
 
@@ -91,12 +92,11 @@ def _consonants(word: str) -> list[bool]:
 def _measure(stem: str) -> int:
     """Porter's m: how often a consonant follows a vowel."""
     flags = _consonants(stem)
-    return sum(later and not earlier for earlier, later in zip(flags, flags[1:], strict=False))
+    return sum(later and not earlier for earlier, later in pairwise(flags))
 
 
 def _ends_short(word: str) -> bool:
-    """Porter's *o: consonant, vowel, consonant at the end, the last not w, x or y. NLTK: also a two-letter vowel-consonant
-    word."""
+    """Porter's *o: consonant, vowel, consonant at the end, the last not w, x or y. NLTK: or just these two last."""
     flags = _consonants(word)
     if len(word) == 2:
         return flags == [False, True]

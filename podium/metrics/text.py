@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from podium.metrics.policy import POLICIES
 
@@ -74,9 +75,9 @@ def bleu_4(counts: NgramCounts) -> float:
     """BP * exp(mean over n = 1..4 of ln p_n), between 0 and 1, of a pair or of a corpus.
 
     p_n = matches / total, with 0.1 in place of 0 matches; BP = 1 for a candidate longer than the reference, else
-    exp(1 - reference length / candidate length). Source: Papineni et al. 2002 with smoothing method 1 of Chen and Cherry
-    2014, equal to NLTK's `corpus_bleu(..., smoothing_function=SmoothingFunction().method1)` to the last bit: every
-    operation on floats is done in its order. Without one matching token it is 0.
+    exp(1 - reference length / candidate length). Source: Papineni et al. 2002 with smoothing method 1 of Chen and
+    Cherry 2014, equal to NLTK's `corpus_bleu(..., smoothing_function=SmoothingFunction().method1)` to the last bit:
+    every operation on floats is done in its order. Without one matching token it is 0.
     """
     decided = POLICIES["bleu_4"].decide_lengths(prediction=counts.candidate_tokens, reference=counts.reference_tokens)
     if decided is not None:
@@ -98,9 +99,9 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     """The leaderboard's METEOR, between 0 and 1: exact matches only, taken greedily.
 
     Each candidate token, left to right, takes the first unused equal reference token. With m matches,
-    P = m / |candidate|, R = m / |reference|, F = 10 P R / (R + 9 P); a chunk is a run of consecutive reference positions
-    in candidate order (candidate tokens without a match do not break it); METEOR = F (1 - 0.5 (chunks / m)^3).
-    Without a match it is 0.
+    P = m / |candidate|, R = m / |reference|, F = 10 P R / (R + 9 P); a chunk is a run of consecutive reference
+    positions in candidate order (candidate tokens without a match do not break it);
+    METEOR = F (1 - 0.5 (chunks / m)^3). Without a match it is 0.
     """
     decided = POLICIES["meteor"].decide_lengths(prediction=len(candidate), reference=len(reference))
     if decided is not None:
@@ -109,7 +110,7 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     if not positions:
         return 0.0
     matched = len(positions)
-    chunks = 1 + sum(later != earlier + 1 for earlier, later in zip(positions, positions[1:], strict=False))
+    chunks = 1 + sum(later != earlier + 1 for earlier, later in pairwise(positions))
     precision, recall = matched / len(candidate), matched / len(reference)
     f_mean = 10 * precision * recall / (recall + 9 * precision)
     return f_mean * (1 - 0.5 * (chunks / matched) ** 3)

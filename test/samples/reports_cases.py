@@ -43,18 +43,19 @@ CASES = {
         "There are spaces between the upper incisors.",
     ),
     "B006": Case(
-        "Edge-to-edge incisor relationship. Class III tendency of the molars on the left. The lower arch shows spacing. "
-        "Tooth 35 is missing and tooth 75 is still in place.",
-        "The incisors are in an edge-to-edge relationship. The left molars tend to Class III. Spacing in the lower arch. "
-        "Absence of tooth 35 with tooth 75 still in place.",
+        "Edge-to-edge incisor relationship. Class III tendency of the molars on the left. The lower arch shows "
+        "spacing. Tooth 35 is missing and tooth 75 is still in place.",
+        "The incisors are in an edge-to-edge relationship. The left molars tend to Class III. Spacing in the lower "
+        "arch. Absence of tooth 35 with tooth 75 still in place.",
     ),
     "B007": Case(
-        "Transverse, vertical and sagittal relationships are correct. Both arches are well aligned. No further findings.",
+        "Transverse, vertical and sagittal relationships are correct. Both arches are well aligned. No further "
+        "findings.",
         "Correct transverse, vertical and sagittal relationships. Both arches are well aligned. No other findings.",
     ),
     "B008": Case(
-        "Scissor bite of teeth 24 and 25. Overbite is increased. The molar relationship cannot be assessed on the right "
-        "because tooth 46 is missing. Class I canine relationship on both sides.",
+        "Scissor bite of teeth 24 and 25. Overbite is increased. The molar relationship cannot be assessed on the "
+        "right because tooth 46 is missing. Class I canine relationship on both sides.",
         "Teeth 24 and 25 are in scissor bite. Increased overbite. On the right the molar relationship cannot be "
         "assessed since tooth 46 is absent. Bilateral Class I canine relationship.",
     ),
@@ -83,20 +84,20 @@ CASES = {
         "that ends short of the apex.",
     ),
     "T003": Case(
-        "Two endosseous implants in positions 14 and 16, correctly osseointegrated. A sinus lift was carried out on the "
-        "right. Mucosal thickening of the right maxillary sinus.",
+        "Two endosseous implants in positions 14 and 16, correctly osseointegrated. A sinus lift was carried out on "
+        "the right. Mucosal thickening of the right maxillary sinus.",
         "Endosseous implants in positions 14 and 16 with correct osseointegration. Previous sinus lift on the right. "
         "The mucosa of the right maxillary sinus is thickened.",
     ),
     "T004": Case(
-        "Edentulous posterior mandible on both sides with marked vertical bone loss. The residual height above the canal "
-        "is 7 mm on the left and 9 mm on the right.",
-        "The posterior mandible is edentulous bilaterally and shows marked vertical bone loss. Residual height above the "
-        "canal: 7 mm on the left, 9 mm on the right.",
+        "Edentulous posterior mandible on both sides with marked vertical bone loss. The residual height above the "
+        "canal is 7 mm on the left and 9 mm on the right.",
+        "The posterior mandible is edentulous bilaterally and shows marked vertical bone loss. Residual height above "
+        "the canal: 7 mm on the left, 9 mm on the right.",
     ),
     "T005": Case(
-        "A well-defined unilocular radiolucency of 18 x 12 mm surrounds the crown of the unerupted tooth 38, compatible "
-        "with a dentigerous cyst. The mandibular canal is displaced downwards.",
+        "A well-defined unilocular radiolucency of 18 x 12 mm surrounds the crown of the unerupted tooth 38, "
+        "compatible with a dentigerous cyst. The mandibular canal is displaced downwards.",
         "Around the crown of unerupted tooth 38 there is a unilocular, well-defined radiolucency of 18 x 12 mm, "
         "suggestive of a dentigerous cyst. Downward displacement of the mandibular canal.",
     ),
