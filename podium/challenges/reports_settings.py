@@ -43,6 +43,7 @@ class JudgeSettings(Settings):
     max_report_characters: Count = 20_000
     price_per_million_prompt_tokens: NonNegative = 0.0
     price_per_million_answer_tokens: NonNegative = 0.0
+    backoff_seconds: NonNegative = 0.5  # before the second attempt; doubled before each further one
 
 
 class ReportsSettings(Settings):
