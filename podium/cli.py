@@ -86,16 +86,20 @@ def _validate(options: argparse.Namespace) -> int:
     )
     print_report(report, Console())
     if report.problems:
-        return _end(f"Found {len(report.problems)} problems; mend them before you submit.", 1)
+        count = len(report.problems)
+        found = "1 problem; mend it" if count == 1 else f"{count} problems; mend them"
+        return _end(f"Found {found} before you submit.", 1)
     return _end("The submission is ready.", 0)
 
 
 def _manifest(options: argparse.Namespace) -> int:
+    from podium.challenges import CHALLENGES
     from podium.contract.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import Options, choose_challenge, prepare
     from podium.manifest import make_manifest, write_manifest
 
-    folders = read_challenge_folders(locate_ground_truth(options.ground_truth, beside=_BAKED_GROUND_TRUTH))
+    root = locate_ground_truth(options.ground_truth, beside=_BAKED_GROUND_TRUTH)
+    folders = read_challenge_folders(root, known=CHALLENGES)
     folder = choose_challenge(folders, named=_challenge(options), submission=None)
     task = prepare(folder, Options(workers=options.workers, case_timeout_seconds=options.case_timeout))
     write_manifest(make_manifest(task), options.output)

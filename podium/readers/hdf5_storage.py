@@ -7,6 +7,7 @@ memory it never wrote, which may hold a reference read before).
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +119,7 @@ class PlainDataset:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
 
     def _check_chunks(self) -> bool:
-        """Whether all chunks are there. Each is found the way the library will find it, by its place."""
+        """Whether all chunks are there, each of the right size."""
         shape = self.shape()
         chunk = self.identifier.get_create_plist().get_chunk()
         chunk_bytes = math.prod(chunk) * int(self.identifier.get_type().get_size())
@@ -128,20 +129,59 @@ class PlainDataset:
         places = math.prod(len(step) for step in steps)
         if places > MAX_CHUNKS:
             raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
+        index = self._chunk_index(places)
+        if not all(place in step for offset in index for place, step in zip(offset, steps, strict=True)):
+            raise self._damaged_index()
         filters = [code for code, _ in self.filters()]
-        announced = self.identifier.get_num_chunks()
-        found = 0
+        if filters:
+            self._check_filtered_chunks(index, itertools.product(*steps), filters=filters, chunk_bytes=chunk_bytes)
+        for size in () if filters else index.values():
+            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
+            if size != chunk_bytes:
+                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {chunk_bytes:,}.")
+        return len(index) == places
+
+    def _check_filtered_chunks(
+        self,
+        index: dict[tuple[int, ...], int],
+        places: Iterator[tuple[int, ...]],
+        *,
+        filters: list[int],
+        chunk_bytes: int,
+    ) -> None:
+        """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
-        for place in itertools.product(*steps) if announced else ():
-            try:
-                mask, stored = self.identifier.read_direct_chunk(place)
-            except (OSError, RuntimeError, ValueError):
-                continue
-            found += 1
-            self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
-        if found != announced:
-            raise Refused(f"{self.label} is damaged: {announced} chunks are announced, {found} can be read.")
-        return found == places
+        for place in places if index else ():
+            mask, stored = self._stored_chunk(place)
+            if index.get(place) != (None if stored is None else len(stored)):
+                raise self._damaged_index()
+            if stored is not None:
+                self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+
+    def _chunk_index(self, most: int) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk, by its place."""
+        entries: list[Any] = []
+
+        def collect(entry: Any) -> bool | None:
+            entries.append(entry)
+            return True if len(entries) > most else None  # anything but None ends the walk
+
+        self.identifier.chunk_iter(collect)
+        index = {entry.chunk_offset: entry.size for entry in entries}
+        if len(index) != len(entries) or len(entries) > most:
+            raise self._damaged_index()
+        return index
+
+    def _stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes | None]:
+        """Filter mask and bytes of one chunk, None where there is none."""
+        try:
+            mask, stored = self.identifier.read_direct_chunk(place)
+        except (OSError, RuntimeError, ValueError):
+            return 0, None
+        return mask, stored
+
+    def _damaged_index(self) -> Refused:
+        return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
 
     def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:
         """Follow the size of one chunk backwards through its filters."""
