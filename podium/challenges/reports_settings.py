@@ -29,21 +29,22 @@ class FinalWeights(Settings):
 class JudgeSettings(Settings):
     """`[reports.judge]`: what `podium judge` asks whom, and how patiently. The API key is never a setting.
 
-    The server's address is left out of everything that is published.
+    The server's address and what changes only time and cost are left out of everything that is published.
     """
 
     model: Text | None = None
-    base_url: Annotated[Text | None, Field(exclude=True)] = None
     report_type: ReportType = "general"
     remove_normal_findings: StrictBool = False
-    concurrency: Count = 8
-    attempts: Count = 6
-    timeout_seconds: Positive = 120.0
     failure_threshold: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.01
     max_report_characters: Count = 20_000
-    price_per_million_prompt_tokens: NonNegative = 0.0
-    price_per_million_answer_tokens: NonNegative = 0.0
-    backoff_seconds: NonNegative = 0.5  # before the second attempt; doubled before each further one
+
+    base_url: Annotated[Text | None, Field(exclude=True)] = None
+    concurrency: Annotated[Count, Field(exclude=True)] = 8
+    attempts: Annotated[Count, Field(exclude=True)] = 6
+    backoff_seconds: Annotated[NonNegative, Field(exclude=True)] = 0.5  # doubled with every further attempt
+    timeout_seconds: Annotated[Positive, Field(exclude=True)] = 120.0
+    price_per_million_prompt_tokens: Annotated[NonNegative, Field(exclude=True)] = 0.0
+    price_per_million_answer_tokens: Annotated[NonNegative, Field(exclude=True)] = 0.0
 
 
 class ReportsSettings(Settings):

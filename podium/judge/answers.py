@@ -53,4 +53,6 @@ class AnswerCache:
             self._database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, content, answer.day))
 
     def close(self) -> None:
-        self._database.close()
+        """No answer is looked up or kept after this, not even by a thread that is still waiting for one."""
+        with self._lock:
+            self._database.close()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,8 +108,11 @@ def estimate(request: Request) -> Estimate:
     teams = find_teams(request.targets, submissions=request.submissions)
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
-        nobody = Nobody(_cache(request, prepared.judge.model or "") if request.cache.exists() else None)
+        cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
+        nobody = Nobody(cache)
         _judge_pairs(prepared, nobody, Meter())
+        if cache:
+            cache.close()
         return nobody.estimate
 
 
@@ -139,7 +143,7 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
     from pydantic import ValidationError
 
     try:
-        merged = {**settings.judge.model_dump(), "base_url": settings.judge.base_url, **overrides}
+        merged = {**dict(settings.judge), **overrides}
         return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -173,9 +177,9 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
     asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
     try:
         return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
-    except BaseException:
+    finally:
         asker.stop()
-        raise
+        cache.close()
 
 
 def _cache(request: Request, model: str) -> AnswerCache:
@@ -197,6 +201,9 @@ def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, J
 def _check_target(request: Request, team: Team) -> None:
     """Nothing is written over unless asked; a file this command left without aggregates may go."""
     target = request.output / team.name / METRICS_FILE
+    existing = next(folder for folder in target.absolute().parents if folder.exists())
+    if not os.access(existing, os.W_OK):  # known before a single answer is paid for
+        raise UsageError(f"{existing} cannot be written to; give another --output.")
     if not target.exists() or request.overwrite:
         return
     try:
@@ -236,8 +243,10 @@ def _finish(
         key=prepared.task.digest,
         confidential=(*prepared.task.challenge.confidential_figures, *CONFIDENTIAL),
     )
-    document = metrics_document(replace(evaluation, aggregates=aggregates), rows=rows)
+    settings = prepared.settings.model_dump(mode="json")
+    document = metrics_document(replace(evaluation, aggregates=aggregates, settings=settings), rows=rows)
     document["provenance"] = {"judge": _provenance(prepared, list(cases.values()), host)}
+    (request.output / name).mkdir(parents=True, exist_ok=True)
     written = write_metrics(document, request.output / name)
     if complete:
         return Outcome(team=name, written=written, score_final=aggregates["score_final"])

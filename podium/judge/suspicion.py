@@ -82,4 +82,4 @@ def _could_come_from(phrase: str, origin: str) -> bool:
     words, known = _words(phrase), set(_words(origin))
     shared = sum(word in known for word in words)
     numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
-    return 2 * shared >= len(words) and bool(numbers_known)
+    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from podium.challenges import CHALLENGES
 from podium.challenges.reports import Reports
 from podium.challenges.reports_sources import read_report
 from podium.contract.errors import Refused, UsageError
@@ -85,13 +86,13 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
     if folder.resolve().name == REFERENCES and (folder.resolve().parent / CHALLENGE_FILE).is_file():
         folder = folder.resolve().parent
     if (folder / CHALLENGE_FILE).is_file() or any(folder.glob(f"*/{CHALLENGE_FILE}")):
-        yield choose_challenge(read_challenge_folders(folder), named=Reports.name, submission=None)
+        yield choose_challenge(read_challenge_folders(folder, known=CHALLENGES), named=Reports.name, submission=None)
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
         root = Path(workspace)
         (root / CHALLENGE_FILE).write_text(_BARE_CHALLENGE, encoding="utf-8")
         (root / REFERENCES).symlink_to(folder.resolve(), target_is_directory=True)
-        yield choose_challenge(read_challenge_folders(root), named=Reports.name, submission=None)
+        yield choose_challenge(read_challenge_folders(root, known=CHALLENGES), named=Reports.name, submission=None)
 
 
 def read_team(team: Team, task: Task, options: Options) -> TeamReports:
