@@ -16,7 +16,7 @@ ALLOWED = {
     "contract": {"podium.readers", "podium.metrics.declaration"},
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
 }
-HEAVY = {"torch", "monai", "sklearn"}
+HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite"}
 
 
 def imports(path: Path) -> set[str]:

@@ -90,18 +90,26 @@ class Row:
         }
 
 
+def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
+    mean = sum(values) / len(values)
+    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+
+
 def aggregates(rows: Sequence[Row]) -> dict[str, Any]:
     bleu_4 = corpus_bleu([row.pair for row in rows])
     case_bleus = [row.metrics()["bleu_4"] for row in rows]
     meteors = [row.metrics()["meteor"] for row in rows]
-    mean_meteor = sum(meteors) / len(rows)
+    mean_meteor, meteor_std = mean_and_std(meteors)
+    mean_bleu, bleu_std = mean_and_std(case_bleus)
     captioning = (bleu_4 + mean_meteor) / 2
     return {
         "score": captioning,
         "captioning": captioning,
         "bleu_4": bleu_4,
-        "bleu_4_case_mean": sum(case_bleus) / len(rows),
+        "bleu_4_case_mean": mean_bleu,
+        "bleu_4_case_std": bleu_std,
         "meteor": mean_meteor,
+        "meteor_std": meteor_std,
         "radfact_known": 0,
         "empty_reports": sum(not row.pair[0] for row in rows),
     }
