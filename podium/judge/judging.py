@@ -5,9 +5,12 @@ A reference is split once however many teams are judged, and teams that say the 
 """
 
 import re
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeVar
 
 from podium.judge.asking import CallFailed
@@ -110,13 +113,30 @@ class _Stage:
             finally:
                 self._meter.advance()
 
-        pool = ThreadPoolExecutor(max_workers=self._concurrency)
+        waiting = deque(distinct)
+        settled: SimpleQueue[tuple[Item, Value | None, BaseException | None]] = SimpleQueue()
+
+        def serve() -> None:
+            with suppress(IndexError):  # nothing is left to do
+                while True:
+                    item = waiting.popleft()
+                    try:
+                        settled.put((item, attempt(item), None))
+                    except BaseException as error:  # raised again below, where it stops the stage
+                        settled.put((item, None, error))
+
+        # Daemons, and not a pool of the standard library's: that one waits for its threads even when we are asked to
+        # stop, and a question under way may take minutes.
+        for _ in range(min(self._concurrency, len(distinct))):
+            Thread(target=serve, daemon=True).start()
+        found: dict[Item, Value | None] = {}
         try:
-            futures = {item: pool.submit(attempt, item) for item in distinct}
-            finished, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-            for future in finished:
-                future.result()  # raises what stopped the stage, if anything did
-            return {item: future.result() for item, future in futures.items()}
+            while len(found) < len(distinct):
+                item, value, error = settled.get()
+                if error is not None:
+                    raise error
+                found[item] = value
+            return found
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            waiting.clear()
             self._meter.close()

@@ -59,12 +59,13 @@ class Meter:
             live = self._stream.isatty()
             if live or now - self._shown >= _SECONDS_BETWEEN_LINES:
                 self._shown = now
-                print(self._line(now), file=self._stream, end="\r" if live else "\n", flush=True)
+                line = self._line(now)
+                print(f"\r\x1b[2K{line}" if live else line, file=self._stream, end="" if live else "\n", flush=True)
 
     def close(self) -> None:
         """Leave a terminal's line as it was found."""
         if self._stream.isatty():
-            print("\x1b[2K", file=self._stream, end="\r", flush=True)
+            print("\r\x1b[2K", file=self._stream, end="", flush=True)
 
     def _line(self, now: float) -> str:
         left = (now - self._started) / self._done * (self._total - self._done)

@@ -43,14 +43,16 @@ def _align(
     left_candidate = dict(enumerate(candidate))
     left_reference = dict(enumerate(reference))
     pairs: list[Pair] = []
-    passes: tuple[tuple[Callable[[str], str], Callable[[str], Collection[str]]], ...] = (
-        (str, lambda word: (word,)),
-        (stem_of, lambda word: (word,)),
-        (str, lambda stem: {stem, *synonyms(stem)}),
+    passes: tuple[Callable[[str], Collection[str]], ...] = (
+        lambda word: (word,),
+        lambda stem: (stem,),
+        lambda stem: {stem, *synonyms(stem)},
     )
-    for normal_form, equals in passes:
-        left_candidate = {position: normal_form(word) for position, word in left_candidate.items()}
-        left_reference = {position: normal_form(word) for position, word in left_reference.items()}
+    for number, equals in enumerate(passes):
+        if number == 1:
+            stems = {word: stem_of(word) for word in {*left_candidate.values(), *left_reference.values()}}
+            left_candidate = {position: stems[word] for position, word in left_candidate.items()}
+            left_reference = {position: stems[word] for position, word in left_reference.items()}
         for mine, theirs in _match_from_the_end(left_candidate, left_reference, equals):
             del left_candidate[mine], left_reference[theirs]
             pairs.append((mine, theirs))

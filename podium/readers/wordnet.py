@@ -13,6 +13,8 @@ from pathlib import Path
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 FOLDER_VARIABLE = "PODIUM_WORDNET"
 
+_LOOKUPS_WORTH_A_TABLE = 20_000
+
 # Inflections undone once: suffix -> its replacement, by part of speech (morphy(7WN)).
 _ENDINGS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "noun": (
@@ -36,7 +38,7 @@ class WordNet:
     """Synonyms of single English words."""
 
     def __init__(self, folder: Path) -> None:
-        self._index = {part: _map(folder / f"index.{part}") for part in _ENDINGS}
+        self._index = {part: _Index(_map(folder / f"index.{part}")) for part in _ENDINGS}
         self._data = {part: _map(folder / f"data.{part}") for part in _ENDINGS}
         self._exceptions = {part: _read_exceptions(folder / f"{part}.exc") for part in _ENDINGS}
         self._known: dict[str, frozenset[str]] = {}
@@ -53,7 +55,7 @@ class WordNet:
             if bases is None:
                 bases = tuple(word[: -len(old)] + new for old, new in endings if word.endswith(old))
             for form in dict.fromkeys((word, *bases)):
-                for offset in _synset_offsets(self._index[part], form):
+                for offset in self._index[part].synset_offsets(form):
                     yield from _single_words(self._data[part], offset)
 
 
@@ -78,29 +80,47 @@ def _read_exceptions(path: Path) -> dict[str, tuple[str, ...]]:
     return {words[0]: tuple(words[1:]) for words in lines if words}
 
 
-def _synset_offsets(index: mmap.mmap, lemma: str) -> list[int]:
-    """Where the synsets of `lemma` lie in the data file; none where it has no line in the index.
+class _Index:
+    """Where the synsets of a lemma lie in the data file.
 
-    A line is `lemma part synset_count pointer_count [pointer...] sense_count tagged_count offset...`.
+    A line is `lemma part synset_count pointer_count [pointer...] sense_count tagged_count offset...`, and the lines are
+    sorted. A lemma is looked for by bisection; after very many of them (a report of megabytes) by a table of all.
     """
-    wanted = lemma.encode()
-    if not wanted or any(byte <= 0x20 for byte in wanted):  # the licence at the top is indented
-        return []
-    low, high = 0, len(index)
-    while low < high:
-        middle = (low + high) // 2
-        start = index.rfind(b"\n", low, middle) + 1 or low
-        end = index.find(b"\n", start)
-        end = len(index) if end < 0 else end
-        line = index[start:end]
-        found = line.split(b" ", 1)[0]
-        if found == wanted:
-            return [int(offset) for offset in line.split()[-int(line.split()[2]) :]]
-        if found < wanted:
-            low = end + 1
-        else:
-            high = start
-    return []
+
+    def __init__(self, content: mmap.mmap) -> None:
+        self._content = content
+        self._looked_for = 0
+        self._table: dict[bytes, bytes] | None = None
+
+    def synset_offsets(self, lemma: str) -> list[int]:
+        """None where the lemma has no line."""
+        wanted = lemma.encode()
+        if not wanted or wanted.startswith(b" ") or b"\n" in wanted:  # the licence at the top is indented
+            return []
+        self._looked_for += 1
+        if self._table is None and self._looked_for > _LOOKUPS_WORTH_A_TABLE:
+            lines = self._content[:].splitlines()
+            self._table = {line.split(b" ", 1)[0]: line for line in lines if not line.startswith(b" ")}
+        line = self._bisect(wanted) if self._table is None else self._table.get(wanted, b"")
+        columns = line.split()
+        return [int(offset) for offset in columns[-int(columns[2]) :]] if columns else []
+
+    def _bisect(self, wanted: bytes) -> bytes:
+        """The line of the lemma, empty if it has none."""
+        low, high = 0, len(self._content)
+        while low < high:
+            start = self._content.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            end = self._content.find(b"\n", start)
+            end = len(self._content) if end < 0 else end
+            line = self._content[start:end]
+            found = line.split(b" ", 1)[0]
+            if found == wanted:
+                return line
+            if found < wanted:
+                low = end + 1
+            else:
+                high = start
+        return b""
 
 
 def _single_words(data: mmap.mmap, offset: int) -> Iterator[str]:

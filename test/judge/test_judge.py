@@ -245,6 +245,19 @@ def test_a_killed_run_resumes_without_asking_again_and_ends_in_the_same_bytes(
     assert (desk.bytes("alpha"), desk.bytes("beta")) == whole
 
 
+def test_a_run_that_is_interrupted_does_not_wait_for_its_questions(desk: Desk, server: ScriptedServer) -> None:
+    server.script(lambda _: len(server.answered) >= 5, server.hang)
+    command = [sys.executable, "-m", "podium", *desk.arguments()]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 90
+    while len(server.answered) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=45)  # the server would keep the others for a minute
+    assert process.returncode == 130
+    assert errors.strip().splitlines()[-1] == "Stopped on request."
+
+
 def test_retry_after_is_honoured(desk: Desk, server: ScriptedServer) -> None:
     fits = split_of(ALPHA["A1"])
     server.script(fits, server.status(429, headers={"Retry-After": "1"}), times=2)
@@ -472,10 +485,16 @@ def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
     meter.found()
     meter.failed()
     meter.advance()
-    line = stream.getvalue().rstrip("\r")
+    line = stream.getvalue().removeprefix("\r\x1b[2K")
     start = "judging findings: 1 of 4, 1 calls, 1 from the cache, 1 failed, 1,000,000 tokens, cost 2.80, "
     assert line.startswith(start)
     assert line.endswith(" s left")
+
+
+def test_another_version_of_the_engine_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.judge.engine.PINNED_VERSION", "0.1.0")
+    assert desk.run() == 2
+    assert desk.said()[1] == "radfact-lite 0.2.0 is installed; its figures are comparable only in 0.1.0."
 
 
 @pytest.mark.skipif("PODIUM_LIVE_JUDGE_URL" not in os.environ, reason="needs PODIUM_LIVE_JUDGE_URL and _MODEL")

@@ -57,7 +57,11 @@ def folder(tmp_path: Path) -> Path:
         ("a b", set()),
     ],
 )
-def test_synonyms(folder: Path, word: str, synonyms: set[str]) -> None:
+@pytest.mark.parametrize("lookups_worth_a_table", [0, 20_000])
+def test_synonyms(
+    folder: Path, word: str, synonyms: set[str], lookups_worth_a_table: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wordnet, "_LOOKUPS_WORTH_A_TABLE", lookups_worth_a_table)
     assert WordNet(folder).synonyms(word) == synonyms
 
 
