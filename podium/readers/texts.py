@@ -2,13 +2,15 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 from podium.contract.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.names import shown
 
-_DELIMITERS = ",;\t"
+_DELIMITER = re.compile(r"[,;\t]")
+_QUOTED = re.compile(r'"[^"]*"?')
 
 
 def read_text(file: SafeFile, *, limit_bytes: int) -> str:
@@ -22,14 +24,13 @@ def read_text(file: SafeFile, *, limit_bytes: int) -> str:
 def read_csv_rows(file: SafeFile, *, limit_bytes: int) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not blank, each with the number of the line it ends on.
 
-    The delimiter is the comma, semicolon or tab that stands most often in the first line: spreadsheets of half of
-    Europe write semicolons.
+    The delimiter is the comma, semicolon or tab that comes first, outside of quotes: spreadsheets of half of Europe
+    write semicolons, and sentences hold commas.
     """
     text = read_text(file, limit_bytes=limit_bytes)
-    first_line = text.lstrip().split("\n", 1)[0]
-    delimiter = max(_DELIMITERS, key=first_line.count)
+    first = _DELIMITER.search(_QUOTED.sub("", text.lstrip().split("\n", 1)[0]))
     csv.field_size_limit(max(csv.field_size_limit(), limit_bytes))  # 131,072 by default: less than a long report
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=first[0] if first else ",", strict=True)
     try:
         for row in rows:
             if any(cell.strip() for cell in row):
