@@ -22,6 +22,8 @@ _PK_OF_CASE = re.compile(r"job-(?P<case>.+)", re.IGNORECASE)
 _NOT_REPORTS = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pdf|py)", re.IGNORECASE)
 _REPORT_ENDINGS = (".txt", ".json")
 _JOBS_NAMED = 10
+_LONGEST_NAME = 1000
+_MOST_EXTENSIONS = 8
 
 
 class CaseNames:
@@ -34,6 +36,8 @@ class CaseNames:
 
     def case(self, name: str) -> str | None:
         """The case, None if there is no such case; every name is believed where the cases are not known."""
+        if len(name) > _LONGEST_NAME:
+            return None
         if self._by_key is None:
             return case_of(name)
         return next((self._by_key[key] for key in _keys(name) if key in self._by_key), None)
@@ -57,8 +61,9 @@ def _key(name: str) -> str:
 def _keys(name: str) -> Iterator[str]:
     """The whole name first, then with one extension less after the other: a case may be called `1.2.840.7`."""
     key = _key(name.rsplit("/", 1)[-1].strip())
-    while key:
-        yield key
+    for _ in range(_MOST_EXTENSIONS + 1):
+        if key:
+            yield key
         key = key.rpartition(".")[0]
 
 

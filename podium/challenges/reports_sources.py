@@ -19,7 +19,8 @@ ALL_IN_JSON, ALL_IN_CSV = "reports.json", "reports.csv"
 # A report of a thousand pages. Escaped in JSON a character takes up to six bytes.
 LONGEST_REPORT_CHARACTERS = 4_000_000
 REPORT_LIMIT_BYTES = 4 * LONGEST_REPORT_CHARACTERS
-ALL_REPORTS_LIMIT_BYTES = 64_000_000
+ALL_REPORTS_LIMIT_BYTES = 32_000_000
+MOST_REPORTS = 10_000
 
 _CASE_COLUMNS = ("case", "case_id", "caseid", "id", "name", "image", "file", "filename")
 _REPORT_COLUMNS = ("report", "text", "prediction", "findings")
@@ -68,21 +69,23 @@ def _kind(content: Any) -> str:
 
 def entries_of(file: SafeFile) -> Iterator[tuple[str, Entry]]:
     """Every (name, report) of a `reports.json` or `reports.csv`, names as their author wrote them."""
-    if PurePosixPath(file.name).name.lower() == ALL_IN_CSV:
-        yield from _csv_entries(file)
-    else:
-        yield from _json_entries(file)
+    is_table = PurePosixPath(file.name).name.lower() == ALL_IN_CSV
+    for number, (name, value) in enumerate((_csv_entries if is_table else _json_entries)(file)):
+        if number == MOST_REPORTS:
+            raise Refused(
+                f"'{shown(file.name)}' holds more than {MOST_REPORTS:,} reports; send those of the challenge."
+            )
+        yield name, Entry(label=f"{file.name}: {shown(name)}", value=value)
 
 
-def _json_entries(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
     content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES)
     if not isinstance(content, dict):
         raise Refused(f"""'{shown(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
-    for name, value in content.items():
-        yield name, Entry(label=f"{file.name}: {name}", value=value)
+    yield from content.items()
 
 
-def _csv_entries(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+def _csv_entries(file: SafeFile) -> Iterator[tuple[str, str]]:
     """Two columns, case and report, in the order of the header or, without one, in this order."""
     columns = (0, 1)
     for number, (line, row) in enumerate(read_csv_rows(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES)):
@@ -91,8 +94,7 @@ def _csv_entries(file: SafeFile) -> Iterator[tuple[str, Entry]]:
             continue
         if len(row) <= max(columns):
             raise Refused(f"'{shown(file.name)}', line {line}: there must be a case and its report.")
-        name = row[columns[0]].strip()
-        yield name, Entry(label=f"{file.name}: {name}", value=row[columns[1]])
+        yield row[columns[0]].strip(), row[columns[1]]
 
 
 def _columns(header: list[str]) -> tuple[int, int] | None:

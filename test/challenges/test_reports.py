@@ -338,6 +338,16 @@ def test_a_stray_report_is_counted_and_the_rest_scored(bench: Bench) -> None:
     assert "unmatched: reports.json: Z9: it is no expected case" in bench.log
 
 
+@pytest.mark.parametrize("name", ["." * 300_000, "A003" + ".x" * 100_000, "Z\n1", "", "..", "é" * 900])
+def test_strange_names_are_unmatched_and_shown_on_one_line(bench: Bench, name: str) -> None:
+    bench.write("reports.json", json.dumps({**TEXTS, name: "x"}))
+    metrics = bench.metrics()
+    assert (metrics["counts"]["scored"], metrics["counts"]["unmatched"]) == (2, 1)
+    [line] = bench.log.splitlines()
+    assert line.startswith("unmatched: reports.json: ")
+    assert len(line) < 300
+
+
 def test_a_report_sent_twice_costs_its_case(bench: Bench) -> None:
     bench.write("A003.txt", TEXTS["A003"])
     bench.write("reports.json", json.dumps(TEXTS))
@@ -360,6 +370,11 @@ def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
     [
         ("reports.json", "[]", """'reports.json' must be an object, {"<case>": "text", ...}."""),
         ("reports.json", '{"A003": "x", "A003": "y"}', "'reports.json' has the key 'A003' twice in one object."),
+        (
+            "reports.json",
+            json.dumps({f"x{number}": "" for number in range(10_001)}),
+            "'reports.json' holds more than 10,000 reports; send those of the challenge.",
+        ),
         ("reports.csv", 'A003,"unclosed', "'reports.csv' is not valid CSV: line 1."),
         ("reports.csv", "A003\n", "'reports.csv', line 1: there must be a case and its report."),
         (
