@@ -5,6 +5,7 @@ A reference is split once however many teams are judged, and teams that say the 
 """
 
 import re
+import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
+from podium.contract.errors import PodiumError
 from podium.judge.asking import CallFailed
 from podium.judge.engine import Engine, Findings, Verdict
 from podium.judge.meter import Meter
@@ -109,6 +111,12 @@ class _Stage:
             try:
                 return work(item)
             except CallFailed:
+                return None
+            except PodiumError:
+                raise
+            except Exception:  # whatever it was, it costs this question and is counted; the log has the details
+                self._meter.failed()
+                print(traceback.format_exc(), flush=True)
                 return None
             finally:
                 self._meter.advance()

@@ -340,6 +340,22 @@ def test_a_request_the_server_calls_bad_is_not_repeated(desk: Desk, server: Scri
     assert sum(fits(call) for call in server.calls) == 1
 
 
+def test_an_error_nobody_foresaw_costs_its_question_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from radfact_lite import phrase_parser
+
+    split = phrase_parser.parse_report_to_phrases
+
+    def stumble(client: object, text: str, report_type: object) -> list[str]:
+        if text == ALPHA["A2"]:
+            raise ZeroDivisionError
+        return split(client, text, report_type)
+
+    monkeypatch.setattr(phrase_parser, "parse_report_to_phrases", stumble)
+    assert desk.run("--failure-threshold", "0.5", teams=("alpha",)) == 0
+    assert desk.metrics("alpha")["aggregates"]["radfact"]["cases"] == 2
+    assert "ZeroDivisionError" in "".join(desk.said()[0])
+
+
 def test_a_server_that_is_down_ends_the_run_early(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "2")
     desk.url = "http://127.0.0.1:9/v1"
