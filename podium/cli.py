@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium import __version__
+from podium.cli_interaction import add_interaction_verbs
 from podium.cli_judge import add_judge_arguments, run_judge
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
@@ -179,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
 
     scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
     scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")
+    add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     return parser
 
 
