@@ -1,0 +1,86 @@
+"""A challenge's own rule, applied to the teams' aggregates, or to those of every replicate of a bootstrap."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.contract.errors import UsageError
+from podium.contract.ranking_rule import Criterion, RankingRule
+from podium.contract.results import Figures, get
+from podium.ranking.positions import Ranks, mean_positions, positions
+from podium.ranking.schemes import Outcome
+
+Floats = NDArray[np.float64]
+
+
+def figure(aggregates: Figures, path: str) -> float | None:
+    """The number at a dotted path below `aggregates`, None where there is none."""
+    try:
+        value = get(aggregates, path)
+    except (KeyError, TypeError):
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    return float(value) if is_number else None
+
+
+def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
+    """What the rule compares, by path, as `[1, team]`; `labels` name the files where one lacks a figure."""
+    return {
+        criterion.path: np.array([_values(criterion, aggregates, labels)])
+        for criterion in (*rule.criteria, *rule.tie_breaks)
+    }
+
+
+def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequence[str]) -> list[float]:
+    values = []
+    for figures, label in zip(aggregates, labels, strict=True):
+        value = figure(figures, criterion.path)
+        if value is None:
+            advice = f" {criterion.if_absent}" if criterion.if_absent else ""
+            raise UsageError(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
+        if criterion.known_path is not None and not figure(figures, criterion.known_path):
+            value = -np.inf if criterion.direction == "higher" else np.inf
+        values.append(value)
+    return values
+
+
+def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> Outcome:
+    """`figures` by path, each `[replicate, team]`; a figure that has one replicate serves for all."""
+    criteria = [(_rounded(figures[each.path], each.decimals), each) for each in rule.criteria]
+    tie_breaks = [(_rounded(figures[each.path], each.decimals), each.direction) for each in rule.tie_breaks]
+    if len(criteria) == 1:
+        score, only = criteria[0]
+        return Outcome(
+            ranks=positions([(score, only.direction), *tie_breaks]),
+            scores=score,
+            direction=only.direction,
+            score_title=only.title,
+        )
+    ranks = [positions([(score, each.direction)]) for score, each in criteria]
+    combined = mean_positions(ranks, [each.weight for _, each in criteria])
+    return Outcome(
+        ranks=positions([(combined, "lower"), *tie_breaks]),
+        scores=combined,
+        direction="lower",
+        score_title="Mean position",
+    )
+
+
+def _rounded(values: Floats, decimals: int | None) -> Floats:
+    """As Python rounds, on the exact binary value: numpy scales first, and can lift a figure over the half."""
+    if decimals is None:
+        return values
+    return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
+
+
+def finalists(rule: RankingRule, ranks: Ranks) -> NDArray[np.bool_]:
+    """Who goes on to the arena: everybody ranked within its number of places, none where there is no arena."""
+    return np.asarray(ranks <= (rule.finalists or 0))
+
+
+def decide_by_arena(ranks: Ranks, chosen: NDArray[np.bool_], ratings: Floats) -> Ranks:
+    """The finalists reordered by their ratings among themselves; all others stay behind them as they were."""
+    final = ranks.copy()
+    final[chosen] = positions([(ratings[chosen], "higher")])
+    return final
