@@ -68,8 +68,9 @@ def run_rank(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from podium.ranking.documents import read_cohorts
+    from podium.ranking.options import RankingOptions
     from podium.ranking.output import print_ranking, write_ranking
-    from podium.ranking.rank import RankingOptions, rank
+    from podium.ranking.rank import rank
 
     wanted = RankingOptions(
         scheme=_scheme(options),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from podium.contract.ranking_rule import RankingRule
 from podium.metrics.declaration import Metric
+from podium.ranking.options import OFFICIAL
 from podium.ranking.result import SchemeRanking
 
 
@@ -17,7 +18,6 @@ class MethodFacts:
     cases: int
     rule: RankingRule
     deciding: SchemeRanking
-    is_official: bool
     metrics: Sequence[Metric]
     bootstraps: int
     seed: int
@@ -33,7 +33,7 @@ def sentences(facts: MethodFacts) -> Iterator[str]:
     cases = "1 case" if facts.cases == 1 else f"{facts.cases} cases"
     yield f"{teams} took part in {facts.title}, evaluated on {cases}."
     yield f"By the official rule, {facts.rule.words}."
-    if not facts.is_official:
+    if facts.deciding.scheme != OFFICIAL:
         yield f"The table shown here follows another scheme instead: {facts.deciding.words}."
     if facts.rule.tie_breaks:
         names = ", then ".join(f"{each.direction} {each.title.lower()}" for each in facts.rule.tie_breaks)

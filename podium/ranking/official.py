@@ -1,6 +1,8 @@
 """A challenge's own rule, applied to the teams' aggregates, or to those of every replicate of a bootstrap."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,9 @@ from numpy.typing import NDArray
 from podium.contract.errors import UsageError
 from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import Figures, get
+from podium.metrics.resampling import Resamples
+from podium.ranking.arena_ratings import read_ratings
+from podium.ranking.facts import Facts
 from podium.ranking.positions import Ranks, mean_positions, positions
 from podium.ranking.schemes import Outcome
 
@@ -74,13 +79,43 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
     return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
-def finalists(rule: RankingRule, ranks: Ranks) -> NDArray[np.bool_]:
-    """Who goes on to the arena: everybody ranked within its number of places, none where there is no arena."""
-    return np.asarray(ranks <= (rule.finalists or 0))
+@dataclass(frozen=True, kw_only=True)
+class Official:
+    """The full ranking by the rule; who goes on to the arena; and the arena's ratings `[team]`, once they decided."""
+
+    outcome: Outcome
+    finalists: NDArray[np.bool_]
+    ratings: Floats | None
 
 
-def decide_by_arena(ranks: Ranks, chosen: NDArray[np.bool_], ratings: Floats) -> Ranks:
-    """The finalists reordered by their ratings among themselves; all others stay behind them as they were."""
-    final = ranks.copy()
-    final[chosen] = positions([(ratings[chosen], "higher")])
-    return final
+def official_ranking(facts: Facts, arena: Path | None) -> Official:
+    """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
+    and everybody else stays behind them."""
+    outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
+    ranks = outcome.ranks[0]
+    finalists = np.asarray(ranks <= (facts.rule.finalists or 0))
+    if arena is None:
+        return Official(outcome=outcome, finalists=finalists, ratings=None)
+    if facts.rule.finalists is None:
+        raise UsageError(f"The challenge '{facts.challenge.name}' has no arena.")
+    names = [team for team, is_finalist in zip(facts.teams, finalists, strict=True) if is_finalist]
+    found = read_ratings(arena, finalists=names)
+    ratings = np.array([found.get(team, np.nan) for team in facts.teams])
+    decided = ranks.copy()
+    decided[finalists] = positions([(ratings[finalists], "higher")])
+    return Official(outcome=replace(outcome, ranks=decided[None]), finalists=finalists, ratings=ratings)
+
+
+def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
+    """The rule's ranks in every replicate; None where the rows do not hold what the rule is made of."""
+    by_team = []
+    for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
+        ordered = [rows[case].metrics for case in facts.cases]
+        found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+        if found is None:
+            return None
+        by_team.append(found)
+    figures = rule_figures(facts.rule, facts.aggregates, facts.labels)
+    for path in by_team[0]:
+        figures[path] = np.stack([found[path] for found in by_team], axis=1)
+    return apply_rule(facts.rule, figures).ranks

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from podium.contract.errors import UsageError
-from podium.ranking.result import ARENA_PATH, Ranking, ranking_to_json
+from podium.ranking.result import ARENA_PATH, Ranking, Row, ranking_to_json
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"
@@ -63,45 +63,41 @@ def _plain(name: str) -> str:
 
 
 def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The final table: rank, its interval, the figures that made it, and how many cases were lost."""
+    """The final table: rank, its interval, the figures that made it, and how many cases were scored."""
     division = ", ".join(ranking.division.values())
     title = escape(f"{ranking.title} ({division})" if division else ranking.title)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
-    stability = ranking.deciding.stability
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    deciding, stability = ranking.deciding, ranking.deciding.stability
+    shown = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
     table.add_column("#", justify="right")
-    table.add_column("Team")
-    shown = [column for column in ranking.columns if column.headline]
-    score_is_shown = any(column.values == ranking.deciding.scores for column in shown)
-    if not score_is_shown:
-        _add_column(table, ranking.deciding.score_title)
+    table.add_column("Team", overflow="fold")
+    for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
+        _add_column(table, heading)
     for column in shown:
         _add_column(table, column.title)
-    if stability:
-        _add_column(table, "Rank 95 %")
-        _add_column(table, "First")
-    _add_column(table, "Scored")
     for number, team in enumerate(ranking.teams):
-        cells = [*([] if score_is_shown else [team.score]), *(column.values[number] for column in shown)]
-        row = [_shown(cell, ranking) for cell in cells]
+        cells = [_shown(team.score, deciding.scores)]
         if stability:
             low, high = stability.rank_intervals[number]
-            row += [f"{low}-{high}" if low != high else f"{low}", f"{stability.win_probabilities[number]:.0%}"]
-        mark = " *" if team.finalist else ""
-        table.add_row("-" if team.rank is None else str(team.rank), escape(team.name + mark), *row, f"{team.scored} of {team.expected}")
+            cells += [f"{low}-{high}" if low != high else f"{low}", f"{stability.win_probabilities[number]:.0%}"]
+        cells.append(f"{team.scored}/{team.expected}")
+        cells += [_shown(column.values[number], column.values) for column in shown]
+        name = f"{team.name} *" if team.finalist else team.name
+        table.add_row("-" if team.rank is None else str(team.rank), escape(name), *cells)
     console.print(table)
-    for note in _lines_below(ranking):
-        console.print(escape(note), highlight=False)
+    for line in _lines_below(ranking):
+        console.print(escape(line), highlight=False)
 
 
 def _add_column(table: Table, title: str) -> None:
     table.add_column(title, justify="right", min_width=max(len(word) for word in title.split()))
 
 
-def _shown(value: float | None, ranking: Ranking) -> str:
-    """Scores of 0 to 1 need more places than scores of 0 to 100."""
+def _shown(value: float | None, column: Row) -> str:
+    """Figures of 0 to 1 need more places than those of 0 to 100."""
     if value is None:
         return "-"
-    largest = max((abs(each) for each in ranking.deciding.scores if each is not None), default=0.0)
+    largest = max((abs(each) for each in column if each is not None), default=0.0)
     return f"{value:.2f}" if largest > 10 else f"{value:.3f}"
 
 
@@ -114,6 +110,6 @@ def _lines_below(ranking: Ranking) -> Sequence[str]:
         stable = ranking.deciding.stability
         lines.append(
             f"{stable.replicates:,} bootstrap replicates agree with this order to a median Kendall's tau of "
-            f"{stable.taus.median:.2f}; 'First' is how often a team wins there."
+            f"{stable.taus.median:.2f}; '1st' is the chance to win."
         )
     return [*lines, *ranking.notes]
