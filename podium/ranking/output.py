@@ -66,7 +66,9 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     """The final table: rank, its interval, the figures that made it, and how many cases were scored."""
     division = ", ".join(ranking.division.values())
     title = escape(f"{ranking.title} ({division})" if division else ranking.title)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False
+    )
     deciding, stability = ranking.deciding, ranking.deciding.stability
     shown = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
     table.add_column("#", justify="right")
