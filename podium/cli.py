@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium import __version__
 from podium.cli_interaction import add_interaction_verbs
+from podium.cli_judge import add_judge_arguments, run_judge
 from podium.cli_rank import add_rank_arguments, run_rank
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
@@ -167,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     leaderboard = _verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
 
+    add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
     add_rank_arguments(_verb(verbs, "rank", run_rank, "rank the teams of a challenge and say how sure the ranking is"))
     add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     return parser
