@@ -56,6 +56,11 @@ class Challenge(ABC, Generic[Prediction, Reference]):
         """The declaration of every per-case figure."""
 
     @property
+    def offline_metrics(self) -> Sequence[Metric]:
+        """The declaration of every per-case figure that offline tools add to the rows, for ranking."""
+        return ()
+
+    @property
     def confidential_figures(self) -> Sequence[str]:
         """Dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows them."""
         return ()
@@ -64,6 +69,11 @@ class Challenge(ABC, Generic[Prediction, Reference]):
     @abstractmethod
     def columns(cls) -> Sequence[Column]:
         """What the leaderboard shows, the ranking score first."""
+
+    @classmethod
+    def offline_columns(cls) -> Sequence[Column]:
+        """Figures below `aggregates` that offline tools add: no live leaderboard has them, the final table does."""
+        return ()
 
     def import_heavy_packages(self) -> None:
         """Load what scoring needs, once, before workers are forked."""
