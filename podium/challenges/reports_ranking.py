@@ -49,7 +49,7 @@ def _corpus_bleu(rows: Sequence[Figures], resamples: Resamples) -> Floats:
 
 
 def _clinical(rows: Sequence[Figures], resamples: Resamples, settings: ReportsSettings) -> Floats:
-    """By the chosen rule, over the drawn cases that the judge has figures of; 0 where it has none, as the judge says."""
+    """By the chosen rule, over the drawn cases the judge has figures of; 0 where there is none, as the judge says."""
     known = np.array([row["radfact"]["f1"] is not None for row in rows])
     drawn = resamples.only(known)
 
