@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scores every sample submission without a container and shows the teams of each challenge side by side.
+# Scores every sample submission without a container and ranks the teams of each challenge.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./setup-venv.sh
@@ -26,7 +26,12 @@ for samples in test/submissions/*/; do
   scored=("$results"/*/metrics.json)
   if [[ -f ${scored[0]} ]]; then
     echo
-    .venv/bin/podium scores "${scored[@]}"
+    # A challenge whose official score an offline tool completes is shown as the live leaderboard would rank it.
+    if ! .venv/bin/podium rank "${scored[@]}" --output "$results/ranking" 2>"$results/ranking-errors.txt"; then
+      tail -n 1 "$results/ranking-errors.txt"
+      echo
+      .venv/bin/podium rank "${scored[@]}" --output "$results/ranking" --scheme platform
+    fi
   fi
   echo
 done
@@ -40,4 +45,4 @@ rm -rf "$simulation"
   --images test/images/lesions --references ground-truth/lesions/references --output "$simulation.png" 2>>demo-output/simulation.txt
 echo "Its predictions and scribbles are in $simulation/, one step drawn in $simulation.png."
 echo
-echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/."
+echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/."

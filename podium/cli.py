@@ -13,6 +13,7 @@ from pathlib import Path
 from podium import __version__
 from podium.cli_interaction import add_interaction_verbs
 from podium.cli_judge import add_judge_arguments, run_judge
+from podium.cli_rank import add_rank_arguments, run_rank
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.readers.names import shown
@@ -125,15 +126,6 @@ def _leaderboard(options: argparse.Namespace) -> int:
     return 0
 
 
-def _scores(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from podium.tables import print_scores
-
-    print_scores(options.files, Console())
-    return 0
-
-
 def _challenge(options: argparse.Namespace) -> str | None:
     name: str | None = options.challenge or os.environ.get(CHALLENGE_VARIABLE)
     return name or None
@@ -177,9 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
 
     add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
-
-    scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
-    scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")
+    add_rank_arguments(_verb(verbs, "rank", run_rank, "rank the teams of a challenge and say how sure the ranking is"))
     add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     return parser
 

@@ -1,0 +1,53 @@
+"""In words: what could not be done, and what an organiser should know before publishing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from podium.ranking.facts import Facts
+from podium.ranking.official import Official
+from podium.ranking.options import RankingOptions
+
+
+def notes(
+    facts: Facts, official: Official | None, why_no_interval: str | None, options: RankingOptions
+) -> Iterator[str]:
+    """Sentences, the gravest first."""
+    if official is None:
+        yield "This is not the official ranking: the files lack the figures that the official rule compares."
+    if not facts.cases:
+        yield (
+            "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+            "schemes."
+        )
+    elif why_no_interval and options.bootstraps:
+        yield f"The official ranking has no interval. {why_no_interval}"
+    if facts.is_adjusted:
+        yield "Figures that depend on all teams were computed anew for these teams."
+    places = facts.rule.finalists
+    if official and places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
+        yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
+    for file in facts.files:
+        counts = file.content.counts
+        lost = [
+            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
+        ]
+        if lost:
+            yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
+    if facts.cases:
+        yield from _about_metrics(facts)
+
+
+def _about_metrics(facts: Facts) -> Iterator[str]:
+    for name in facts.missing_metrics:
+        yield f"The rows do not hold '{name}', so the general schemes do without it."
+    for table in facts.in_schemes:
+        undefined = int(np.count_nonzero(~table.defined))
+        if undefined:
+            yield (
+                f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
+                "schemes leave these out."
+            )
+        absent = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
+        if absent:
+            yield f"'{table.metric.title}' is missing {absent} times; each counts as its worst value."

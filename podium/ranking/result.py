@@ -1,0 +1,265 @@
+"""What a ranking found: everything a table, a report or a paper needs, as plain frozen facts, and as ranking.json.
+
+Teams are always in the order of the final table, cases in sorted order: `[team][case]` and `[team][team]` tables follow
+these two orders and become arrays with `numpy.array(table, dtype=float)`, where a missing value turns into NaN.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from podium.contract.errors import UsageError
+from podium.contract.results import Status
+from podium.metrics.declaration import Direction
+
+ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
+
+Row = tuple[float | None, ...]
+Table = tuple[Row, ...]
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """A case that cost its team the worst value, with the sentence its author was given."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    case: str
+    status: Status
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """One line of the final table.
+
+    rank       by the deciding scheme; None for a team that scheme leaves unranked (only `platform` does)
+    score      what that scheme ranks by, in the scheme's own unit and direction
+    tied_with  the other teams that share the rank
+    finalist   goes to (or came through) the arena, where the challenge has one
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: str
+    rank: int | None
+    score: float | None
+    tied_with: tuple[str, ...]
+    finalist: bool
+    expected: int
+    scored: int
+    failed: int
+    missing: int
+    unmatched: int
+    troubles: tuple[Trouble, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateColumn:
+    """One leaderboard column over all teams, cohort quantities recomputed; None where a team lacks the figure."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    path: str
+    title: str
+    direction: Direction
+    headline: bool
+    values: Row  # [team]
+    errors: Row | None  # [team], the spread beside it
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseMetric:
+    """One declared per-case figure of all teams.
+
+    values           as in the files: None where a team has none there, before any worst value is put in
+    lowest, highest, worst
+                     as declared; None stands for an infinite bound
+    in_schemes       whether the general schemes rank by it
+    undefined_cases  cases where no team has a value (such as Dice where the reference is empty): the metric is not
+                     defined there, so they are left out of this metric for everybody
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: str
+    title: str
+    direction: Direction
+    lowest: float | None
+    highest: float | None
+    worst: float | None
+    unit: str
+    in_schemes: bool
+    undefined_cases: int
+    values: Table  # [team][case]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taus:
+    """Kendall's tau-b of every replicate to the full ranking; undefined where either has all teams tied."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    values: tuple[float, ...]
+    undefined: int
+    mean: float | None
+    median: float | None
+    lower_quartile: float | None
+    upper_quartile: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """How one scheme's ranking holds when cases are drawn with replacement.
+
+    rank_frequencies   [team][rank - 1], share of replicates; each row sums to one
+    rank_intervals     [team], the central interval of ranks at the stated confidence, both ends included
+    win_probabilities  [team], a shared first place counting as an equal part of a win: they sum to one
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    replicates: int
+    rank_frequencies: tuple[tuple[float, ...], ...]
+    rank_intervals: tuple[tuple[int, int], ...]
+    mean_ranks: tuple[float, ...]
+    win_probabilities: tuple[float, ...]
+    taus: Taus
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeRanking:
+    """The teams under one scheme. `official` is the challenge's own rule; the others rank by single cases."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    scheme: str
+    title: str
+    words: str  # the scheme in one sentence, for a methods section
+    score_title: str
+    score_direction: Direction
+    ranks: tuple[int | None, ...]  # [team]
+    scores: Row  # [team]
+    stability: Stability | None
+    why_no_stability: str | None  # in words, where there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """One-sided paired Wilcoxon tests by one metric: is the row's team better than the column's?"""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    metric: str
+    p: Table  # [team][team]; None on the diagonal and where two teams never differ
+    p_holm: Table  # adjusted over all ordered pairs
+    significant: tuple[tuple[bool, ...], ...]  # [team][team], p <= alpha
+    significant_holm: tuple[tuple[bool, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Methods:
+    """What has to be stated to repeat the ranking. `sentences` say it in prose, ready for a paper."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    podium_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    seed: int
+    bootstraps: int
+    confidence: float
+    alpha: float
+    quantile: float
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The whole result.
+
+    division              the settings that part a challenge into separately ranked halves, such as the regime
+    deciding_scheme       the scheme the final table follows: `official` unless asked otherwise
+    statuses              [team][case]; empty, as `cases` is, where the files hold no single cases
+    scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
+    notes                 in words: what could not be done, what an organiser should look at
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    schema: Literal["podium-ranking-1"] = "podium-ranking-1"
+    challenge: str
+    title: str
+    version: str
+    division: Mapping[str, str]
+    settings: Mapping[str, Any]
+    deciding_scheme: str
+    teams: tuple[Team, ...]
+    cases: tuple[str, ...]
+    statuses: tuple[tuple[Status, ...], ...]
+    columns: tuple[AggregateColumn, ...]
+    metrics: tuple[CaseMetric, ...]
+    schemes: tuple[SchemeRanking, ...]
+    scheme_taus: Table
+    significance: tuple[Significance, ...]
+    methods: Methods
+    notes: tuple[str, ...]
+
+    def scheme(self, name: str) -> SchemeRanking:
+        """The ranking under one scheme."""
+        return next(scheme for scheme in self.schemes if scheme.scheme == name)
+
+    @property
+    def deciding(self) -> SchemeRanking:
+        """The scheme the final table follows."""
+        return self.scheme(self.deciding_scheme)
+
+
+def ranking_to_json(ranking: Ranking) -> str:
+    """The content of ranking.json, the same bytes for the same ranking; NaN and infinity have no place in it.
+
+    One line a field: indented, the tables of single cases would be a line a number.
+    """
+    document = _adapter().dump_python(ranking, mode="json")
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(document[key], sort_keys=True, allow_nan=False, ensure_ascii=False)}"
+        for key in sorted(document)
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
+    """The ranking in a ranking.json; `name` stands for the file in the message where it is none."""
+    try:
+        return _adapter().validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "its top level"
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {place}: {first['msg']}.") from None
+
+
+def ranking_schema() -> dict[str, Any]:
+    """The JSON Schema of ranking.json that is shipped with the package."""
+    schema: dict[str, Any] = json.loads(files("podium.ranking").joinpath("ranking.schema.json").read_text("utf-8"))
+    return schema
+
+
+def schema_of_the_classes() -> dict[str, Any]:
+    """What the shipped schema has to be, from the classes above."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_adapter().json_schema(mode="serialization"),
+        "title": "ranking.json as Podium writes it",
+    }
+
+
+@cache
+def _adapter() -> TypeAdapter[Ranking]:
+    return TypeAdapter(Ranking)
