@@ -48,11 +48,11 @@ class PixelGrid:
 
     @cached_property
     def _flat_x(self) -> NDArray[np.float64]:
-        return np.arange(self.pixels) % self.width + 1.0
+        return np.arange(self.pixels, dtype=np.float64) % self.width + 1
 
     @cached_property
     def _flat_y(self) -> NDArray[np.float64]:
-        return np.arange(self.pixels) // self.width + 1.0
+        return np.arange(self.pixels, dtype=np.float64) // self.width + 1
 
 
 class TileDistance:

@@ -108,40 +108,59 @@ class PlainDataset:
             if stored and not complete:
                 raise Refused(f"{self.label} stores {stored:,} bytes instead of {self.nbytes():,}.")
         if not complete:
-            self._check_fill_value()
+            self.check_fill_value()
 
-    def _check_fill_value(self) -> None:
+    def check_fill_value(self) -> None:
         """What was never written reads as the fill value, which must therefore exist."""
         plan = self.identifier.get_create_plist()
         never = plan.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
         if never or plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
 
-    def _check_chunks(self) -> bool:
-        """Whether all chunks are there. Each is found the way the library will find it, by its place."""
+    def chunk_grid(self) -> tuple[tuple[int, ...], list[range]]:
+        """The shape of a chunk and, for each axis, where chunks begin; refused when too large or too many."""
         shape = self.shape()
-        chunk = self.identifier.get_create_plist().get_chunk()
-        chunk_bytes = math.prod(chunk) * int(self.identifier.get_type().get_size())
+        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
+        chunk_bytes = self.chunk_bytes()
         if chunk_bytes > max(self.nbytes(), CHUNK_SLACK):
             raise Refused(f"{self.label} has chunks of {chunk_bytes:,} bytes, more than all its values together.")
         steps = [range(0, length, step) for length, step in zip(shape, chunk, strict=True)]
-        places = math.prod(len(step) for step in steps)
-        if places > MAX_CHUNKS:
+        if math.prod(len(step) for step in steps) > MAX_CHUNKS:
             raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
-        filters = [code for code, _ in self.filters()]
+        return chunk, steps
+
+    def chunk_bytes(self) -> int:
+        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
+        return math.prod(chunk) * int(self.identifier.get_type().get_size())
+
+    def stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes] | None:
+        """The filters that were skipped and the bytes of the chunk at `place`; None where none was written."""
+        try:
+            mask, stored = self.identifier.read_direct_chunk(place)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return mask, stored
+
+    def check_chunk_count(self, found: int) -> None:
+        """All chunks the dataset claims to have were found at their places."""
         announced = self.identifier.get_num_chunks()
-        found = 0
-        # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
-        for place in itertools.product(*steps) if announced else ():
-            try:
-                mask, stored = self.identifier.read_direct_chunk(place)
-            except (OSError, RuntimeError, ValueError):
-                continue
-            found += 1
-            self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
         if found != announced:
             raise Refused(f"{self.label} is damaged: {announced} chunks are announced, {found} can be read.")
-        return found == places
+
+    def _check_chunks(self) -> bool:
+        """Whether all chunks are there. Each is found the way the library will find it, by its place."""
+        _, steps = self.chunk_grid()
+        filters = [code for code, _ in self.filters()]
+        found = 0
+        # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
+        for place in itertools.product(*steps) if self.identifier.get_num_chunks() else ():
+            chunk = self.stored_chunk(place)
+            if chunk is not None:
+                found += 1
+                skipped, stored = chunk
+                self._check_chunk(stored, filters=filters, skipped=skipped, chunk_bytes=self.chunk_bytes())
+        self.check_chunk_count(found)
+        return found == math.prod(len(step) for step in steps)
 
     def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:
         """Follow the size of one chunk backwards through its filters."""

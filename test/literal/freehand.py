@@ -86,9 +86,7 @@ def displacement(scan: Scan, matrix: NDArray[np.float64], x: int, y: int) -> NDA
 
 def field(scan: Scan, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """(3, H W): a loop over the rows, then over the pixels of each."""
-    columns = [
-        displacement(scan, matrix, x, y) for y in range(1, scan.height + 1) for x in range(1, scan.width + 1)
-    ]
+    columns = [displacement(scan, matrix, x, y) for y in range(1, scan.height + 1) for x in range(1, scan.width + 1)]
     return np.stack(columns, axis=1)
 
 

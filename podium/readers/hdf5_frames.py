@@ -1,0 +1,164 @@
+"""Fields in HDF5, streamed: contiguous ones read in place, chunked ones unpacked here, chunk by chunk.
+
+Unpacking here has three reasons: the library holds one lock for all threads while it inflates, it would unpack every
+chunk a second time after the check of its size, and its buffers grow with whatever a stream claims.
+
+Chunks may have any shape. A cell is what the chunks of all three components at one place of the (frame, pixel) plane
+hold; one cell is in memory at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.contract.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile
+from podium.readers.hdf5_damage import damage_refused
+from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset
+from podium.readers.inflate import BadStreamError, inflated_exactly
+
+MAX_CELL_BYTES = 128 * 1024 * 1024
+UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
+
+
+def stream_frames(file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+    """The field in a dataset whose layout, type and shape were checked."""
+    layout = dataset.identifier.get_create_plist().get_layout()
+    plain_type = h5py.h5t.py_create(dataset.identifier.dtype).equal(dataset.identifier.get_type())
+    if layout == h5py.h5d.CHUNKED:
+        by_us = plain_type and [code for code, _ in dataset.filters()] in UNPACKED_HERE
+        return (_Chunks if by_us else _LibraryCells)(file, dataset, shape=shape, tile_pixels=tile_pixels)
+    offset = dataset.identifier.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
+    if offset is None or not plain_type:
+        return _LibraryCells(file, dataset, shape=shape, tile_pixels=tile_pixels)
+    dataset.check_storage()
+    return RawFrames(
+        file,
+        label=dataset.label,
+        offset=offset,
+        dtype=dataset.identifier.dtype,
+        shape=shape,
+        tile_pixels=tile_pixels,
+    )
+
+
+class _Cells(FrameStream):
+    """A field read cell by cell; a span is a row of cells, a few frames."""
+
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
+        self.file, self.dataset, self.label = file, dataset, dataset.label
+        self.shape, self.tile_pixels = shape, tile_pixels
+        self.dtype = dataset.identifier.dtype
+        self.frames_step, self.pixels_step = self._steps()
+        cell = self.frames_step * self.shape[1] * self.pixels_step * self.dtype.itemsize
+        if cell > MAX_CELL_BYTES:
+            raise Refused(
+                f"{self.label} is stored in chunks of {self.frames_step} frames, {cell:,} bytes at once; "
+                "save it with chunks of one frame."
+            )
+
+    def _steps(self) -> tuple[int, int]:
+        """Frames and pixels of a cell."""
+        raise NotImplementedError
+
+    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+        """The values (frames, 3, pixels) of a cell, less what lies beyond the field's edge."""
+        raise NotImplementedError
+
+    def spans(self) -> Sequence[range]:
+        return [
+            range(first, min(first + self.frames_step, self.shape[0]))
+            for first in range(0, self.shape[0], self.frames_step)
+        ]
+
+    def tiles(self, span: range) -> Iterator[Tile]:
+        for first in range(0, self.shape[2], self.pixels_step):
+            with damage_refused(self.file):
+                cell = self._cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
+            for frame, values in zip(span, cell, strict=True):
+                yield from self.cut(frame, values, start=first)
+
+
+class _Chunks(_Cells):
+    """Chunks without a filter, shuffled, deflated or both: all that NumPy and zlib need to unpack."""
+
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
+        self._chunk, self._places = dataset.chunk_grid()
+        self._chunk_bytes = dataset.chunk_bytes()
+        self._filters = [code for code, _ in dataset.filters()]
+        self._found = 0
+        self._counting = Lock()
+        super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
+
+    def _steps(self) -> tuple[int, int]:
+        return self._chunk[0], self._chunk[2]
+
+    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+        parts = [self._values((frames.start, component, pixels.start)) for component in self._places[1]]
+        together = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return together[: len(frames), : self.shape[1], : len(pixels)]
+
+    def _values(self, place: tuple[int, int, int]) -> NDArray[Any]:
+        """One chunk, with what it stores beyond the field's edge."""
+        stored = self.dataset.stored_chunk(place)
+        if stored is None:
+            self.dataset.check_fill_value()
+            fill = np.zeros(1, self.dtype)
+            self.dataset.identifier.get_create_plist().get_fill_value(fill)
+            return np.full(self._chunk, fill[0], self.dtype)
+        with self._counting:
+            self._found += 1
+        skipped, content = stored
+        used = [code for position, code in enumerate(self._filters) if not skipped >> position & 1]
+        if DEFLATE in used:
+            try:
+                content = inflated_exactly(content, size=self._chunk_bytes)
+            except BadStreamError as fault:
+                raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
+        if len(content) != self._chunk_bytes:
+            raise Refused(f"A chunk of {self.label} has {len(content):,} bytes instead of {self._chunk_bytes:,}.")
+        if SHUFFLE in used:
+            return _unshuffled(content, self.dtype).reshape(self._chunk)
+        return np.frombuffer(content, self.dtype).reshape(self._chunk)
+
+    def finish(self) -> None:
+        with damage_refused(self.file):
+            self.dataset.check_chunk_count(self._found)
+
+
+class _LibraryCells(_Cells):
+    """Whatever else HDF5 knows (LZF, Fletcher checksums, unusual floats, compact or unwritten data): checked in full
+    first, then read by the library."""
+
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
+        super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
+        dataset.check_storage()
+
+    def _steps(self) -> tuple[int, int]:
+        plan = self.dataset.identifier.get_create_plist()
+        if plan.get_layout() != h5py.h5d.CHUNKED:
+            return 1, self.shape[2]
+        chunk, _ = self.dataset.chunk_grid()
+        return chunk[0], chunk[2]
+
+    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+        values = np.zeros((len(frames), self.shape[1], len(pixels)), self.dtype.newbyteorder("="))
+        place = self.dataset.identifier.get_space()
+        place.select_hyperslab((frames.start, 0, pixels.start), values.shape)
+        self.dataset.identifier.read(h5py.h5s.create_simple(values.shape), place, values)
+        return values
+
+
+def _unshuffled(content: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """HDF5's shuffle puts the first bytes of all values first, then all second bytes, and so on."""
+    planes = np.frombuffer(content, np.uint8).reshape(dtype.itemsize, -1)
+    values = np.empty(planes.shape[1], dtype)
+    bytes_of_values = values.view(np.uint8).reshape(-1, dtype.itemsize)
+    for position, plane in enumerate(planes):
+        bytes_of_values[:, position] = plane
+    return values
