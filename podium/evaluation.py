@@ -129,6 +129,7 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     challenge.import_heavy_packages()
+    challenge.share_cores(workers=options.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
         shapes = challenge.check_reference(references[case])
@@ -167,6 +168,7 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
     def unanswered(case: str) -> Figures:
         return challenge.unanswered(references[case])
 
+    challenge.share_cores(workers=options.workers, cases=len(collected.predictions))
     scored = _run("scoring", sorted(collected.predictions), score, options)
     errors = dict(collected.refused)
     for case, outcome in scored.items():

@@ -4,5 +4,6 @@ from typing import Any
 
 from podium.challenges.carotid import Carotid
 from podium.challenges.challenge import Challenge
+from podium.challenges.freehand import Freehand
 
-CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {challenge.name: challenge for challenge in (Carotid,)}
+CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {challenge.name: challenge for challenge in (Carotid, Freehand)}

@@ -38,6 +38,11 @@ class Hdf5Source:
         with damage_refused(self.file):
             return dataset_names(self.root)
 
+    def keys(self) -> tuple[str, ...]:
+        """The names of whatever stands right below the root, sorted; nothing of it is opened."""
+        with damage_refused(self.file):
+            return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
+
     def has(self, name: str) -> bool:
         """Whether something stands at the root under `name`; that it is a plain dataset shows when it is read."""
         with damage_refused(self.file):
