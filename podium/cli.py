@@ -90,11 +90,13 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _manifest(options: argparse.Namespace) -> int:
+    from podium.challenges import CHALLENGES
     from podium.contract.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import Options, choose_challenge, prepare
     from podium.manifest import make_manifest, write_manifest
 
-    folders = read_challenge_folders(locate_ground_truth(options.ground_truth, beside=_BAKED_GROUND_TRUTH))
+    root = locate_ground_truth(options.ground_truth, beside=_BAKED_GROUND_TRUTH)
+    folders = read_challenge_folders(root, known=CHALLENGES)
     folder = choose_challenge(folders, named=_challenge(options), submission=None)
     task = prepare(folder, Options(workers=options.workers, case_timeout_seconds=options.case_timeout))
     write_manifest(make_manifest(task), options.output)

@@ -14,7 +14,7 @@ from podium.contract.errors import (
     UsageError,
 )
 from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
-from podium.contract.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.contract.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.contract.privacy import published_results
 from podium.contract.results import CaseResult, CaseScore, Evaluation, Figures
 from podium.contract.submission import open_submission, submission_names
@@ -54,9 +54,11 @@ def evaluate(
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
-    folder = choose_challenge(read_challenge_folders(ground_truth), named=challenge, submission=submission)
+    folder = choose_challenge(
+        read_challenge_folders(ground_truth, known=CHALLENGES), named=challenge, submission=submission
+    )
     task = prepare(folder, options)
-    (output / METRICS_FILE).unlink(missing_ok=True)  # an older file must not pass for this run's
+    prepare_output(output)
     limit = task.challenge.submission_bytes(list(task.shapes.values()))
     with open_submission(submission, max_bytes=limit) as opened:
         collected = task.challenge.collect(opened, task.references.keys())
@@ -98,7 +100,7 @@ def choose_challenge(
     if submission is None:
         raise UsageError(f"There are several challenges here ({choices}); name one with --challenge.")
     names = submission_names(submission)
-    fitting = [folder for name, folder in folders.items() if _challenge_type(folder).recognises(names)]
+    fitting = [folder for name, folder in folders.items() if CHALLENGES[name].recognises(names)]
     if len(fitting) != 1:
         found = "fits none of" if not fitting else "fits more than one of"
         raise UsageError(
@@ -109,15 +111,8 @@ def choose_challenge(
 
 def load_challenge(folder: ChallengeFolder) -> Challenge[Any, Any]:
     """The challenge under the settings of its challenge.toml."""
-    challenge_type = _challenge_type(folder)
+    challenge_type = CHALLENGES[folder.common.challenge]
     return challenge_type(folder.file.own(challenge_type.settings_model))
-
-
-def _challenge_type(folder: ChallengeFolder) -> type[Challenge[Any, Any]]:
-    name = folder.common.challenge
-    if name not in CHALLENGES:
-        raise folder.file.refuse(("challenge",), f"is '{name}'; the challenges are {', '.join(sorted(CHALLENGES))}")
-    return CHALLENGES[name]
 
 
 def prepare(folder: ChallengeFolder, options: Options) -> Task:
@@ -128,7 +123,6 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
     references = challenge.find_references(folder.references)
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
-    challenge.import_heavy_packages()
     challenge.share_cores(workers=options.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
@@ -168,6 +162,7 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
     def unanswered(case: str) -> Figures:
         return challenge.unanswered(references[case])
 
+    challenge.import_heavy_packages()
     challenge.share_cores(workers=options.workers, cases=len(collected.predictions))
     scored = _run("scoring", sorted(collected.predictions), score, options)
     errors = dict(collected.refused)

@@ -15,8 +15,9 @@ class Progress(Protocol):
     def close(self) -> None: ...
 
 
-def show_progress(label: str, total: int, *, stream: TextIO = sys.stderr) -> Progress:
-    """The progress display that suits `stream`."""
+def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Progress:
+    """The progress display that suits `stream`, by default stderr."""
+    stream = stream or sys.stderr
     return _Bar(label, total, stream) if stream.isatty() else _Lines(label, total, stream)
 
 

@@ -108,6 +108,11 @@ class _Pool(Generic[Value]):
         return self._outcomes
 
     def stop(self) -> None:
+        for worker in self._workers:
+            if worker.case is None:
+                worker.connection.close()  # an idle worker ends by itself when it notices
+            else:
+                worker.process.kill()
         for worker in list(self._workers):
             self._bury(worker)
 

@@ -33,7 +33,8 @@ def print_scores(paths: Sequence[Path], console: Console) -> None:
     table = Table(title=next(iter(documents.values()))["title"], title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("Team")
     for column in shown:
-        table.add_column(column.title, justify="right")
+        widest_word = max(len(word) for word in column.title.split())
+        table.add_column(column.title, justify="right", min_width=widest_word)
     table.add_column("Scored", justify="right")
     for team, document in ranked:
         figures = [f"{get(document['aggregates'], column.path):.2f}" for column in shown]

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -148,7 +149,8 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         )
 
     def import_heavy_packages(self) -> None:
-        import sklearn.metrics  # noqa: F401
+        for package in ("monai.metrics.meandice", "monai.metrics.utils", "sklearn.metrics"):
+            import_module(package)
 
     # Finding and pairing
 

@@ -282,9 +282,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 Field(answer.pixels("global", truth.pixel_to_mm), truth.global_field),
                 Field(answer.pixels("local", truth.pixel_to_mm), truth.local_field),
             ]
-            gpe, lpe = (
-                math.fsum(means) / len(means) for means in frame_errors(fields, self.grid, threads=self.threads)
-            )
+            gpe, lpe = (_mean(means.tolist()) for means in frame_errors(fields, self.grid, threads=self.threads))
         gle, lle = (
             mean_distance(
                 prediction=answer.at_landmarks(level, truth.landmarks, truth.pixel_to_mm),
@@ -327,13 +325,9 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     # Adding up
 
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
-        figures: dict[str, Any] = {"as_written": {}}
-        for name in (
-            "final_score",
-            "final_score_unclipped",
-            *CATEGORIES,
-            *(f"as_written.{each}" for each in CATEGORIES),
-        ):
+        figures: dict[str, Any] = {}
+        as_written = [f"as_written.{name}" for name in CATEGORIES]
+        for name in ("final_score", "final_score_unclipped", *CATEGORIES, *as_written):
             put(figures, name, _mean([get(result.metrics, name) for result in results]))
         for group in _GROUPS:
             for name in ERRORS:

@@ -152,10 +152,10 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
 
 def _announced(source: ArraySource, found: list[str]) -> Expected:
     """Where nobody says how large the sets must be, the first of them says it for the others."""
-    frames = source.shape(next(array for array in found if array not in LANDMARK_SETS.values()))[:1]
-    fields = [source.shape(array) for array in PIXEL_SETS.values() if array in found]
-    pixels = fields[0][2:] if fields else (1,)
-    return Expected(*(frames or (1,)), *(pixels[:1] or (1,)), landmarks=None)
+    frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
+    pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
+    (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)
+    return Expected(count, size, landmarks=None)
 
 
 def _transforms(source: ArraySource, found: list[str], expected: Expected) -> dict[str, NDArray[np.float64]]:

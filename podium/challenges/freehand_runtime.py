@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from podium.contract.errors import Refused
 from podium.contract.jobs import Job
@@ -19,19 +20,22 @@ def read_runtimes(files: Sequence[SafeFile], *, cases: Collection[str]) -> tuple
     if len(files) > 1:
         return {}, f"There is more than one {RUNTIME_FILE}: the runtime is unknown."
     try:
-        content = read_json(files[0])
+        return _runtimes(read_json(files[0]), cases), None
     except Refused as refusal:
         return {}, str(refusal)
+
+
+def _runtimes(content: Any, cases: Collection[str]) -> dict[str, float]:
     if not isinstance(content, dict):
-        return {}, f'{RUNTIME_FILE} must be {{"<scan>": seconds}}.'
+        raise Refused(f'{RUNTIME_FILE} must be {{"<scan>": seconds}}.')
     lacking = [case for case in cases if case not in content]
     if lacking:
-        return {}, f"{RUNTIME_FILE} lacks {len(lacking)} of the submitted scans: the runtime is unknown."
+        raise Refused(f"{RUNTIME_FILE} lacks {len(lacking)} of the submitted scans: the runtime is unknown.")
     for case in cases:
         value = content[case]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            return {}, f"{RUNTIME_FILE}: '{case}' must be a number of seconds, not negative."
-    return {case: float(content[case]) for case in cases}, None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise Refused(f"{RUNTIME_FILE}: '{case}' must be a number of seconds, not negative.")
+    return {case: float(content[case]) for case in cases}
 
 
 def job_runtimes(jobs: Mapping[str, Sequence[Job]]) -> tuple[Mapping[str, float], str | None]:
@@ -39,8 +43,8 @@ def job_runtimes(jobs: Mapping[str, Sequence[Job]]) -> tuple[Mapping[str, float]
     each = [job for together in jobs.values() for job in together]
     unknown = sum(job.seconds is None for job in each)
     if unknown:
-        known = "" if unknown == len(each) else f"{unknown} of {len(each)} jobs have no duration: unknown runtime."
-        return {}, known or None
+        some = unknown < len(each)
+        return {}, f"{unknown} of {len(each)} jobs have no duration: the runtime is unknown." if some else None
     return {case: math.fsum(job.seconds or 0.0 for job in together) for case, together in jobs.items()}, None
 
 

@@ -1,6 +1,6 @@
 """Where the ground truth lies and which challenges it holds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,11 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
     return beside
 
 
-def read_challenge_folders(root: Path) -> Mapping[str, ChallengeFolder]:
+def read_challenge_folders(root: Path, *, known: Collection[str]) -> Mapping[str, ChallengeFolder]:
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
-    An upload that was packed one folder too deep reads the same as one that was not.
+    `known` are the names a challenge.toml may give. An upload that was packed one folder too deep reads the same as
+    one that was not.
     """
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
@@ -48,13 +49,16 @@ def read_challenge_folders(root: Path) -> Mapping[str, ChallengeFolder]:
     if not paths:
         inner = [path for path in root.iterdir() if path.is_dir()]
         if len(inner) == 1:
-            return read_challenge_folders(inner[0])
+            return read_challenge_folders(inner[0], known=known)
         raise GroundTruthError(
             f"The ground truth holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.", detail=str(root)
         )
     folders: dict[str, ChallengeFolder] = {}
     for path in paths:
         file = ChallengeFile(path / CHALLENGE_FILE)
+        if file.challenge not in known:
+            choices = ", ".join(sorted(known))
+            raise file.refuse(("challenge",), f"is '{file.challenge}'; the challenges are: {choices}")
         folder = ChallengeFolder(path=path, file=file, common=file.common())
         if file.challenge in folders:
             raise ConfigurationError(

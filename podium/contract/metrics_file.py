@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from podium.contract.errors import UsageError
 from podium.contract.results import Evaluation
 
 SCHEMA_NAME = "podium-metrics-1"
@@ -35,11 +36,23 @@ def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, An
     }
 
 
+def prepare_output(output: Path) -> None:
+    """Make the folder and drop an older metrics.json, which must not pass for this run's; better to fail now than
+    after an hour of scoring."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / METRICS_FILE).unlink(missing_ok=True)
+        probe = output / f".{METRICS_FILE}.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"The output folder cannot be written to: {error.strerror}.", detail=str(output)) from None
+
+
 def write_metrics(document: dict[str, Any], output: Path) -> Path:
     """Write metrics.json atomically: whoever looks finds the old file, no file, or the whole new one."""
     check_against_schema(document)
     text = json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-    output.mkdir(parents=True, exist_ok=True)
     target = output / METRICS_FILE
     temporary = output / f".{METRICS_FILE}.{os.getpid()}"
     try:

@@ -118,8 +118,9 @@ def line_of(text: str, key: tuple[str | int, ...]) -> int | None:
             found = table + _split_key(assignment[1])
         else:
             continue
-        if found == wanted[: len(found)] and (best is None or len(found) > best[0]):
-            best = (len(found), number)
+        shared = min(len(found), len(wanted))
+        if found[:shared] == wanted[:shared] and (best is None or shared > best[0]):
+            best = (shared, number)
     return best[1] if best else None
 
 

@@ -51,9 +51,10 @@ def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
         yield Submission(is_algorithm=False, files=files, refused=refused)
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
-        extract_archive(archive, Path(workspace), max_bytes=max_bytes)
-        unpacked, refused_inside, _ = _loose_files(Path(workspace), archives_allowed=False)
-        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *refused_inside))
+        left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
+        inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
+        unpacked = list_files(Path(workspace)).files
+        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
 
 
 def submission_names(root: Path) -> SubmissionNames:
@@ -68,9 +69,7 @@ def submission_names(root: Path) -> SubmissionNames:
     return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
 
 
-def _loose_files(
-    root: Path, *, archives_allowed: bool = True
-) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
+def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
     """Everything below `root` (or `root` itself, if that is one file): files, refused files, and the one archive."""
     if root.is_file():
         listing = FileListing(files=(SafeFile.inside(root.parent, root.name),), refused=())
@@ -82,7 +81,7 @@ def _loose_files(
         raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
     refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
     archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
-    if not archives or not archives_allowed:
+    if not archives:
         return listing.files, refused, None
     if len(archives) > 1:
         names = ", ".join(archive.name for archive in archives[:5])

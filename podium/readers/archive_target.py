@@ -28,6 +28,14 @@ class MemberNames:
     members: int = 0
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
     """'file' or 'folder' for every path so far."""
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """(name, reason) of links and special files: each costs itself, not the archive."""
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note a member that is not unpacked; its name is checked like any other."""
+        self._checked_parts(name)
+        self._count_member()
+        self.refused.append((name, reason))
 
     def add_folder(self, name: str) -> None:
         parts = self._checked_parts(name)

@@ -112,8 +112,10 @@ def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Hdf5S
     with damage_refused(file):
         # No locking: the submission may lie on a read-only file system.
         opened = h5py.File(file.path, "r", locking=False)
-        root = h5py.h5g.open(opened.id, b"/")
     try:
+        with damage_refused(file):
+            root = h5py.h5g.open(opened.id, b"/")
         yield Hdf5Source(file, root)
     finally:
-        opened.close()
+        with damage_refused(file):
+            opened.close()

@@ -7,8 +7,8 @@ Chunks may have any shape. A cell is what the chunks of all three components at 
 hold; one cell is in memory at a time.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from threading import Lock
 from typing import Any
 
 import h5py
@@ -23,6 +23,7 @@ from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset
 from podium.readers.inflate import BadStreamError, inflated_exactly
 
 MAX_CELL_BYTES = 128 * 1024 * 1024
+DEFLATE_SLACK = 1024  # deflate makes what it cannot shrink a little larger
 UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
 
 
@@ -88,32 +89,34 @@ class _Chunks(_Cells):
     """Chunks without a filter, shuffled, deflated or both: all that NumPy and zlib need to unpack."""
 
     def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
-        self._chunk, self._places = dataset.chunk_grid()
+        self._grid = dataset.chunk_grid()
+        self._chunk = tuple(places.step for places in self._grid)
         self._chunk_bytes = dataset.chunk_bytes()
         self._filters = [code for code, _ in dataset.filters()]
-        self._found = 0
-        self._counting = Lock()
         super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
+        self._index = dataset.chunk_index()
+        if self._index and max(self._index.values()) > self._chunk_bytes + self._chunk_bytes // 8 + DEFLATE_SLACK:
+            raise dataset.damaged_index()
+        if len(self._index) < math.prod(len(places) for places in self._grid):
+            dataset.check_fill_value()
 
     def _steps(self) -> tuple[int, int]:
         return self._chunk[0], self._chunk[2]
 
     def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
-        parts = [self._values((frames.start, component, pixels.start)) for component in self._places[1]]
+        parts = [self._values((frames.start, component, pixels.start)) for component in self._grid[1]]
         together = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         return together[: len(frames), : self.shape[1], : len(pixels)]
 
     def _values(self, place: tuple[int, int, int]) -> NDArray[Any]:
         """One chunk, with what it stores beyond the field's edge."""
-        stored = self.dataset.stored_chunk(place)
-        if stored is None:
-            self.dataset.check_fill_value()
+        if place not in self._index:
             fill = np.zeros(1, self.dtype)
             self.dataset.identifier.get_create_plist().get_fill_value(fill)
             return np.full(self._chunk, fill[0], self.dtype)
-        with self._counting:
-            self._found += 1
-        skipped, content = stored
+        skipped, content = self.dataset.stored_chunk(place)
+        if content is None or len(content) != self._index[place]:
+            raise self.dataset.damaged_index()
         used = [code for position, code in enumerate(self._filters) if not skipped >> position & 1]
         if DEFLATE in used:
             try:
@@ -121,14 +124,10 @@ class _Chunks(_Cells):
             except BadStreamError as fault:
                 raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
         if len(content) != self._chunk_bytes:
-            raise Refused(f"A chunk of {self.label} has {len(content):,} bytes instead of {self._chunk_bytes:,}.")
+            raise Refused(f"A chunk of {self.label} holds {len(content):,} bytes instead of {self._chunk_bytes:,}.")
         if SHUFFLE in used:
             return _unshuffled(content, self.dtype).reshape(self._chunk)
         return np.frombuffer(content, self.dtype).reshape(self._chunk)
-
-    def finish(self) -> None:
-        with damage_refused(self.file):
-            self.dataset.check_chunk_count(self._found)
 
 
 class _LibraryCells(_Cells):
@@ -143,8 +142,8 @@ class _LibraryCells(_Cells):
         plan = self.dataset.identifier.get_create_plist()
         if plan.get_layout() != h5py.h5d.CHUNKED:
             return 1, self.shape[2]
-        chunk, _ = self.dataset.chunk_grid()
-        return chunk[0], chunk[2]
+        frames, _, pixels = self.dataset.chunk_grid()
+        return frames.step, pixels.step
 
     def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
         values = np.zeros((len(frames), self.shape[1], len(pixels)), self.dtype.newbyteorder("="))

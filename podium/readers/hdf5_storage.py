@@ -7,6 +7,7 @@ memory it never wrote, which may hold a reference read before).
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,50 +118,85 @@ class PlainDataset:
         if never or plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
 
-    def chunk_grid(self) -> tuple[tuple[int, ...], list[range]]:
-        """The shape of a chunk and, for each axis, where chunks begin; refused when too large or too many."""
-        shape = self.shape()
-        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
-        chunk_bytes = self.chunk_bytes()
-        if chunk_bytes > max(self.nbytes(), CHUNK_SLACK):
-            raise Refused(f"{self.label} has chunks of {chunk_bytes:,} bytes, more than all its values together.")
-        steps = [range(0, length, step) for length, step in zip(shape, chunk, strict=True)]
-        if math.prod(len(step) for step in steps) > MAX_CHUNKS:
-            raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
-        return chunk, steps
-
     def chunk_bytes(self) -> int:
+        """Of every chunk, unpacked."""
         chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
         return math.prod(chunk) * int(self.identifier.get_type().get_size())
 
-    def stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes] | None:
-        """The filters that were skipped and the bytes of the chunk at `place`; None where none was written."""
+    def chunk_grid(self) -> tuple[range, ...]:
+        """For each axis where chunks begin, the step being the chunk's length; refused when too large or too many."""
+        chunk = self.identifier.get_create_plist().get_chunk()
+        if self.chunk_bytes() > max(self.nbytes(), CHUNK_SLACK):
+            raise Refused(
+                f"{self.label} has chunks of {self.chunk_bytes():,} bytes, more than all its values together."
+            )
+        grid = tuple(range(0, length, step) for length, step in zip(self.shape(), chunk, strict=True))
+        if math.prod(len(places) for places in grid) > MAX_CHUNKS:
+            raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
+        return grid
+
+    def chunk_index(self) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk by its place, which is one of the grid."""
+        grid = self.chunk_grid()
+        index = self._listed_chunks(math.prod(len(places) for places in grid))
+        if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
+            raise self.damaged_index()
+        for size in () if self.filters() else index.values():
+            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
+            if size != self.chunk_bytes():
+                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
+        return index
+
+    def _check_chunks(self) -> bool:
+        """Whether all chunks are there, each of the right size."""
+        grid, index = self.chunk_grid(), self.chunk_index()
+        filters = [code for code, _ in self.filters()]
+        if filters:
+            places = itertools.product(*grid)
+            self._check_filtered_chunks(index, places, filters=filters, chunk_bytes=self.chunk_bytes())
+        return len(index) == math.prod(len(places) for places in grid)
+
+    def _check_filtered_chunks(
+        self,
+        index: dict[tuple[int, ...], int],
+        places: Iterator[tuple[int, ...]],
+        *,
+        filters: list[int],
+        chunk_bytes: int,
+    ) -> None:
+        """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
+        # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
+        for place in places if index else ():
+            mask, stored = self.stored_chunk(place)
+            if index.get(place) != (None if stored is None else len(stored)):
+                raise self.damaged_index()
+            if stored is not None:
+                self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+
+    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk, by its place."""
+        entries: list[Any] = []
+
+        def collect(entry: Any) -> bool | None:
+            entries.append(entry)
+            return True if len(entries) > most else None  # anything but None ends the walk
+
+        self.identifier.chunk_iter(collect)
+        index = {entry.chunk_offset: entry.size for entry in entries}
+        if len(index) != len(entries) or len(entries) > most:
+            raise self.damaged_index()
+        return index
+
+    def stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes | None]:
+        """Filter mask and bytes of one chunk, None where there is none."""
         try:
             mask, stored = self.identifier.read_direct_chunk(place)
         except (OSError, RuntimeError, ValueError):
-            return None
+            return 0, None
         return mask, stored
 
-    def check_chunk_count(self, found: int) -> None:
-        """All chunks the dataset claims to have were found at their places."""
-        announced = self.identifier.get_num_chunks()
-        if found != announced:
-            raise Refused(f"{self.label} is damaged: {announced} chunks are announced, {found} can be read.")
-
-    def _check_chunks(self) -> bool:
-        """Whether all chunks are there. Each is found the way the library will find it, by its place."""
-        _, steps = self.chunk_grid()
-        filters = [code for code, _ in self.filters()]
-        found = 0
-        # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
-        for place in itertools.product(*steps) if self.identifier.get_num_chunks() else ():
-            chunk = self.stored_chunk(place)
-            if chunk is not None:
-                found += 1
-                skipped, stored = chunk
-                self._check_chunk(stored, filters=filters, skipped=skipped, chunk_bytes=self.chunk_bytes())
-        self.check_chunk_count(found)
-        return found == math.prod(len(step) for step in steps)
+    def damaged_index(self) -> Refused:
+        return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
 
     def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:
         """Follow the size of one chunk backwards through its filters."""

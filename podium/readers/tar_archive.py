@@ -82,8 +82,10 @@ def _hand_over(file: SafeFile, source: _Source, target: MemberNames) -> None:
             _check_end(file, source)
             return
         name = extended.get("path", member.name)
-        _check_kind(file, member, name)
-        if member.isdir():
+        reason = _reason_to_refuse(file, member, name)
+        if reason is not None:
+            target.refuse(name, reason)
+        elif member.isdir():
             target.add_folder(name)
         else:
             size = _size(file, member, extended)
@@ -117,13 +119,17 @@ def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
     return member
 
 
-def _check_kind(file: SafeFile, member: tarfile.TarInfo, name: str) -> None:
-    if member.type in LINKS:
-        raise SubmissionError(f"'{file.name}' holds the link '{shown(name)}'; put the file itself into the archive.")
+def _reason_to_refuse(file: SafeFile, member: tarfile.TarInfo, name: str) -> str | None:
+    """Why a member is left out. Sparse files, and links that carry data, end it all: what follows them is unclear."""
+    if member.type in (*REGULAR, tarfile.DIRTYPE):
+        return None
     if member.type == SPARSE:
         raise SubmissionError(f"'{file.name}' holds the sparse file '{shown(name)}'; pack it without --sparse.")
-    if member.type not in (*REGULAR, tarfile.DIRTYPE):
+    if member.size:
         raise SubmissionError(f"'{file.name}' holds '{shown(name)}', which is not a regular file.")
+    if member.type in LINKS:
+        return f"'{shown(name)}' is a link in '{file.name}'; put the file itself into the archive."
+    return f"'{shown(name)}' in '{file.name}' is not a regular file."
 
 
 def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:

@@ -58,7 +58,10 @@ def read_zip(file: SafeFile, target: MemberNames) -> None:
     with file.open() as plain:
         members = zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes)
         for member in members:
-            if member.info.is_dir():
+            reason = _reason_to_refuse(file, member.info, member.name)
+            if reason is not None:
+                target.refuse(member.name, reason)
+            elif member.info.is_dir():
                 target.add_folder(member.name)
             else:
                 target.add_file(member.name, member_content(file, plain, member), announced=member.info.file_size)
@@ -96,11 +99,6 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
     name = _name(file, info)
     if info.flag_bits & ENCRYPTED_FLAGS:
         raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        raise SubmissionError(f"'{file.name}' holds the link '{shown(name)}'; put the file itself into the archive.")
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise SubmissionError(f"'{file.name}' holds '{shown(name)}', which is not a regular file.")
     if info.compress_type not in (STORED, DEFLATED):
         raise SubmissionError(f"'{file.name}' compresses '{shown(name)}' in a way that is not read; use deflate.")
     if not 0 <= info.header_offset < file.size:
@@ -115,6 +113,15 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
     if signature != b"PK\x03\x04" or not same:
         raise SubmissionError(f"'{file.name}' contradicts itself about '{shown(name)}'; pack it again.")
     return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
+
+
+def _reason_to_refuse(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return f"'{shown(name)}' is a link in '{file.name}'; put the file itself into the archive."
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return f"'{shown(name)}' in '{file.name}' is not a regular file."
+    return None
 
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from podium.contract.metrics_file import metrics_document, metrics_schema, write_metrics
+from podium.contract.metrics_file import metrics_document, metrics_schema, prepare_output, write_metrics
 from podium.contract.results import CaseResult, Evaluation
 
 
@@ -41,6 +41,8 @@ def test_the_shipped_schema_is_a_schema() -> None:
 
 
 def test_written_twice_is_the_same_bytes_and_leaves_nothing_else(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        prepare_output(tmp_path / folder)
     first = write_metrics(document(), tmp_path / "one").read_bytes()
     second = write_metrics(document(), tmp_path / "two").read_bytes()
     assert first == second

@@ -93,3 +93,4 @@ def test_line_of_quoted_and_dotted_keys() -> None:
     assert line_of(text, ("x", "y", "z")) == 4
     assert line_of(text, ("x", "missing")) == 2
     assert line_of(text, ("nowhere",)) is None
+    assert line_of("[a.b]\nc = 1\n", ("a",)) == 1

@@ -7,10 +7,10 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
 from readers.image_files import nifti, safe
 
 from podium.contract.errors import SubmissionError
@@ -19,28 +19,6 @@ from podium.readers.archives import archive_names, extract_archive, is_archive
 from podium.readers.files import SafeFile
 
 CONTENT = {"a.h5": b"one", "sub/b.h5": b"two", "sub/empty": b""}
-
-
-def tar_bytes(files: Mapping[str, bytes], kind: int = tarfile.GNU_FORMAT) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=kind) as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def tgz_bytes(files: Mapping[str, bytes]) -> bytes:
-    return gzip.compress(tar_bytes(files))
-
-
-def zip_bytes(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 MAKERS = {"s.tar": tar_bytes, "s.tar.gz": tgz_bytes, "s.tgz": tgz_bytes, "s.zip": zip_bytes}
@@ -192,8 +170,15 @@ class TestTar:
         assert (tmp_path / "out/empty").is_dir()
 
     @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"])
-    def test_special_files_are_refused(self, tmp_path: Path, kind: bytes) -> None:
-        message = refusal(tmp_path, "s.tar", self.single(kind))
+    def test_special_files_are_left_out(self, tmp_path: Path, kind: bytes) -> None:
+        (tmp_path / "s.tar").write_bytes(self.single(kind) + bytes(1024))
+        left_out = extract_archive(SafeFile.inside(tmp_path, "s.tar"), tmp_path / "out")
+        assert left_out == (("a", "'a' in 's.tar' is not a regular file."),)
+        assert unpacked(tmp_path / "out") == {}
+
+    @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE])
+    def test_special_files_with_data_are_refused(self, tmp_path: Path, kind: bytes) -> None:
+        message = refusal(tmp_path, "s.tar", self.single(kind, b"x" * 600))
         assert message == "'s.tar' holds 'a', which is not a regular file."
 
     def test_sparse_files_are_refused(self, tmp_path: Path) -> None:
@@ -344,9 +329,12 @@ class TestZip:
         content = changed_directory(zip_bytes({"a": b"x"}), 8, struct.pack("<H", 1))
         assert refusal(tmp_path, "s.zip", content) == "'s.zip' is encrypted; send it without a password."
 
-    def test_special_files_are_refused(self, tmp_path: Path) -> None:
+    def test_special_files_are_left_out(self, tmp_path: Path) -> None:
         content = changed_directory(zip_bytes({"a": b"x"}), 38, struct.pack("<I", (stat.S_IFIFO | 0o600) << 16))
-        assert refusal(tmp_path, "s.zip", content) == "'s.zip' holds 'a', which is not a regular file."
+        (tmp_path / "s.zip").write_bytes(content)
+        left_out = extract_archive(SafeFile.inside(tmp_path, "s.zip"), tmp_path / "out")
+        assert left_out == (("a", "'a' in 's.zip' is not a regular file."),)
+        assert unpacked(tmp_path / "out") == {}
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_other_compressions_are_refused(self, tmp_path: Path, method: int) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from readers.archive_files import tar_bytes, zip_bytes
 from readers.image_files import PIXELS, mha, nifti, png, safe, tiff
-from readers.test_archives import tar_bytes, zip_bytes
 
 from podium.contract.errors import Refused, SubmissionError
 from podium.readers.archives import extract_archive

@@ -1,5 +1,6 @@
 """HDF5: plain local numbers in, everything else refused in words."""
 
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -262,6 +263,28 @@ def test_plain_chunks_have_their_size(tmp_path: Path) -> None:
         filtered(h5, 1).write_direct_chunk((0, 0), bytes(100), filter_mask=1)
 
     assert refusal(written(tmp_path, write)) == "A chunk of 'x' in 'a.h5' holds fewer than its 2,400 bytes."
+
+
+@pytest.mark.parametrize("size", [257, 8592])
+def test_unfiltered_chunks_have_the_size_they_are_read_with(tmp_path: Path, size: int) -> None:
+    """The index repeats a chunk's size; the library believes it: it writes past its buffer or leaves it unfilled."""
+    file = written(tmp_path, lambda h5: h5.create_dataset("x", data=VALUES, chunks=(10, 10)))
+    key = struct.pack("<IIQQQ", 200, 0, 20, 10, 0)  # size, skipped filters, place of one chunk
+    content = file.path.read_bytes()
+    assert content.count(key) == 1
+    file.path.write_bytes(content.replace(key, struct.pack("<I", size) + key[4:]))
+    assert refusal(file) == f"A chunk of 'x' in 'a.h5' holds {size:,} bytes instead of 200."
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "gzip"}])
+@pytest.mark.parametrize("place", [(20, 0), (2000, 10)])
+def test_chunks_lie_where_they_should(tmp_path: Path, options: dict[str, str], place: tuple[int, int]) -> None:
+    file = written(tmp_path, lambda h5: h5.create_dataset("x", data=VALUES, chunks=(10, 10), **options))
+    key = struct.pack("<IQQQ", 0, 20, 10, 0)
+    content = file.path.read_bytes()
+    assert content.count(key) == 1
+    file.path.write_bytes(content.replace(key, struct.pack("<IQQQ", 0, *place, 0)))
+    assert refusal(file) == "'x' in 'a.h5' is damaged: its chunks are not where they should be."
 
 
 def test_chunks_far_beyond_the_dataset_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much memory a command and all its processes hold at their worst."""
+"""How long a command and all its processes take, and how much memory they hold at their worst."""
 
 import os
 import subprocess
@@ -15,6 +15,7 @@ class Measured:
     """`tree_bytes` counts every page once, however many processes share it; `largest_bytes` is one process alone."""
 
     seconds: float
+    cpu_seconds: float
     tree_bytes: int
     largest_bytes: int
 
@@ -34,7 +35,12 @@ def measure(command: Sequence[str]) -> Measured:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Measured(seconds=seconds, tree_bytes=tree * 1024, largest_bytes=usage.ru_maxrss * 1024)
+    return Measured(
+        seconds=seconds,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        tree_bytes=tree * 1024,
+        largest_bytes=usage.ru_maxrss * 1024,
+    )
 
 
 def _tree(pid: int) -> list[int]:

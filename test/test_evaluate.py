@@ -1,0 +1,617 @@
+"""`podium evaluate` from the outside: what goes in, what comes out, and what is said on the way."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from challenges.carotid_files import (
+    CONFIGURATION,
+    LONG,
+    TRANS,
+    mask,
+    write_case,
+    write_ground_truth,
+    write_job,
+    write_predictions,
+)
+
+from podium.cli import main
+
+PROJECT = Path(__file__).resolve().parent.parent
+TEAMS = sorted(path.name for path in (PROJECT / "test" / "submissions" / "carotid").iterdir())
+
+
+class Run:
+    """One evaluation: exit code, streams, and metrics.json if there is one."""
+
+    def __init__(self, code: int, out: str, err: str, output: Path) -> None:
+        self.code, self.out, self.err = code, out, err
+        file = output / "metrics.json"
+        self.metrics: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
+
+    @property
+    def last_line(self) -> str:
+        return [line for line in self.err.splitlines() if line.strip()][-1]
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {row["case"]: row for row in self.metrics["results"]}
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Evaluate a folder against a ground truth (by default: cases a, b, c) in this process."""
+
+    def run(submission: Path, *arguments: str, ground_truth: Path | None = None) -> Run:
+        if ground_truth is None:
+            ground_truth = tmp_path / "truth"
+            if not ground_truth.exists():
+                write_ground_truth(ground_truth)
+        output = tmp_path / "output"
+        capfd.readouterr()
+        code = main(
+            [
+                "evaluate",
+                *("--input", str(submission), "--output", str(output), "--ground-truth", str(ground_truth)),
+                *arguments,
+            ]
+        )
+        out, err = capfd.readouterr()
+        return Run(code, out, err, output)
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A perfect submission of loose files for the cases a, b, c."""
+    folder = tmp_path / "submission"
+    for case, cls in {"a": 0, "b": 1, "c": 0}.items():
+        write_case(folder / f"{case}_pred.h5", cls=cls)
+    return folder
+
+
+# Expected figures and shapes of submissions
+
+
+def assert_holds(expected: Any, found: Any, where: str = "") -> None:
+    """Every figure of `expected` is in `found`, to 1e-9."""
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert key in found, f"{where}.{key}"
+            assert_holds(value, found[key], f"{where}.{key}")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, abs=1e-9), where
+    else:
+        assert found == expected, where
+
+
+@pytest.mark.parametrize("team", TEAMS)
+def test_samples_score_what_the_literal_reading_says(team: str, evaluate: Any) -> None:
+    run = evaluate(
+        PROJECT / "test" / "submissions" / "carotid" / team, ground_truth=PROJECT / "ground-truth" / "carotid"
+    )
+    assert run.code == 0
+    expected = json.loads((PROJECT / "test" / "expected" / "carotid" / f"{team}.json").read_text())
+    assert_holds(expected, {**run.metrics, "results": run.rows})
+
+
+def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
+    (files / "timing.json").write_text('{"total_seconds": 75}')
+    run = evaluate(files)
+    aggregates = run.metrics["aggregates"]
+    assert (run.code, run.last_line) == (0, "Scored 3 of 3 cases.")
+    assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
+    assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
+    assert aggregates["score_without_time"] == 100
+    assert aggregates["confusion_matrix"] == {
+        "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
+        "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 0},
+    }
+
+
+@pytest.mark.parametrize("suffix", ["_pred", "", "_label"])
+def test_accepted_file_names(suffix: str, tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / f"a{suffix}.h5")
+    assert evaluate(tmp_path / "s").rows["a"]["status"] == "scored"
+
+
+@pytest.mark.parametrize("depth", ["", "preds", "my/preds"])
+def test_folders_around_the_files_do_not_matter(depth: str, tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / depth / "a_pred.h5")
+    assert evaluate(tmp_path / "s").metrics["counts"]["scored"] == 1
+
+
+@pytest.mark.parametrize("kind", ["preds.tar.gz", "preds.zip", "preds.tar", "preds.tgz"])
+def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    if kind.endswith("zip"):
+        with zipfile.ZipFile(folder / kind, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files.iterdir():
+                archive.write(file, f"preds/{file.name}")
+    else:
+        with tarfile.open(folder / kind, "w:gz" if "gz" in kind else "w") as archive:
+            archive.add(files, "preds")
+    assert evaluate(folder).metrics["counts"]["scored"] == 3
+    assert evaluate(folder / kind).metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.parametrize("spelling", ["interface", "socket"])
+def test_algorithm_submission_in_both_spellings(spelling: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [
+        write_job(root, "9f-c", "c", spelling=spelling, cls={"class": 0}),
+        write_job(root, "1a-b", "b", spelling=spelling, cls=1, exec_duration=None, invoke_duration="PT30S"),
+        write_job(root, "5c-a", "a", spelling=spelling, cls=0),
+    ]
+    if spelling == "socket":
+        for job in jobs:
+            name = job["inputs"][0].pop("image")["name"]
+            job["inputs"][0]["file"] = {"name": f"uploads/{name}"}
+    run = evaluate(write_predictions(root, jobs))
+    assert run.code == 0
+    assert run.metrics["aggregates"]["total_seconds"] == 50
+    assert run.metrics["aggregates"]["segmentation_score"] == 100
+    assert run.metrics["aggregates"]["classification_score"] == 100
+
+
+def test_the_class_may_stand_in_a_file(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "b", cls=None)
+    (root / "1" / "output" / "plaque-vulnerability.json").write_text("1")
+    assert evaluate(write_predictions(root, [job])).rows["b"]["metrics"]["class_correct"] == 1
+
+
+def test_both_spellings_of_mask_values(tmp_path: Path, evaluate: Any) -> None:
+    spelt = np.array([0, 128, 255], dtype=np.int32)[mask(LONG)]
+    write_case(tmp_path / "s" / "a.h5", long_mask=spelt, trans_mask=mask(TRANS).astype(np.float64), cls=[0])
+    assert evaluate(tmp_path / "s").rows["a"]["metrics"]["segmentation_score"] == 1
+
+
+# Pairing
+
+
+def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
+    write_case(files / "zebra_pred.h5")
+    (files / "notes.docx").write_text("x")
+    (files / "README.md").write_text("x")
+    run = evaluate(files)
+    assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 2}
+    assert "unmatched: zebra_pred.h5: it is no expected case" in run.out
+    assert "unmatched: notes.docx: it is not named <case>_pred.h5" in run.out
+    assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
+
+
+def test_two_predictions_for_one_case_fail_it(files: Path, evaluate: Any) -> None:
+    write_case(files / "again" / "a.h5")
+    row = evaluate(files).rows["a"]
+    assert row["status"] == "failed"
+    assert row["error"] == "There are 2 predictions for this case ('a_pred.h5', 'again/a.h5'); send one."
+
+
+def test_two_jobs_for_one_case_fail_it(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    run = evaluate(
+        write_predictions(root, [write_job(root, pk, case) for pk, case in (("1", "a"), ("2", "a"), ("3", "b"))])
+    )
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
+    assert "('job 1', 'job 2')" in run.rows["a"]["error"]
+
+
+def test_missing_cases_count_as_worst(tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / "a.h5", cls=0)
+    run = evaluate(tmp_path / "s")
+    assert run.code == 0
+    assert run.rows["b"]["status"] == "missing"
+    assert run.rows["b"]["error"] == "There is no prediction for this case."
+    assert run.rows["b"]["metrics"]["dice"] == dict.fromkeys(run.rows["b"]["metrics"]["dice"], 0)
+    assert run.metrics["aggregates"]["segmentation_score"] == pytest.approx(100 / 3)
+    # Class 0: one right, one unanswered: F1 = 2/3. Class 1: unanswered: F1 = 0.
+    assert run.metrics["aggregates"]["classification_score"] == pytest.approx(100 * (2 / 3 + 0) / 2)
+
+
+# Bad cases cost themselves only
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "words"),
+    [
+        ({"long_mask": mask((20, 32))}, "'long_mask' in 'a_pred.h5' is 20 x 32, expected 24 x 32"),
+        ({"long_mask": mask(LONG) + 5}, "'a_pred.h5: long_mask' holds the value 5; a mask holds 0/1/2 or 0/128/255."),
+        ({"trans_mask": np.where(mask(TRANS) == 1, 128, mask(TRANS))}, "'a_pred.h5: trans_mask' holds the value"),
+        ({"long_mask": mask(LONG) * np.nan}, "'a_pred.h5: long_mask' holds NaN"),
+        ({"long_mask": mask(LONG) * 0.25}, "probability map"),
+        ({"long_mask": mask(LONG)[None]}, "'long_mask' in 'a_pred.h5'"),
+        ({"trans_mask": ...}, "no dataset 'trans_mask'"),
+        ({"cls": ...}, "no dataset 'cls'"),
+        ({"cls": 3}, "'a_pred.h5: cls' is 3; the classes are 0, 1."),
+        ({"cls": [0, 1]}, "'a_pred.h5: cls' must be one number, it has 2."),
+        ({"cls": 0.5}, "cls"),
+        ({"cls": "low"}, "cls"),
+    ],
+)
+def test_a_bad_case_costs_itself_only(spoilt: dict[str, Any], words: str, files: Path, evaluate: Any) -> None:
+    write_case(files / "a_pred.h5", **spoilt)
+    run = evaluate(files)
+    assert run.code == 0
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "scored"}
+    assert words in run.rows["a"]["error"]
+    assert run.rows["a"]["metrics"]["segmentation_score"] == 0
+    assert run.last_line == "Scored 2 of 3 cases (1 failed)."
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("low", "must be an integer"), (0.5, "must be an integer"), ({"risk": 1}, "must be an integer"), (7, "is 7")],
+)
+def test_a_bad_class_of_a_job(value: Any, words: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a", cls=value), write_job(root, "2", "b", cls=1)]
+    run = evaluate(write_predictions(root, jobs))
+    assert words in run.rows["a"]["error"]
+    assert run.rows["b"]["status"] == "scored"
+
+
+def test_a_job_without_its_image(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
+    shutil.rmtree(root / "1" / "output" / "images" / "carotid-longitudinal-segmentation")
+    jobs[1]["outputs"].pop(1)
+    run = evaluate(write_predictions(root, [*jobs, write_job(root, "3", "c")]))
+    assert run.rows["a"]["error"] == "job 1 has no folder 'images/carotid-longitudinal-segmentation'."
+    assert run.rows["b"]["error"] == "job 2 has no output 'carotid-transverse-segmentation'."
+
+
+def test_a_link_to_the_reference_is_no_prediction(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    evaluate(files)
+    (files / "a_pred.h5").unlink()
+    (files / "a_pred.h5").symlink_to(tmp_path / "truth" / "references" / "a_label.h5")
+    row = evaluate(files).rows["a"]
+    assert (row["status"], row["error"]) == ("failed", "'a_pred.h5' is a symbolic link; send the file itself.")
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_a_link_in_an_archive_costs_its_case_only(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    with tarfile.open(folder / "preds.tar.gz", "w:gz") as archive:
+        archive.add(files / "b_pred.h5", "preds/b_pred.h5")
+        link = tarfile.TarInfo("preds/a_pred.h5")
+        link.type = tarfile.SYMTYPE if kind == "symbolic" else tarfile.LNKTYPE
+        link.linkname = str(tmp_path / "truth" / "references" / "a_label.h5")
+        archive.addfile(link)
+    run = evaluate(folder)
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
+    assert run.rows["a"]["error"] == (
+        "'preds/a_pred.h5' is a link in 'preds.tar.gz'; put the file itself into the archive."
+    )
+
+
+def test_a_job_folder_that_is_a_link(tmp_path: Path, evaluate: Any) -> None:
+    root, elsewhere = tmp_path / "s", tmp_path / "elsewhere"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
+    (root / "1").rename(elsewhere)
+    (root / "1").symlink_to(elsewhere)
+    run = evaluate(write_predictions(root, jobs))
+    assert "symbolic link" in run.rows["a"]["error"]
+    assert run.rows["b"]["status"] == "scored"
+
+
+def test_hdf5_that_points_to_the_reference(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    evaluate(files)
+    reference = tmp_path / "truth" / "references" / "a_label.h5"
+    with h5py.File(files / "a_pred.h5", "w") as file:
+        for name in ("long_mask", "trans_mask", "cls"):
+            file[name] = h5py.ExternalLink(reference, name)
+    row = evaluate(files).rows["a"]
+    assert row["status"] == "failed"
+    assert str(tmp_path) not in row["error"]
+
+
+@pytest.mark.parametrize("place", ["relative_path", "pk"])
+def test_jobs_cannot_lead_outside(place: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    if place == "pk":
+        job["pk"] = "../1"
+        run = evaluate(write_predictions(root, [job]))
+        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
+    else:
+        job["outputs"][0]["interface"]["relative_path"] = "../../../truth"
+        run = evaluate(write_predictions(root, [job, write_job(root, "2", "b")]))
+        assert run.rows["a"]["error"] == "'../../../truth' is not a path inside the job's output."
+
+
+# Unusable submissions
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({}, "The submission is empty; it must hold a prediction for every case."),
+        ({"README.md": b"hello"}, "The submission holds no prediction for any expected case."),
+        ({"predictions.json": b"{}"}, "predictions.json must be a list of jobs."),
+        ({"predictions.json": b"[{}]"}, "job 1 of predictions.json has no usable pk."),
+        ({"preds.zip": b"PK\x03\x04"}, "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
+        ({"preds.tar.gz": b"hello"}, "'preds.tar.gz' is not a zip, tar or gzipped tar archive."),
+        ({"a.zip": b"1", "b.zip": b"2"}, "The submission holds 2 archives (a.zip, b.zip); send one, or the files."),
+    ],
+)
+def test_unusable_submissions(content: dict[str, bytes], sentence: str, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    for name, data in content.items():
+        (folder / name).write_bytes(data)
+    run = evaluate(folder)
+    assert (run.code, run.last_line, run.metrics) == (1, sentence, {})
+
+
+def test_no_submission_at_all(tmp_path: Path, evaluate: Any) -> None:
+    run = evaluate(tmp_path / "nowhere")
+    assert (run.code, run.last_line) == (1, "There is no submission: the input folder does not exist.")
+
+
+def test_predictions_for_other_cases_only(tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / "x_pred.h5")
+    run = evaluate(tmp_path / "s")
+    assert run.code == 1
+    assert run.last_line == (
+        "None of the 1 submitted predictions belongs to an expected case; "
+        "the first is x_pred.h5: it is no expected case."
+    )
+
+
+def test_not_a_single_case_could_be_scored(tmp_path: Path, evaluate: Any) -> None:
+    """The team is told why at once; who runs it at home finds every case in metrics.json."""
+    write_case(tmp_path / "s" / "a_pred.h5", cls=3)
+    run = evaluate(tmp_path / "s")
+    assert run.code == 1
+    assert run.last_line == (
+        "None of the 1 submitted predictions could be scored; the first: 'a_pred.h5: cls' is 3; the classes are 0, 1."
+    )
+    assert run.metrics["counts"]["failed"] == 1
+
+
+def test_an_older_result_does_not_survive_an_unusable_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    assert evaluate(files).metrics
+    (tmp_path / "empty").mkdir()
+    assert not evaluate(tmp_path / "empty").metrics
+
+
+# The organiser's mistakes
+
+
+def broken_truth(tmp_path: Path, change: str) -> Path:
+    truth = write_ground_truth(tmp_path / "broken")
+    reference = truth / "references" / "b_label.h5"
+    match change:
+        case "mask value":
+            write_case(reference, long_mask=mask(LONG) + 9)
+        case "class":
+            write_case(reference, cls=5)
+        case "truncated":
+            reference.write_bytes(reference.read_bytes()[:300])
+        case "no dataset":
+            write_case(reference, cls=...)
+        case "not a mask":
+            write_case(reference, long_mask=mask(LONG) * 0.5)
+    return truth
+
+
+@pytest.mark.parametrize("change", ["mask value", "class", "truncated", "no dataset", "not a mask"])
+def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    run = evaluate(files, ground_truth=broken_truth(tmp_path, change))
+    assert run.code == 2
+    assert run.last_line == "1 of 3 references are broken; the organisers find the details in the log."
+    assert "reference of b: 'b_label.h5" in run.out.replace("'cls' in ", "").replace("'long_mask' in ", "")
+    assert not run.metrics
+
+
+def test_ground_truth_problems(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert evaluate(files, ground_truth=tmp_path / "no").last_line == (
+        "There is no ground truth: its folder does not exist."
+    )
+    assert evaluate(files, ground_truth=empty).last_line == (
+        "The ground truth holds no challenge.toml, neither itself nor in a sub-folder."
+    )
+    (empty / "challenge.toml").write_text(CONFIGURATION)
+    assert evaluate(files, ground_truth=empty).last_line == "The ground truth has no folder 'references'."
+    (empty / "references").mkdir()
+    run = evaluate(files, ground_truth=empty)
+    assert (run.code, run.last_line) == (2, "The ground truth holds no reference.")
+    (empty / "references" / "odd.h5").touch()
+    run = evaluate(files, ground_truth=empty)
+    assert (run.code, run.last_line) == (2, "A reference is not named <case>_label.h5.")
+    assert "references/odd.h5" in run.out
+
+
+def test_configuration_mistakes_are_for_the_organiser(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace("fixed", "quick"))
+    run = evaluate(files, ground_truth=truth)
+    assert run.code == 2
+    assert run.last_line.startswith("challenge.toml, line 7: 'carotid.time.rule' is wrong")
+    other = write_ground_truth(tmp_path / "o", configuration=CONFIGURATION.replace('"carotid"', '"heart"'))
+    run = evaluate(files, ground_truth=other)
+    assert run.code == 2
+    assert run.last_line.startswith("challenge.toml, line 1: 'challenge' is 'heart'; the challenges are: ")
+
+
+def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = tmp_path / "parent"
+    write_ground_truth(parent / "carotid")
+    assert evaluate(files, ground_truth=parent).code == 0
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+    run = evaluate(files, "--challenge", "heart", ground_truth=parent)
+    sentence = "There is no ground truth for the challenge 'heart'; there is: carotid."
+    assert (run.code, run.last_line) == (2, sentence)
+    monkeypatch.setenv("PODIUM_CHALLENGE", "heart")
+    assert evaluate(files, ground_truth=parent).last_line == sentence
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "output").write_text("a file where the folder should be")
+    run = evaluate(files)
+    assert (run.code, run.last_line) == (2, "The output folder cannot be written to: File exists.")
+
+
+@pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "many"], ["--case-timeout", "-1"], ["--fast"]])
+def test_command_line_mistakes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", *arguments])
+    assert caught.value.code == 2
+    assert "error:" in capsys.readouterr().err.splitlines()[-1]
+
+
+# Time
+
+
+@pytest.mark.parametrize(
+    ("timing", "seconds", "problem"),
+    [
+        ('{"total_seconds": 60}', 60, None),
+        ('{"cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
+        ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: the time is unknown."),
+        ('{"total_seconds": -1}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
+        ('{"total_seconds": "60"}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
+        ('{"total_seconds": true}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
+        ('{"total_seconds": NaN}', None, "timing.json"),
+        ('{"seconds": 1}', None, "timing.json must be"),
+        ("[1]", None, "timing.json must be"),
+    ],
+)
+def test_timing_file(timing: str, seconds: float | None, problem: str | None, files: Path, evaluate: Any) -> None:
+    (files / "timing.json").write_text(timing)
+    run = evaluate(files)
+    aggregates = run.metrics["aggregates"]
+    assert aggregates["time_known"] == int(seconds is not None)
+    assert aggregates["total_seconds"] == (seconds or 0)
+    assert problem is None or problem in run.out
+    if seconds is None:
+        assert aggregates["time_score"] == 0
+        assert aggregates["score"] == pytest.approx(80)
+
+
+def test_a_job_without_any_duration_makes_the_time_unknown(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", exec_duration=None)]
+    run = evaluate(write_predictions(root, jobs))
+    assert run.metrics["aggregates"]["time_known"] == 0
+    assert "timing: 1 of 2 jobs have no duration: the time is unknown." in run.out
+
+
+def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (files / "timing.json").write_text('{"total_seconds": 105}')
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace("fixed", "cohort"))
+    aggregates = evaluate(files, ground_truth=truth).metrics["aggregates"]
+    assert aggregates["time_score"] == pytest.approx(50)
+    assert aggregates["time_score_is_provisional"] == 1
+
+
+# What is published
+
+
+def test_anonymous_rows_give_nothing_away(tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(
+        tmp_path / "t",
+        {"hidden-one": 0, "hidden-two": 1, "open": 1},
+        configuration=CONFIGURATION.replace('"full"', '"anonymous"'),
+    )
+    write_case(tmp_path / "s" / "open.h5", cls=1)
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    text = json.dumps(run.metrics)
+    assert "hidden" not in text
+    assert "hidden" not in run.err
+    assert "class_correct" not in text
+    assert "true_class" not in text
+    assert [row["case"] for row in run.metrics["results"]] == sorted(row["case"] for row in run.metrics["results"])
+    assert run.metrics["counts"]["expected"] == 3
+
+
+def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('"full"', '"none"'))
+    run = evaluate(files, ground_truth=truth)
+    assert run.metrics["results"] == []
+    assert run.metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "7"])
+def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path, evaluate: Any) -> None:
+    dropout = PROJECT / "test" / "submissions" / "carotid" / "dropout"
+    truth = PROJECT / "ground-truth" / "carotid"
+    evaluate(dropout, "--workers", "3", ground_truth=truth)
+    first = (tmp_path / "output" / "metrics.json").read_bytes()
+    evaluate(dropout, "--workers", workers, ground_truth=truth)
+    assert (tmp_path / "output" / "metrics.json").read_bytes() == first
+
+
+def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real slow case: NSD that sleeps, in a real worker."""
+    from podium.challenges import carotid
+
+    real = carotid.surface_dice
+
+    def slow(**arguments: Any) -> float:
+        if arguments["prediction"].sum() == 1:
+            import time
+
+            time.sleep(60)
+        return real(**arguments)
+
+    monkeypatch.setattr(carotid, "surface_dice", slow)
+    single = np.zeros(LONG, dtype=np.uint8)
+    single[5, 5] = 1
+    write_case(files / "a_pred.h5", long_mask=single)
+    run = evaluate(files, "--case-timeout", "2")
+    assert run.rows["a"]["error"] == "Scoring this case took longer than 2 seconds."
+    assert run.rows["b"]["status"] == "scored"
+
+
+def test_workers_import_nothing_heavy_themselves(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What scoring needs is loaded once, before forking: importing it in every worker costs each of them seconds."""
+    from podium.challenges.carotid import Carotid
+
+    real = Carotid.score
+
+    def score(self: Carotid, *arguments: Any) -> Any:
+        before = set(sys.modules)
+        found = real(self, *arguments)
+        heavy = {name.split(".")[0] for name in set(sys.modules) - before}
+        assert not heavy & {"torch", "monai", "sklearn", "scipy", "numpy", "h5py"}, heavy
+        return found
+
+    monkeypatch.setattr(Carotid, "score", score)
+    assert evaluate(files).metrics["counts"]["scored"] == 3
+
+
+# The real commands
+
+
+def test_entrypoint_and_module_agree_byte_for_byte(files: Path, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    written = []
+    for number, command in enumerate(([str(PROJECT / "evaluate.py")], ["-m", "podium", "evaluate"])):
+        output = tmp_path / f"out{number}"
+        done = subprocess.run(
+            [sys.executable, *command, "--input", files, "--output", output, "--ground-truth", truth],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr.splitlines()[-1] == "Scored 3 of 3 cases."
+        written.append((output / "metrics.json").read_bytes())
+    assert written[0] == written[1]
