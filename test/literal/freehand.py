@@ -78,16 +78,11 @@ def transform(scan: Scan, base: int, frame: int) -> NDArray[np.float64]:
     return np.asarray(np.linalg.inv(c) @ np.linalg.inv(t[base]) @ t[frame] @ c)
 
 
-def displacement(scan: Scan, matrix: NDArray[np.float64], x: int, y: int) -> NDArray[np.float64]:
-    """Where the transform takes the pixel, less where it was."""
-    point = scan.pixel_to_mm @ np.array([x, y, 0, 1])
-    return np.asarray((matrix @ point - point)[:3])
-
-
 def field(scan: Scan, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(3, H W): a loop over the rows, then over the pixels of each."""
-    columns = [displacement(scan, matrix, x, y) for y in range(1, scan.height + 1) for x in range(1, scan.width + 1)]
-    return np.stack(columns, axis=1)
+    """(3, H W): where the transform takes each pixel, less where that was; row after row."""
+    pixels = [(x, y, 0, 1) for y in range(1, scan.height + 1) for x in range(1, scan.width + 1)]
+    points = scan.pixel_to_mm @ np.array(pixels).T
+    return np.asarray((matrix @ points - points)[:3])
 
 
 def reference(scan: Scan) -> Displacements:
