@@ -274,7 +274,14 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         )
 
     def _errors(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
-        """GPE, GLE, LPE and LLE in mm."""
+        """GPE, GLE, LPE and LLE in mm; what is too large for float64 shows at the end."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = self._measured(prediction, truth)
+        if not all(math.isfinite(error) for error in errors.values()):
+            raise Refused(f"'{_shown_source(prediction)}' holds displacements too large to be measured.")
+        return errors
+
+    def _measured(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
         expected = Expected(truth.frames, self.grid.pixels, len(truth.landmarks))
         with open_arrays(prediction, expected) as source:
             answer = self._answer(source, prediction, expected)
@@ -290,10 +297,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             )
             for level, field in (("global", truth.global_field), ("local", truth.local_field))
         )
-        errors = {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
-        if not all(math.isfinite(error) for error in errors.values()):
-            raise Refused(f"'{_shown_source(prediction)}' holds displacements too large to be measured.")
-        return errors
+        return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
 
     def identity(self, case: str, truth: Truth) -> IdentityErrors:
         """The errors of a prediction that moves nothing: as stored with the ground truth if that still fits it."""

@@ -121,7 +121,7 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
 
 def read_answer(source: ArraySource, expected: Expected | None, *, tile_pixels: int, name: str) -> Answer:
     """All sets found and checked; `name` is how the scan's folder or file is called."""
-    found = [array for array in ARRAYS if array in source.names()]
+    found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
     expected = expected or _announced(source, found)
     transforms = _transforms(source, found, expected)
@@ -159,21 +159,29 @@ def _announced(source: ArraySource, found: list[str]) -> Expected:
 
 
 def _transforms(source: ArraySource, found: list[str], expected: Expected) -> dict[str, NDArray[np.float64]]:
+    """Those that are given, and those that follow from them where something still depends on these."""
     given: dict[str, NDArray[np.float64]] = {}
     for level, array in TRANSFORM_SETS.items():
         if array in found:
             label = source.label(array)
             check_shape(label, source.shape(array), (expected.frames, 4, 4))
             given[level] = checked_transforms(source.read(array, shape=(expected.frames, 4, 4)), label)
-    with np.errstate(all="ignore"):
-        if list(given) == ["local"]:
-            given["global"] = chained(given["local"])
-        elif list(given) == ["global"]:
-            check_invertible(given["global"], source.label(TRANSFORM_SETS["global"]))
-            given["local"] = unchained(given["global"])
-    if not all(np.isfinite(matrices).all() for matrices in given.values()):
-        raise Refused(f"The product of all transforms of {source.label(TRANSFORM_SETS['local'])} is not finite.")
+    for level, other in (("global", "local"), ("local", "global")):
+        needed = PIXEL_SETS[level] not in found or LANDMARK_SETS[level] not in found
+        if needed and level not in given:
+            given[level] = _derived(level, given[other], source.label(TRANSFORM_SETS[other]))
     return given
+
+
+def _derived(level: str, transforms: NDArray[np.float64], label: str) -> NDArray[np.float64]:
+    """Global transforms from local ones, or the other way round."""
+    if level == "local":
+        check_invertible(transforms, label)
+    with np.errstate(all="ignore"):
+        derived = chained(transforms) if level == "global" else unchained(transforms)
+    if not np.isfinite(derived).all():
+        raise Refused(f"The {level} transforms that follow from {label} are too large to be computed.")
+    return derived
 
 
 def _landmarks(source: ArraySource, array: str, count: int | None) -> NDArray[np.float64]:

@@ -72,6 +72,9 @@ class ArraySource(Protocol):
     def names(self) -> tuple[str, ...]:
         """Of the arrays there are, sorted."""
 
+    def has(self, name: str) -> bool:
+        """Whether there is anything of that name; that it can be used shows when it is read."""
+
     def shape(self, name: str) -> tuple[int, ...]:
         """As announced; nothing of the values is read."""
 

@@ -100,6 +100,9 @@ class NpyFiles:
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self.files))
 
+    def has(self, name: str) -> bool:
+        return name in self.files
+
     def label(self, name: str) -> str:
         return f"'{self.files[name].name}'"
 

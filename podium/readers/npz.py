@@ -32,6 +32,9 @@ class NpzSource:
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self.members))
 
+    def has(self, name: str) -> bool:
+        return name in self.members
+
     def label(self, name: str) -> str:
         return f"'{name}' in '{self.file.name}'"
 

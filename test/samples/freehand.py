@@ -122,9 +122,7 @@ def write_wander(folder: Path) -> None:
     write_hdf5(folder / "predictions" / f"{STRAY_SCAN}.h5", {"local_transforms": transforms})
 
 
-def write_fields(
-    path: Path, arrays: Mapping[str, NDArray[Any]], *, chunks: tuple[int, int, int] | None = None
-) -> None:
+def write_fields(path: Path, arrays: Mapping[str, NDArray[Any]], *, chunks: tuple[int, int, int] | None = None) -> None:
     """The recommended HDF5: chunks of one frame unless told otherwise, shuffled, gzip level 1."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w", track_order=False) as file:
