@@ -85,7 +85,9 @@ def _validate(options: argparse.Namespace) -> int:
     )
     print_report(report, Console())
     if report.problems:
-        return _end(f"Found {len(report.problems)} problems; mend them before you submit.", 1)
+        count = len(report.problems)
+        found = "1 problem; mend it" if count == 1 else f"{count} problems; mend them"
+        return _end(f"Found {found} before you submit.", 1)
     return _end("The submission is ready.", 0)
 
 

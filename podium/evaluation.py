@@ -70,6 +70,7 @@ def evaluate(
         challenge=task.challenge.name,
         title=folder.common.title,
         version=folder.common.version,
+        settings=task.challenge.settings.model_dump(mode="json"),
         aggregates=task.challenge.aggregate(results, collected.timing),
         results=results,
         unmatched=len(collected.unmatched),

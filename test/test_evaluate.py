@@ -113,6 +113,8 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
+    assert run.metrics["settings"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
+    assert run.metrics["settings"]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 0},
@@ -170,6 +172,15 @@ def test_the_class_may_stand_in_a_file(tmp_path: Path, evaluate: Any) -> None:
     job = write_job(root, "1", "b", cls=None)
     (root / "1" / "output" / "plaque-vulnerability.json").write_text("1")
     assert evaluate(write_predictions(root, [job])).rows["b"]["metrics"]["class_correct"] == 1
+
+
+def test_a_file_as_matlab_writes_it(tmp_path: Path, evaluate: Any) -> None:
+    """An upper-case ending and a user block of 512 bytes before the HDF5 signature."""
+    path = tmp_path / "s" / "a_pred.H5"
+    path.parent.mkdir()
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["long_mask"], file["trans_mask"], file["cls"] = mask(LONG), mask(TRANS), np.zeros((1, 1))
+    assert evaluate(path.parent).rows["a"]["metrics"]["segmentation_score"] == 1
 
 
 def test_both_spellings_of_mask_values(tmp_path: Path, evaluate: Any) -> None:

@@ -205,7 +205,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
             elif case is not None:
                 found[case].append((file.name, CarotidPrediction(file)))
             elif not _NOT_PREDICTIONS.fullmatch(name):
-                reason = "it is no expected case" if name.endswith(".h5") else "it is not named <case>_pred.h5"
+                reason = "it is no expected case" if name.lower().endswith(".h5") else "it is not named <case>_pred.h5"
                 unmatched.append(Unmatched(name=file.name, reason=reason))
         predictions, refused = pair_once(found)
         for bad in submission.refused:
@@ -369,9 +369,9 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
 
 def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:
     """`<case>_pred.h5`, `<case>.h5` or `<case>_label.h5`; None for any other file and any other case."""
-    if not name.endswith(".h5"):
+    if not name.lower().endswith(".h5"):
         return None
-    stem = name.removesuffix(".h5")
+    stem = name[: -len(".h5")]
     candidates = [stem.removesuffix(suffix) for suffix in _PREDICTION_SUFFIXES if stem.endswith(suffix)]
     if cases is None:
         return min(candidates, key=len) or None

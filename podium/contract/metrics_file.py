@@ -21,6 +21,7 @@ def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, An
         "challenge": evaluation.challenge,
         "title": evaluation.title,
         "version": evaluation.version,
+        "settings": evaluation.settings,
         "aggregates": evaluation.aggregates,
         "counts": evaluation.counts(),
         "results": [

@@ -26,6 +26,7 @@ class Evaluation:
     challenge: str
     title: str
     version: str
+    settings: Mapping[str, Any]  # the rules it was scored by: files under different rules must never be ranked together
     aggregates: Figures
     results: Sequence[CaseResult]
     unmatched: int = 0

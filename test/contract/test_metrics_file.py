@@ -22,6 +22,7 @@ def document() -> dict[str, Any]:
         challenge="carotid",
         title="CSV",
         version="1.0",
+        settings={"tolerance_px": 3},
         aggregates={"score": 1.5, "dice": {"mean": 0.5}},
         results=results,
         unmatched=2,
@@ -33,7 +34,7 @@ def test_counts(tmp_path: Path) -> None:
     write_metrics(document(), tmp_path)
     written = json.loads((tmp_path / "metrics.json").read_text())
     assert written["counts"] == {"expected": 3, "scored": 1, "failed": 1, "missing": 1, "unmatched": 2}
-    assert set(written) == {"schema", "challenge", "title", "version", "aggregates", "results", "counts"}
+    assert set(written) == {"schema", "challenge", "title", "version", "settings", "aggregates", "results", "counts"}
 
 
 def test_the_shipped_schema_is_a_schema() -> None:

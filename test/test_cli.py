@@ -1,0 +1,223 @@
+"""The other verbs: validate, manifest, leaderboard, scores."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from challenges.carotid_files import LONG, mask, write_case, write_ground_truth, write_job, write_predictions
+
+from podium import __version__
+from podium.challenges import CHALLENGES
+from podium.cli import main
+
+PROJECT = Path(__file__).resolve().parent.parent
+SAMPLES = PROJECT / "test" / "submissions" / "carotid"
+
+# The shape of the phase setting, as the platform checks it when an organiser pastes it.
+EXTRA_COLUMNS_SCHEMA = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["title", "path", "order"],
+        "additionalProperties": False,
+        "properties": {
+            "title": {"type": "string"},
+            "path": {"type": "string"},
+            "error_path": {"type": "string"},
+            "order": {"enum": ["asc", "desc"]},
+            "exclude_from_ranking": {"type": "boolean"},
+        },
+    },
+}
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+        self.last_line = err.splitlines()[-1] if err else ""
+
+
+@pytest.fixture
+def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Ended(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def manifest(tmp_path: Path, podium: Any) -> Path:
+    path = tmp_path / "cases.json"
+    ended = podium("manifest", "--ground-truth", PROJECT / "ground-truth" / "carotid", "--output", path)
+    assert ended.code == 0
+    return path
+
+
+def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
+    content = json.loads(manifest.read_text())
+    assert len(content["cases"]) == 12
+    assert set(content) == {"schema_name", "challenge", "title", "version", "settings", "cases"}
+    assert content["cases"]["csv_0071"] == {
+        "long_mask": [160, 184],
+        "trans_mask": content["cases"]["csv_0071"]["trans_mask"],
+    }
+    again = tmp_path / "again.json"
+    podium("manifest", "--ground-truth", PROJECT / "ground-truth" / "carotid", "--output", again)
+    assert again.read_bytes() == manifest.read_bytes()
+
+
+@pytest.mark.parametrize("team", ["aorta", "bifurcation", "carina"])
+def test_good_submissions_are_ready(team: str, manifest: Path, podium: Any) -> None:
+    ended = podium("validate", SAMPLES / team, "--cases", manifest)
+    assert (ended.code, ended.last_line) == (0, "The submission is ready.")
+    assert "12 predictions for 'carotid' are fine." in ended.out
+
+
+def test_every_problem_at_once(manifest: Path, podium: Any, tmp_path: Path) -> None:
+    submission = tmp_path / "s"
+    shutil.copytree(SAMPLES / "dropout", submission)
+    (submission / "csv_0007_pred.h5").unlink()
+    (submission / "csv_0007_pred.h5").symlink_to(submission / "csv_0036_pred.h5")
+    ended = podium("validate", submission, "--cases", manifest)
+    assert (ended.code, ended.last_line) == (1, "Found 8 problems; mend them before you submit.")
+    for words in (
+        "'csv_0058_pred.h5' is a damaged HDF5 file.",
+        "'long_mask' in 'csv_0071_pred.h5' is 158 x 180, expected 160 x 184.",
+        "holds the value 7; a mask holds 0/1/2 or 0/128/255.",
+        "holds NaN",
+        "'csv_0201_pred.h5: cls' is 3; the classes are 0, 1.",
+        "is missing.",
+        "csv_0999_pred.h5",
+        "'csv_0007_pred.h5' is a symbolic link; send the file itself.",
+    ):
+        assert words in ended.out
+
+
+def test_without_a_case_list_files_are_still_read(podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    write_case(tmp_path / "s" / "bad_pred.h5", long_mask=mask(LONG) + 5)
+    ended = podium("validate", tmp_path / "s")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert "'bad_pred.h5: long_mask' holds the value 5" in ended.out
+
+
+def test_an_algorithm_submission_and_an_archive_file(podium: Any, tmp_path: Path) -> None:
+    root = tmp_path / "s"
+    assert podium("validate", write_predictions(root, [write_job(root, "1", "a")])).code == 0
+    assert podium("validate", SAMPLES / "bifurcation" / "preds.tar.gz").code == 0
+
+
+def test_validate_needs_to_know_the_challenge(podium: Any, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "x.bin").write_text("x")
+    ended = podium("validate", tmp_path / "s")
+    assert ended.code == 2
+    assert ended.last_line.startswith("Name the challenge with --challenge (")
+    assert podium("validate", tmp_path / "s", "--challenge", "carotid").code == 1
+    assert podium("validate", tmp_path / "s", "--challenge", "heart").last_line.startswith(
+        "There is no challenge 'heart'"
+    )
+
+
+@pytest.mark.parametrize("content", [None, "{", "{}", '{"challenge": "carotid"}'])
+def test_a_case_list_that_is_none(content: str | None, podium: Any, tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    if content is not None:
+        path.write_text(content)
+    ended = podium("validate", SAMPLES / "carina", "--cases", path)
+    assert ended.code == 2
+    assert "cases.json" in ended.last_line
+
+
+@pytest.mark.parametrize("challenge", sorted(CHALLENGES))
+def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, podium: Any) -> None:
+    settings = json.loads(podium("leaderboard", challenge).out)
+    jsonschema.validate(settings["extra_results_columns"], EXTRA_COLUMNS_SCHEMA)
+    assert settings["scoring_method_choice"] in ("abs", "avg", "med")
+    assert settings["score_default_sort"] in ("asc", "desc")
+    assert len(settings["score_title"]) <= 64
+    expected = json.loads(next((PROJECT / "test" / "expected" / challenge).glob("*.json")).read_text())
+    paths = [settings["score_jsonpath"], *(column["path"] for column in settings["extra_results_columns"])]
+    paths += [column["error_path"] for column in settings["extra_results_columns"] if "error_path" in column]
+    for path in paths:
+        value: Any = expected
+        for part in path.split("."):
+            value = value[part]
+        assert isinstance(value, int | float), path
+
+
+def test_leaderboard_of_all_challenges(podium: Any) -> None:
+    assert sorted(json.loads(podium("leaderboard").out)) == sorted(CHALLENGES)
+    assert podium("leaderboard", "heart").code == 2
+
+
+def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
+    settings = json.loads(podium("leaderboard", "carotid").out)
+    assert settings["score_jsonpath"] == "aggregates.score"
+    assert settings["score_title"] == "Score (0-100)"
+    assert settings["score_default_sort"] == "desc"
+    by_path = {column["path"]: column for column in settings["extra_results_columns"]}
+    assert by_path["aggregates.total_seconds"]["order"] == "asc"
+    assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
+
+
+def scored(folder: Path, team: str, cls: int) -> Path:
+    truth = folder / "truth"
+    if not truth.exists():
+        write_ground_truth(truth)
+    write_case(folder / team / "in" / "a.h5", cls=cls)
+    output = folder / "out" / team
+    main(
+        ["evaluate", "--input", str(folder / team / "in"), "--output", str(output), "--ground-truth", str(truth)],
+    )
+    return output / "metrics.json"
+
+
+def test_scores_puts_the_best_first(podium: Any, tmp_path: Path) -> None:
+    files = [scored(tmp_path, "worse", 1), scored(tmp_path, "better", 0)]
+    out = podium("scores", *files).out
+    assert out.index("better") < out.index("worse")
+    assert "1 of 3" in out
+
+
+def test_scores_refuses_what_it_cannot_compare(podium: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]")
+    ended = podium("scores", tmp_path / "x.json")
+    assert (ended.code, ended.last_line) == (2, f"{tmp_path / 'x.json'} is not a metrics.json written by Podium.")
+    assert podium("scores", tmp_path / "none.json").code == 2
+    other = {"challenge": "heart", "title": "x", "aggregates": {"score": 1}, "counts": {"expected": 1, "scored": 1}}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    ended = podium("scores", tmp_path / "other.json", scored(tmp_path, "team", 0))
+    assert ended.last_line == "The files belong to the challenges carotid, heart; give files of one."
+
+
+def test_help_and_version() -> None:
+    for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "podium", *arguments], cwd=PROJECT, check=True, capture_output=True
+        )
+        assert b"exit codes: 0 done; 1 the submission" in b" ".join(done.stdout.split())
+    done = subprocess.run([sys.executable, "-m", "podium", "--version"], cwd=PROJECT, check=True, capture_output=True)
+    assert done.stdout.decode() == f"podium {__version__}\n"
+    done = subprocess.run([sys.executable, "-m", "podium"], cwd=PROJECT, check=False, capture_output=True)
+    assert done.returncode == 2
+
+
+def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret/path")
+
+    monkeypatch.setattr("podium.tables.print_scores", fail)
+    ended = podium("scores", "x.json")
+    assert ended.code == 2
+    assert ended.err == "Podium failed by an error of its own; the organisers find the details in the log.\n"
+    assert "secret/path" in ended.out
