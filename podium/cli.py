@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium import __version__
+from podium.cli_interaction import add_interaction_verbs
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
+from podium.readers.names import shown
 
 Command = Callable[[argparse.Namespace], int]
 
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
 _BAKED_GROUND_TRUTH = Path(__file__).resolve().parent.parent / "ground-truth"
+_LONGEST_SENTENCE = 1000
 _EXIT_CODES = "exit codes: 0 done; 1 the submission is at fault; 2 ground truth, configuration or command line are."
 
 
@@ -45,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _end(sentence: str, code: int) -> int:
     sys.stdout.flush()
-    print(" ".join(sentence.split()), file=sys.stderr, flush=True)
+    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
 
 
@@ -174,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
 
     scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
     scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")
-
+    add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     _add_freehand(verbs)
     return parser
 

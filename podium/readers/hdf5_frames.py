@@ -23,7 +23,6 @@ from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset
 from podium.readers.inflate import BadStreamError, inflated_exactly
 
 MAX_CELL_BYTES = 128 * 1024 * 1024
-DEFLATE_SLACK = 1024  # deflate makes what it cannot shrink a little larger
 UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
 
 
@@ -95,8 +94,6 @@ class _Chunks(_Cells):
         self._filters = [code for code, _ in dataset.filters()]
         super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
         self._index = dataset.chunk_index()
-        if self._index and max(self._index.values()) > self._chunk_bytes + self._chunk_bytes // 8 + DEFLATE_SLACK:
-            raise dataset.damaged_index()
         if len(self._index) < math.prod(len(places) for places in self._grid):
             dataset.check_fill_value()
 

@@ -141,6 +141,9 @@ class PlainDataset:
         index = self._listed_chunks(math.prod(len(places) for places in grid))
         if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
             raise self.damaged_index()
+        # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
+        if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
+            raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
         for size in () if self.filters() else index.values():
             # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
             if size != self.chunk_bytes():

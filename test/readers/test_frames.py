@@ -150,7 +150,7 @@ def test_a_chunk_that_announces_more_bytes_than_it_can_need(tmp_path: Path) -> N
     with h5py.File(path, "w") as file:
         dataset = file.create_dataset("GP", (1, 3, 10), "f4", chunks=(1, 3, 10), compression="gzip")
         dataset.id.write_direct_chunk((0, 0, 0), zlib.compress(bytes(120)) + bytes(5000))
-    words = r"^'GP' in 'x.h5' is damaged: its chunks are not where they should be\.$"
+    words = r"^A chunk of 'GP' in 'x.h5' stores more than its 120 bytes\.$"
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
         source.frames("GP", shape=(1, 3, 10), tile_pixels=10)
 

@@ -7,11 +7,19 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "test"))
 
-from samples import carotid, expect_carotid, expect_freehand, freehand  # noqa: E402  (the line above makes them importable)
+from samples import (  # noqa: E402  (the line above makes them importable)
+    carotid,
+    expect_carotid,
+    expect_freehand,
+    expect_lesions,
+    freehand,
+    lesions,
+)
 
 WRITERS: dict[str, tuple[Callable[[Path], None], ...]] = {
     "carotid": (carotid.write_samples, expect_carotid.write_expected),
     "freehand": (freehand.write_samples, expect_freehand.write_expected),
+    "lesions": (lesions.write_samples, expect_lesions.write_expected),
 }
 
 
