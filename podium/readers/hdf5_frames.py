@@ -9,6 +9,7 @@ hold; one cell is in memory at a time.
 
 import math
 from collections.abc import Iterator, Sequence
+from threading import local
 from typing import Any
 
 import h5py
@@ -20,7 +21,7 @@ from podium.readers.files import SafeFile
 from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile
 from podium.readers.hdf5_damage import damage_refused
 from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset
-from podium.readers.inflate import BadStreamError, inflated_exactly
+from podium.readers.inflate import ZLIB, BadStreamError, inflate
 
 MAX_CELL_BYTES = 128 * 1024 * 1024
 UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
@@ -92,6 +93,7 @@ class _Chunks(_Cells):
         self._chunk = tuple(places.step for places in self._grid)
         self._chunk_bytes = dataset.chunk_bytes()
         self._filters = [code for code, _ in dataset.filters()]
+        self._threads = local()
         super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
         self._index = dataset.chunk_index()
         if len(self._index) < math.prod(len(places) for places in self._grid):
@@ -101,30 +103,49 @@ class _Chunks(_Cells):
         return self._chunk[0], self._chunk[2]
 
     def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
-        parts = [self._values((frames.start, component, pixels.start)) for component in self._grid[1]]
-        together = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        return together[: len(frames), : self.shape[1], : len(pixels)]
+        chunk = self._room("chunk", self._chunk)
+        cell = chunk
+        if self._chunk[1] < self.shape[1]:
+            cell = self._room("cell", (self._chunk[0], self.shape[1], self._chunk[2]))
+        for component in self._grid[1]:
+            self._read((frames.start, component, pixels.start), chunk)
+            if cell is not chunk:
+                part = cell[:, component : component + self._chunk[1]]
+                part[:] = chunk[:, : part.shape[1]]
+        return cell[: len(frames), : self.shape[1], : len(pixels)]
 
-    def _values(self, place: tuple[int, int, int]) -> NDArray[Any]:
-        """One chunk, with what it stores beyond the field's edge."""
+    def _room(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Memory of this thread's own, used again and again: fresh memory costs as much as unpacking into it."""
+        if not hasattr(self._threads, name):
+            setattr(self._threads, name, np.empty(shape, self.dtype))
+        room: NDArray[Any] = getattr(self._threads, name)
+        return room
+
+    def _read(self, place: tuple[int, int, int], target: NDArray[Any]) -> None:
+        """One chunk into `target`, with what it stores beyond the field's edge."""
         if place not in self._index:
             fill = np.zeros(1, self.dtype)
             self.dataset.identifier.get_create_plist().get_fill_value(fill)
-            return np.full(self._chunk, fill[0], self.dtype)
+            target[:] = fill[0]
+            return
         skipped, content = self.dataset.stored_chunk(place)
         if content is None or len(content) != self._index[place]:
             raise self.dataset.damaged_index()
         used = [code for position, code in enumerate(self._filters) if not skipped >> position & 1]
-        if DEFLATE in used:
-            try:
-                content = inflated_exactly(content, size=self._chunk_bytes)
-            except BadStreamError as fault:
-                raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
-        if len(content) != self._chunk_bytes:
-            raise Refused(f"A chunk of {self.label} holds {len(content):,} bytes instead of {self._chunk_bytes:,}.")
-        if SHUFFLE in used:
-            return _unshuffled(content, self.dtype).reshape(self._chunk)
-        return np.frombuffer(content, self.dtype).reshape(self._chunk)
+        blocks = inflate([content], wrapping=ZLIB) if DEFLATE in used else iter([content])
+        put = _put_shuffled if SHUFFLE in used else _put_plain
+        what = f"A {'compressed ' if DEFLATE in used else ''}chunk of {self.label}"
+        done = 0
+        try:
+            for block in blocks:
+                if done + len(block) > self._chunk_bytes:
+                    raise Refused(f"{what} unpacks to more than its {self._chunk_bytes:,} bytes.")
+                put(block, done, target)
+                done += len(block)
+        except BadStreamError as fault:
+            raise Refused(f"{what} {fault}.") from None
+        if done < self._chunk_bytes:
+            raise Refused(f"{what} holds fewer than its {self._chunk_bytes:,} bytes.")
 
 
 class _LibraryCells(_Cells):
@@ -150,11 +171,17 @@ class _LibraryCells(_Cells):
         return values
 
 
-def _unshuffled(content: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """HDF5's shuffle puts the first bytes of all values first, then all second bytes, and so on."""
-    planes = np.frombuffer(content, np.uint8).reshape(dtype.itemsize, -1)
-    values = np.empty(planes.shape[1], dtype)
-    bytes_of_values = values.view(np.uint8).reshape(-1, dtype.itemsize)
-    for position, plane in enumerate(planes):
-        bytes_of_values[:, position] = plane
-    return values
+def _put_plain(block: bytes, position: int, target: NDArray[Any]) -> None:
+    """Bytes as they are, from `position` on."""
+    target.reshape(-1).view(np.uint8)[position : position + len(block)] = np.frombuffer(block, np.uint8)
+
+
+def _put_shuffled(block: bytes, position: int, target: NDArray[Any]) -> None:
+    """Bytes of HDF5's shuffle, which puts the first bytes of all values first, then all second bytes, and so on."""
+    values = target.reshape(-1).view(np.uint8).reshape(-1, target.dtype.itemsize)
+    waiting = np.frombuffer(block, np.uint8)
+    while len(waiting):
+        byte, first = divmod(position, len(values))
+        part = waiting[: len(values) - first]
+        values[first : first + len(part), byte] = part
+        waiting, position = waiting[len(part) :], position + len(part)

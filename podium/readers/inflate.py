@@ -85,24 +85,6 @@ def inflated_size(compressed: Iterable[bytes], *, wrapping: int, limit: int, man
     return size
 
 
-def inflated_exactly(compressed: bytes, *, size: int) -> bytes:
-    """The content of one zlib stream that must unpack to `size` bytes; never more than one byte beyond is unpacked."""
-    machine = zlib.decompressobj(ZLIB)
-    try:
-        content = machine.decompress(compressed, size + 1)
-    except zlib.error:
-        raise BadStreamError("is corrupt") from None
-    if len(content) > size:
-        raise BadStreamError(f"unpacks to more than its {size:,} bytes")
-    if not machine.eof:
-        raise BadStreamError("ends too early")
-    if len(content) < size:
-        raise BadStreamError(f"holds fewer than its {size:,} bytes")
-    if machine.unused_data:
-        raise BadStreamError("is followed by more data")
-    return content
-
-
 def inflated_start(compressed: Iterable[bytes], *, wrapping: int, count: int) -> bytes:
     """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to tell a format."""
     start = b""
