@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium import __version__
 from podium.cli_interaction import add_interaction_verbs
+from podium.cli_judge import add_judge_arguments, run_judge
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.readers.names import shown
@@ -174,6 +175,8 @@ def _parser() -> argparse.ArgumentParser:
 
     leaderboard = _verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
+
+    add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
 
     scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
     scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")

@@ -15,8 +15,9 @@ ALLOWED = {
     "readers": {"podium.contract.errors"},
     "contract": {"podium.readers", "podium.metrics.declaration"},
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
+    "judge": {"podium.contract", "podium.challenges", "podium.evaluation"},
 }
-HEAVY = {"torch", "monai", "sklearn"}
+HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite"}
 
 
 def imports(path: Path) -> set[str]:
