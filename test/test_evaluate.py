@@ -174,6 +174,15 @@ def test_the_class_may_stand_in_a_file(tmp_path: Path, evaluate: Any) -> None:
     assert evaluate(write_predictions(root, [job])).rows["b"]["metrics"]["class_correct"] == 1
 
 
+def test_a_file_as_matlab_writes_it(tmp_path: Path, evaluate: Any) -> None:
+    """An upper-case ending and a user block of 512 bytes before the HDF5 signature."""
+    path = tmp_path / "s" / "a_pred.H5"
+    path.parent.mkdir()
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["long_mask"], file["trans_mask"], file["cls"] = mask(LONG), mask(TRANS), np.zeros((1, 1))
+    assert evaluate(path.parent).rows["a"]["metrics"]["segmentation_score"] == 1
+
+
 def test_both_spellings_of_mask_values(tmp_path: Path, evaluate: Any) -> None:
     spelt = np.array([0, 128, 255], dtype=np.int32)[mask(LONG)]
     write_case(tmp_path / "s" / "a.h5", long_mask=spelt, trans_mask=mask(TRANS).astype(np.float64), cls=[0])

@@ -10,17 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.carotid_settings import CarotidSettings
+from podium.challenges.carotid_settings import CarotidSettings, Weights
 from podium.challenges.challenge import Challenge, Collected, Shapes, pair_once
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
+from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
@@ -30,12 +31,15 @@ from podium.metrics.crop import crop_to_union
 from podium.metrics.declaration import Metric
 from podium.metrics.overlap import dice
 from podium.metrics.policy import POLICIES
+from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.surface import surface_dice
-from podium.metrics.time_score import fixed_bounds, widest_cohort_bounds
+from podium.metrics.time_score import cohort_bounds, fixed_bounds, widest_cohort_bounds
 from podium.readers.files import SafeFile, list_files
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.labels import as_integer_labels
+
+Number = TypeVar("Number", float, Floats)
 
 VIEWS = {"long": "long_mask", "trans": "trans_mask"}  # view -> its dataset in the .h5 files
 STRUCTURES = ("vessel", "plaque")
@@ -205,7 +209,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
             elif case is not None:
                 found[case].append((file.name, CarotidPrediction(file)))
             elif not _NOT_PREDICTIONS.fullmatch(name):
-                reason = "it is no expected case" if name.endswith(".h5") else "it is not named <case>_pred.h5"
+                reason = "it is no expected case" if name.lower().endswith(".h5") else "it is not named <case>_pred.h5"
                 unmatched.append(Unmatched(name=file.name, reason=reason))
         predictions, refused = pair_once(found)
         for bad in submission.refused:
@@ -342,9 +346,62 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         weights = self.settings.weights
         without_time = weights.classification * classification + weights.segmentation * segmentation
         share = weights.classification + weights.segmentation
-        figures["score"] = without_time + weights.time * time_score
+        figures["score"] = self._total(classification, segmentation, time_score)
         figures["score_without_time"] = without_time / share if share else 0.0
         return figures
+
+    # Ranking
+
+    def ranking_rule(self) -> RankingRule:
+        return RankingRule(
+            words="teams are ranked by the total score 0.4 classification + 0.4 segmentation + 0.2 time"
+            if self.settings.weights == Weights()
+            else "teams are ranked by the weighted total of classification, segmentation and time",
+            criteria=(Criterion(path="score", title="Score (0-100)", direction="higher"),),
+            case_metrics=("segmentation_score", "class_correct"),
+        )
+
+    def cohort_figures(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        """Under the cohort rule the time score needs all teams' times; a team without a known time keeps 0 and sets no
+        bound."""
+        times = [figures["total_seconds"] for figures in aggregates.values() if figures["time_known"]]
+        if self.settings.time.rule != "cohort" or not times:
+            return aggregates
+        bounds = cohort_bounds(times, self.settings.time.baseline_seconds)
+        again: dict[str, Figures] = {}
+        for team, figures in aggregates.items():
+            time_score = bounds.score(figures["total_seconds"]) if figures["time_known"] else 0.0
+            again[team] = {
+                **figures,
+                "time_score": time_score,
+                "time_score_is_provisional": 0,
+                "score": self._total(figures["classification_score"], figures["segmentation_score"], time_score),
+            }
+        return again
+
+    def resampled_figures(
+        self, rows: Sequence[Figures], aggregates: Figures, resamples: Resamples
+    ) -> Mapping[str, Floats] | None:
+        """The total in every replicate; a submission's time is one figure and does not depend on the cases drawn."""
+        if not all("true_class" in row and "predicted_class" in row for row in rows):
+            return None
+        truth = np.array([row["true_class"] for row in rows])
+        predicted = np.array([row["predicted_class"] for row in rows], dtype=object)
+        f1 = []
+        for label in self.settings.class_values:
+            hits = resamples.total((truth == label) & (predicted == label))
+            named = resamples.total(truth == label) + resamples.total(predicted == label)  # 2TP + FP + FN
+            f1.append(np.divide(2 * hits, named, out=np.zeros_like(hits), where=named > 0))
+        classification = 100 * np.mean(f1, axis=0)
+        segmentation = 100 * resamples.mean([row["segmentation_score"] for row in rows])
+        return {"score": self._total(classification, segmentation, aggregates["time_score"])}
+
+    def _total(self, classification: Number, segmentation: Number, time_score: float) -> Number:
+        weights = self.settings.weights
+        total: Number = (
+            weights.classification * classification + weights.segmentation * segmentation + weights.time * time_score
+        )
+        return total
 
     def _classify(self, results: Sequence[CaseResult], figures: dict[str, Any]) -> float:
         """Macro F1, between 0 and 1; F1 a class and the confusion matrix go into `figures`."""
@@ -369,9 +426,9 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
 
 def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:
     """`<case>_pred.h5`, `<case>.h5` or `<case>_label.h5`; None for any other file and any other case."""
-    if not name.endswith(".h5"):
+    if not name.lower().endswith(".h5"):
         return None
-    stem = name.removesuffix(".h5")
+    stem = name[: -len(".h5")]
     candidates = [stem.removesuffix(suffix) for suffix in _PREDICTION_SUFFIXES if stem.endswith(suffix)]
     if cases is None:
         return min(candidates, key=len) or None

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from podium.contract.leaderboard import Column
+from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, put
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
 from podium.metrics.declaration import Metric
+from podium.metrics.resampling import Floats, Resamples
 from podium.readers.files import SafeFile
 
 Prediction = TypeVar("Prediction")  # where one case's answer lies, not yet opened
@@ -101,6 +103,35 @@ class Challenge(ABC, Generic[Prediction, Reference]):
     @abstractmethod
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
         """Everything below `aggregates`, from the results alone: finite numbers only."""
+
+    # Ranking
+
+    def ranking_rule(self) -> RankingRule:
+        """How teams are ranked; unless a challenge says otherwise, by the leaderboard's score alone."""
+        score = self.columns()[0]
+        return RankingRule(
+            words=f"teams are ranked by '{score.title}', {score.direction} is better",
+            criteria=(Criterion(path=score.path, title=score.title, direction=score.direction),),
+            case_metrics=(self.metrics[0].name,),
+        )
+
+    def cohort_figures(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
+        return aggregates
+
+    def resampled_figures(
+        self,
+        rows: Sequence[Figures],  # noqa: ARG002  (the interface; a challenge that cannot answer needs neither)
+        aggregates: Figures,  # noqa: ARG002
+        resamples: Resamples,  # noqa: ARG002
+    ) -> Mapping[str, Floats] | None:
+        """One team's criteria in every replicate of a bootstrap: dotted path to `[replicate]`.
+
+        `rows` are the figures of its cases in the order of `resamples`; `aggregates` are its own after
+        `cohort_figures`, for what does not depend on cases. None where the rows do not hold what it takes, as
+        anonymous rows may not.
+        """
+        return None
 
     def worst_figures(self) -> dict[str, Any]:
         """The declared worst value of every metric."""

@@ -17,6 +17,8 @@ from podium.readers.image_headers import with_crosses
 from podium.readers.names import shown
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
+USER_BLOCKS = (0, 512, 1024, 2048)
+"""Where the signature may stand: MATLAB, for one, puts 512 bytes of its own before it."""
 
 MAX_FILE_BYTES = 4 * 1024**3
 MAX_DATASET_BYTES = 2 * 1024**3
@@ -84,7 +86,8 @@ class Hdf5Source:
 @contextmanager
 def open_hdf5(file: SafeFile) -> Iterator[Hdf5Source]:
     """Open `file` for reading; nothing in it is trusted because it could be opened."""
-    if file.first_bytes(len(SIGNATURE)) != SIGNATURE:
+    start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
+    if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
         raise Refused(f"The content of '{file.name}' is not HDF5.")
     if file.size > MAX_FILE_BYTES:
         raise Refused(f"'{file.name}' is larger than {MAX_FILE_BYTES:,} bytes.")

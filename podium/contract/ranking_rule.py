@@ -1,0 +1,42 @@
+"""How a challenge ranks its teams, declared with the challenge; `podium rank` applies it and knows no challenge."""
+
+from dataclasses import dataclass
+
+from podium.metrics.declaration import Direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """One figure below `aggregates` that teams are compared by.
+
+    decimals    compare after rounding to this many; None compares as it stands
+    known_path  a figure below `aggregates` that is 0 where this one is unknown: unknown is behind everything known
+    if_absent   what an organiser has to do where a file lacks the figure, as a sentence
+    """
+
+    path: str
+    title: str
+    direction: Direction
+    weight: float = 1.0
+    decimals: int | None = None
+    known_path: str | None = None
+    if_absent: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingRule:
+    """One criterion ranks by its value; several rank by the weighted mean of the positions in each.
+
+    words         the rule in one sentence, for tables, reports and papers
+    tie_breaks    asked in turn among teams that the criteria leave equal; teams equal in these too share the position
+    case_metrics  the declared per-case metrics that the general schemes rank by
+    division      a setting whose values are ranked apart, such as a regime: files that differ in it are no mixture
+    finalists     so many of the best go on to the arena, whose ratings then decide among them
+    """
+
+    words: str
+    criteria: tuple[Criterion, ...]
+    case_metrics: tuple[str, ...]
+    tie_breaks: tuple[Criterion, ...] = ()
+    division: str | None = None
+    finalists: int | None = None

@@ -1,0 +1,42 @@
+"""The single cases of all teams as arrays: what the general schemes rank by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.metrics.declaration import Metric
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTable:
+    """One metric of all teams: `values[team, case]` as in the files, NaN where a team has none."""
+
+    metric: Metric
+    values: Floats
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """The cases where at least one team has a value.
+
+        Where nobody has one the metric does not exist (Dice where the reference is empty), and there is nothing to
+        rank; where somebody has one, whoever has none is missing it.
+        """
+        return np.asarray(~np.isnan(self.values).all(axis=0))
+
+    def filled(self) -> Floats:
+        """The defined cases, a missing value being the metric's worst."""
+        values = self.values[:, self.defined]
+        return np.where(np.isnan(values), self.metric.worst, values)
+
+    def gains(self) -> Floats:
+        """`filled`, turned so that larger is better."""
+        return self.filled() if self.metric.direction == "higher" else -self.filled()
+
+
+def case_table(metric: Metric, rows: Sequence[Sequence[float | None]]) -> CaseTable:
+    """From `rows[team][case]`, None where a team has no value."""
+    return CaseTable(metric=metric, values=np.array(rows, dtype=np.float64).reshape(len(rows), -1))

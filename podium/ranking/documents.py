@@ -1,0 +1,242 @@
+"""The teams' metrics.json files: found, read, and held against each other before anything is ranked."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podium.challenges import CHALLENGES
+from podium.challenges.challenge import Challenge
+from podium.contract.errors import UsageError
+from podium.contract.metrics_file import METRICS_FILE
+from podium.contract.results import Status
+
+OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none
+_COUNT = Annotated[int, Field(ge=0)]
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+
+
+class CaseRow(BaseModel):
+    """One result row of metrics.json."""
+
+    model_config = _STRICT
+
+    case: str
+    status: Status
+    metrics: dict[str, Any]
+    warnings: list[str]
+    error: str | None
+
+
+class Counts(BaseModel):
+    """What became of the expected cases."""
+
+    model_config = _STRICT
+
+    expected: _COUNT
+    scored: _COUNT
+    failed: _COUNT
+    missing: _COUNT
+    unmatched: _COUNT
+
+
+class MetricsDocument(BaseModel):
+    """metrics.json as ranking needs it; the shipped JSON Schema says the same, this reads it a hundred times faster."""
+
+    model_config = _STRICT
+
+    schema_name: Annotated[Literal["podium-metrics-1"], Field(alias="schema")]
+    challenge: str
+    title: str
+    version: str
+    settings: dict[str, Any]
+    aggregates: dict[str, Any]
+    counts: Counts
+    results: list[CaseRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamFile:
+    """One team's metrics.json. `label` is the path as the user would name it."""
+
+    team: str
+    label: str
+    content: MetricsDocument
+
+    @property
+    def cases(self) -> frozenset[str]:
+        return frozenset(row.case for row in self.content.results)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort:
+    """Files that may be ranked together: one challenge, version, settings and set of cases."""
+
+    challenge: Challenge[Any, Any]
+    division: Mapping[str, str]
+    files: Sequence[TeamFile]  # sorted by team
+
+    @property
+    def common(self) -> MetricsDocument:
+        """Any of the files, for what they all share."""
+        return self.files[0].content
+
+
+def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
+    """The files below `paths`, one cohort a value of the setting that divides the challenge (most have none).
+
+    Raises UsageError, naming the file and the difference, where files do not belong together.
+    """
+    found = [path for given in paths for path in _find(given)]
+    if not found:
+        raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
+    files = [TeamFile(team=_team(path), label=str(path), content=_read(path)) for path in dict.fromkeys(found)]
+    _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
+    name = files[0].content.challenge
+    if name not in CHALLENGES:
+        raise UsageError(f"{files[0].label} is of the challenge '{name}', which is not known here.")
+    division = _challenge(files[0]).ranking_rule().division
+    parts: dict[str, list[TeamFile]] = defaultdict(list)
+    for file in files:
+        value = str(file.content.settings.get(division, "")) if division else ""
+        team = _outer_name(file.label) if division and file.team == value else file.team
+        parts[value].append(TeamFile(team=team, label=file.label, content=file.content))
+    return [
+        _cohort(parts[value], division={division: value} if division else {}) for value in sorted(parts, reverse=True)
+    ]
+
+
+def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str]) -> Cohort:
+    by_team: dict[str, TeamFile] = {}
+    for file in files:
+        if file.team in by_team:
+            raise UsageError(f"{by_team[file.team].label} and {file.label} are both of the team '{file.team}'.")
+        by_team[file.team] = file
+    _refuse_difference(files, "has the version", lambda file: file.content.version)
+    _refuse_settings(files)
+    _refuse_cases(files)
+    challenge = _challenge(files[0])
+    return Cohort(challenge=challenge, division=division, files=[by_team[team] for team in sorted(by_team)])
+
+
+# Finding and reading
+
+
+def _find(path: Path) -> Iterator[Path]:
+    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams."""
+    if not path.is_dir():
+        yield path
+    elif (path / METRICS_FILE).is_file():
+        yield path / METRICS_FILE
+    else:
+        for entry in sorted(path.iterdir()):
+            if entry.is_dir():
+                yield from _find(entry)
+            elif entry.suffix == ".json" and entry.name not in OUR_FILES:
+                yield entry
+
+
+def _team(path: Path) -> str:
+    return path.resolve().parent.name if path.name == METRICS_FILE else path.stem
+
+
+def _outer_name(label: str) -> str:
+    """`<team>/<regime>/metrics.json`: a folder named for the half it holds is not the team."""
+    return Path(label).resolve().parent.parent.name
+
+
+def _read(path: Path) -> MetricsDocument:
+    try:
+        return MetricsDocument.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        where = f" ({place}: {first['msg'].lower()})" if place else ""
+        raise UsageError(f"{path} is not a metrics.json written by Podium{where}.") from None
+
+
+def _challenge(file: TeamFile) -> Challenge[Any, Any]:
+    challenge_type = CHALLENGES[file.content.challenge]
+    try:
+        settings = challenge_type.settings_model.model_validate(file.content.settings)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{file.label} has settings that this version does not know ({key}).") from None
+    return challenge_type(settings)
+
+
+# Refusing mixtures
+
+
+def _most(files: Sequence[TeamFile], key: Any) -> TeamFile:
+    """The first of the majority: whoever differs from it is more likely the stray."""
+    winner = Counter(key(file) for file in files).most_common(1)[0][0]
+    return next(file for file in files if key(file) == winner)
+
+
+def _refuse_difference(files: Sequence[TeamFile], words: str, key: Any) -> None:
+    usual = _most(files, key)
+    for file in files:
+        if key(file) != key(usual):
+            raise UsageError(
+                f"{file.label} {words} '{key(file)}', but {usual.label} '{key(usual)}': they cannot be ranked together."
+            )
+
+
+def _refuse_settings(files: Sequence[TeamFile]) -> None:
+    def flat(file: TeamFile) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(_flat(file.content.settings)))
+
+    usual = _most(files, flat)
+    for file in files:
+        if flat(file) != flat(usual):
+            mine, theirs = dict(flat(file)), dict(flat(usual))
+            key = next(key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key))
+            raise UsageError(
+                f"{file.label} was scored with {key} = {mine.get(key, 'nothing')}, but {usual.label} with {key} = "
+                f"{theirs.get(key, 'nothing')}: they cannot be ranked together."
+            )
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, member in value.items():
+            yield from _flat(member, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for number, member in enumerate(value):
+            yield from _flat(member, f"{path}.{number}")
+    else:
+        # 3 and 3.0 are one setting; True and 1 are two.
+        yield (
+            path,
+            repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else repr(value),
+        )
+
+
+def _refuse_cases(files: Sequence[TeamFile]) -> None:
+    for file in files:
+        twice = [case for case, count in Counter(row.case for row in file.content.results).items() if count > 1]
+        if twice:
+            raise UsageError(f"{file.label} has the case '{twice[0]}' twice.")
+    usual = _most(files, lambda file: file.cases)
+    for file in files:
+        if file.cases == usual.cases:
+            continue
+        for one, other in ((file, usual), (usual, file)):
+            extra = sorted(one.cases - other.cases)
+            if extra and not other.cases:
+                raise UsageError(
+                    f"{other.label} holds no single cases, but {one.label} does: they cannot be ranked together."
+                )
+            if extra:
+                raise UsageError(
+                    f"{other.label} lacks the case '{extra[0]}' that {one.label} has "
+                    f"({len(extra)} such): they cannot be ranked together."
+                )
+    _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
