@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium import __version__
+from podium.cli_report import SUMMARY, add_report_options, report
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
 
@@ -171,6 +172,8 @@ def _parser() -> argparse.ArgumentParser:
 
     leaderboard = _verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
+
+    add_report_options(_verb(verbs, "report", lambda options: _end(report(options), 0), SUMMARY))
 
     scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
     scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")

@@ -137,8 +137,8 @@ def _table_note(ranking: Ranking) -> str:
         words.append("Failed and missing cases count with the worst value of each metric.")
     if ranking.deciding.stability is not None:
         words.append(
-            "Interval and chance of winning come from drawing the cases anew, with replacement; a shared first place is "
-            "an equal part of a win."
+            "Interval and chance of winning come from drawing the cases anew, with replacement; a shared first place "
+            "is an equal part of a win."
         )
     return " ".join(words)
 
@@ -153,9 +153,9 @@ def _stability_words(ranking: Ranking) -> list[str]:
         best = max(range(len(wins)), key=lambda row: wins[row])
         taus = deciding.stability.taus
         words.append(
-            f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won with a probability "
-            f"of {percent(wins[best])}. Over {count(deciding.stability.replicates, 'replicate')} the ranking agrees with "
-            f"the one above at a median Kendall's τ-b of {fixed(taus.median, 2)} "
+            f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won "
+            f"with a probability of {percent(wins[best])}. Over {count(deciding.stability.replicates, 'replicate')} "
+            f"the ranking agrees with the one above at a median Kendall's τ-b of {fixed(taus.median, 2)} "
             f"(quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
         )
     for scheme in ranking.schemes:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
 from podium.ranking.result import Ranking, Team, Trouble
-from podium.report.case_values import CaseValues
+from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Table
 from podium.report.overlay_pictures import OverlayPicture
 from podium.report.plots.rank_heatmap import case_ranks
@@ -161,18 +161,34 @@ def _standing(
     return Table(head=("Metric", "Rank by mean", "Mean", "Best mean"), rows=rows)
 
 
-def _worst(row: int, each: CaseValues, ranking: Ranking, ranks: NDArray[np.int64]) -> WorstTable:
-    """The scored cases of the worst values, beside what all teams made of them."""
-    metric = each.metric
+def worst_captions(ranking: Ranking, row: int, *, most: int) -> dict[str, str]:
+    """A team's worst scored cases with the figure that makes them so, for overlays."""
+    values = case_values(ranking)
+    deciding = next((each for each in values if each.in_schemes), values[0] if values else None)
+    if deciding is None:
+        return {}
+    return {
+        ranking.cases[case]: f"{deciding.metric.title} {figure(float(deciding.filled[row, case]))}"
+        for case in _worst_cases(row, deciding, ranking)[:most]
+    }
+
+
+def _worst_cases(row: int, each: CaseValues, ranking: Ranking) -> list[int]:
+    """The scored cases with a value, the worst first."""
     scored = [
         case
         for case, status in enumerate(ranking.statuses[row])
         if status == "scored" and not np.isnan(each.filled[row, case])
     ]
-    sign = 1 if metric.direction == "higher" else -1
-    worst = sorted(scored, key=lambda case: (sign * each.filled[row, case], ranking.cases[case]))[:WORST_CASES]
+    sign = 1 if each.metric.direction == "higher" else -1
+    return sorted(scored, key=lambda case: (sign * each.filled[row, case], ranking.cases[case]))
+
+
+def _worst(row: int, each: CaseValues, ranking: Ranking, ranks: NDArray[np.int64]) -> WorstTable:
+    """The scored cases of the worst values, beside what all teams made of them."""
+    metric = each.metric
     rows = []
-    for case in worst:
+    for case in _worst_cases(row, each, ranking)[:WORST_CASES]:
         column = each.filled[:, case]
         median = float(np.median(column[~np.isnan(column)]))
         rows.append(

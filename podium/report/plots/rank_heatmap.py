@@ -48,7 +48,7 @@ def rank_heatmap(title: str, teams: Sequence[str], *, counts: NDArray[np.int64])
         wide=size > 12,
         title=f"Ranking heat map: {title}",
         caption=(
-            "Each cell counts the cases in which the team had that rank by this metric alone; ties share the better rank."
+            "Each cell counts the cases that gave the team that rank by this metric alone; ties share the better rank."
         ),
         svg=picture(
             width=left + size * cell + 12,
