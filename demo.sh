@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scores every sample submission without a container and shows the teams of each challenge side by side.
+# Scores every sample submission without a container and ranks the teams of each challenge.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./setup-venv.sh
@@ -26,8 +26,8 @@ for samples in test/submissions/*/; do
   scored=("$results"/*/metrics.json)
   if [[ -f ${scored[0]} ]]; then
     echo
-    .venv/bin/podium scores "${scored[@]}"
+    .venv/bin/podium rank "${scored[@]}" --output "$results/ranking"
   fi
   echo
 done
-echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/."
+echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/."

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium import __version__
+from podium.cli_rank import add_rank_arguments, run_rank
 from podium.cli_report import SUMMARY, add_report_options, report
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
@@ -122,15 +123,6 @@ def _leaderboard(options: argparse.Namespace) -> int:
     return 0
 
 
-def _scores(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from podium.tables import print_scores
-
-    print_scores(options.files, Console())
-    return 0
-
-
 def _challenge(options: argparse.Namespace) -> str | None:
     name: str | None = options.challenge or os.environ.get(CHALLENGE_VARIABLE)
     return name or None
@@ -173,10 +165,8 @@ def _parser() -> argparse.ArgumentParser:
     leaderboard = _verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
 
+    add_rank_arguments(_verb(verbs, "rank", run_rank, "rank the teams of a challenge and say how sure the ranking is"))
     add_report_options(_verb(verbs, "report", lambda options: _end(report(options), 0), SUMMARY))
-
-    scores = _verb(verbs, "scores", _scores, "print the metrics.json files of several teams as one table")
-    scores.add_argument("files", type=Path, nargs="+", metavar="FILE", help="<team>/metrics.json or <team>.json")
     return parser
 
 

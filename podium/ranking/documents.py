@@ -144,8 +144,9 @@ def _team(path: Path) -> str:
 
 
 def _outer_name(label: str) -> str:
-    """`<team>/<regime>/metrics.json`: a folder named for the half it holds is not the team."""
-    return Path(label).resolve().parent.parent.name
+    """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: what is named for the half it holds is not the team."""
+    folder = Path(label).resolve().parent
+    return folder.parent.name if Path(label).name == METRICS_FILE else folder.name
 
 
 def _read(path: Path) -> MetricsDocument:

@@ -17,6 +17,8 @@ from podium.contract.errors import UsageError
 from podium.contract.results import Status
 from podium.metrics.declaration import Direction
 
+ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
+
 Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
 _STRICT = ConfigDict(extra="forbid")

@@ -36,7 +36,8 @@ Score = Callable[[CaseTable, Resamples, SchemeOptions], Floats]
 class Scheme:
     """`score` gives one figure a team from a table of cases, as `[replicate, team]`.
 
-    direction  of that figure; None means the metric's own
+    direction    of that figure; None means the metric's own
+    score_title  of that figure; empty where it is the metric's own
     """
 
     name: str
@@ -44,6 +45,7 @@ class Scheme:
     words: str
     score: Score
     direction: Direction | None = None
+    score_title: str = ""
 
     def direction_for(self, table: CaseTable) -> Direction:
         return self.direction or table.metric.direction
@@ -115,6 +117,7 @@ RANK_MEAN = Scheme(
     words="teams are ranked in every case, then by the mean of these ranks",
     score=_mean_position,
     direction="lower",
+    score_title="Mean rank",
 )
 RANK_MEDIAN = Scheme(
     name="rank-then-median",
@@ -122,6 +125,7 @@ RANK_MEDIAN = Scheme(
     words="teams are ranked in every case, then by the median of these ranks",
     score=_median_position,
     direction="lower",
+    score_title="Median rank",
 )
 TEST = Scheme(
     name="test-then-rank",
@@ -129,6 +133,7 @@ TEST = Scheme(
     words="teams are ranked by the share of the other teams they beat in a one-sided paired Wilcoxon signed-rank test",
     score=_wins,
     direction="higher",
+    score_title="Significant wins",
 )
 TEST_HOLM = Scheme(
     name="test-then-rank-holm",
@@ -137,6 +142,7 @@ TEST_HOLM = Scheme(
     "the p values adjusted after Holm over all ordered pairs",
     score=_wins_after_holm,
     direction="higher",
+    score_title="Significant wins",
 )
 
 SIDE_BY_SIDE = (MEAN, MEDIAN, RANK_MEAN, RANK_MEDIAN, TEST)
@@ -159,7 +165,8 @@ def apply_scheme(scheme: Scheme, tables: Sequence[CaseTable], resamples: Resampl
     directions = [scheme.direction_for(table) for table in tables]
     ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
     if len(tables) == 1:
-        return Outcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=tables[0].metric.title)
+        title = scheme.score_title or tables[0].metric.title
+        return Outcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
     combined = mean_positions(ranks, [1.0] * len(ranks))
     return Outcome(
         ranks=positions([(combined, "lower")]), scores=combined, direction="lower", score_title="Mean position"

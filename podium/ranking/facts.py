@@ -1,0 +1,106 @@
+"""What a cohort's files say, gathered once: teams, cases, aggregates, tables of single cases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.challenges.challenge import Challenge
+from podium.contract.errors import UsageError
+from podium.contract.ranking_rule import RankingRule
+from podium.contract.results import Figures
+from podium.ranking.cases import CaseTable, case_table
+from podium.ranking.documents import CaseRow, Cohort, TeamFile
+from podium.ranking.options import RankingOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything in the order of `files`.
+
+    cases        sorted; empty where the files hold no single cases
+    aggregates   after the cohort's quantities were recomputed, if the challenge has any (`is_adjusted`)
+    tables       by metric, those that the rows hold
+    in_schemes   the tables that the general schemes rank by
+    """
+
+    files: Sequence[TeamFile]
+    challenge: Challenge[Any, Any]
+    rule: RankingRule
+    cases: Sequence[str]
+    aggregates: Sequence[Figures]
+    is_adjusted: bool
+    rows: Sequence[Mapping[str, CaseRow]]
+    tables: Mapping[str, CaseTable]
+    in_schemes: Sequence[CaseTable]
+    missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
+
+    @property
+    def teams(self) -> Sequence[str]:
+        return [file.team for file in self.files]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return [file.label for file in self.files]
+
+
+def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
+    """Raises UsageError where a chosen metric is not to be had, or a figure is no number."""
+    challenge, files = cohort.challenge, cohort.files
+    rule = challenge.ranking_rule()
+    adjusted = challenge.cohort_figures({file.team: file.content.aggregates for file in files})
+    cases = sorted(row.case for row in cohort.common.results)
+    rows = [{row.case: row for row in file.content.results} for file in files]
+    tables = _tables(challenge, files, cases, rows)
+    _check_chosen(options.metrics, challenge, tables)
+    wanted = options.metrics or rule.case_metrics
+    return Facts(
+        files=files,
+        challenge=challenge,
+        rule=rule,
+        cases=cases,
+        aggregates=[adjusted[file.team] for file in files],
+        is_adjusted=any(adjusted[file.team] is not file.content.aggregates for file in files),
+        rows=rows,
+        tables=tables,
+        in_schemes=[tables[name] for name in wanted if name in tables],
+        missing_metrics=[name for name in wanted if name not in tables],
+    )
+
+
+def _tables(
+    challenge: Challenge[Any, Any],
+    files: Sequence[TeamFile],
+    cases: Sequence[str],
+    rows: Sequence[Mapping[str, CaseRow]],
+) -> dict[str, CaseTable]:
+    tables = {}
+    for metric in challenge.metrics:
+        values = [
+            [_case_figure(file, team[case], metric.name) for case in cases]
+            for file, team in zip(files, rows, strict=True)
+        ]
+        if any(value is not None for team in values for value in team):
+            tables[metric.name] = case_table(metric, values)
+    return tables
+
+
+def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
+    value: Any = row.metrics
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise UsageError(f"{file.label}: '{path}' of the case '{row.case}' is not a number.")
+    return float(value)
+
+
+def _check_chosen(names: Sequence[str], challenge: Challenge[Any, Any], tables: Mapping[str, CaseTable]) -> None:
+    declared = [metric.name for metric in challenge.metrics]
+    for name in names:
+        if name not in declared:
+            raise UsageError(f"There is no metric '{name}'; there is: {', '.join(declared)}.")
+        if name not in tables:
+            raise UsageError(f"The files hold no single cases of the metric '{name}'.")

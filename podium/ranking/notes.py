@@ -1,0 +1,50 @@
+"""In words: what could not be done, and what an organiser should know before publishing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from podium.ranking.facts import Facts
+from podium.ranking.official import Official
+from podium.ranking.options import RankingOptions
+from podium.ranking.result import SchemeRanking
+
+
+def notes(facts: Facts, official: Official, ranking: SchemeRanking, options: RankingOptions) -> Iterator[str]:
+    """Sentences, the gravest first; `ranking` is the official one."""
+    if not facts.cases:
+        yield (
+            "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+            "schemes."
+        )
+    elif ranking.why_no_stability and options.bootstraps:
+        yield f"The official ranking has no interval. {ranking.why_no_stability}"
+    if facts.is_adjusted:
+        yield "Figures that depend on all teams were computed anew for these teams."
+    places = facts.rule.finalists
+    if places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
+        yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
+    for file in facts.files:
+        counts = file.content.counts
+        lost = [
+            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
+        ]
+        if lost:
+            yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
+    if facts.cases:
+        yield from _about_metrics(facts)
+
+
+def _about_metrics(facts: Facts) -> Iterator[str]:
+    for name in facts.missing_metrics:
+        yield f"The rows do not hold '{name}', so the general schemes do without it."
+    for table in facts.in_schemes:
+        undefined = int(np.count_nonzero(~table.defined))
+        if undefined:
+            yield (
+                f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
+                "schemes leave these out."
+            )
+        absent = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
+        if absent:
+            yield f"'{table.metric.title}' is missing {absent} times; each counts as its worst value."

@@ -1,0 +1,108 @@
+"""The parts of a result that restate the files: the lines of the table, its columns, the single cases, the tests."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.metrics.resampling import Resamples
+from podium.ranking.cases import CaseTable
+from podium.ranking.facts import Facts
+from podium.ranking.official import Official, figure
+from podium.ranking.options import ALPHA
+from podium.ranking.plain import plain_row, plain_table
+from podium.ranking.result import ARENA_PATH, AggregateColumn, CaseMetric, SchemeRanking, Significance, Team, Trouble
+from podium.ranking.wilcoxon import holm, pairwise_p
+
+
+def team_lines(facts: Facts, official: Official, deciding: SchemeRanking) -> tuple[Team, ...]:
+    """One line a team, in the order of the facts."""
+    return tuple(_team_line(facts, official, deciding, number) for number in range(len(facts.files)))
+
+
+def _team_line(facts: Facts, official: Official, deciding: SchemeRanking, number: int) -> Team:
+    file, rank, rows = facts.files[number], deciding.ranks[number], facts.rows[number]
+    counts = file.content.counts
+    equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
+    return Team(
+        name=file.team,
+        rank=rank,
+        score=deciding.scores[number],
+        tied_with=tuple(team for team in equals if team != file.team),
+        finalist=bool(official.finalists[number]),
+        expected=counts.expected,
+        scored=counts.scored,
+        failed=counts.failed,
+        missing=counts.missing,
+        unmatched=counts.unmatched,
+        troubles=tuple(
+            Trouble(case=case, status=rows[case].status, error=error)
+            for case in facts.cases
+            if (error := rows[case].error) is not None
+        ),
+    )
+
+
+def aggregate_columns(facts: Facts, official: Official) -> tuple[AggregateColumn, ...]:
+    """The leaderboard's columns that any team has, and the arena's ratings."""
+    columns = [
+        AggregateColumn(
+            path=column.path,
+            title=column.title,
+            direction=column.direction,
+            headline=column.headline,
+            values=tuple(figure(figures, column.path) for figures in facts.aggregates),
+            errors=tuple(figure(figures, column.error_path) for figures in facts.aggregates)
+            if column.error_path
+            else None,
+        )
+        for column in facts.challenge.columns()
+    ]
+    if official.ratings is not None:
+        ratings = plain_row(official.ratings)
+        columns.append(
+            AggregateColumn(
+                path=ARENA_PATH, title="Arena rating", direction="higher", headline=True, values=ratings, errors=None
+            )
+        )
+    return tuple(column for column in columns if any(value is not None for value in column.values))
+
+
+def case_metrics(facts: Facts) -> tuple[CaseMetric, ...]:
+    """Every metric that the rows hold."""
+    return tuple(
+        _case_metric(table, in_schemes=any(table is each for each in facts.in_schemes))
+        for table in facts.tables.values()
+    )
+
+
+def _case_metric(table: CaseTable, *, in_schemes: bool) -> CaseMetric:
+    metric = table.metric
+    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
+    return CaseMetric(
+        name=metric.name,
+        title=metric.title,
+        direction=metric.direction,
+        lowest=lowest,
+        highest=highest,
+        worst=worst,
+        unit=metric.unit,
+        in_schemes=in_schemes,
+        undefined_cases=int(np.count_nonzero(~table.defined)),
+        values=plain_table(table.values),
+    )
+
+
+def significance(table: CaseTable, *, workers: int) -> Significance:
+    """Every team against every other by one metric, missing values being the worst."""
+    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined), workers=workers)[0]
+    adjusted = holm(p)
+    return Significance(
+        metric=table.metric.name,
+        p=plain_table(p),
+        p_holm=plain_table(adjusted),
+        significant=_significant(p),
+        significant_holm=_significant(adjusted),
+    )
+
+
+def _significant(p: NDArray[np.float64]) -> tuple[tuple[bool, ...], ...]:
+    return tuple(tuple(row) for row in (p <= ALPHA).tolist())  # NaN is not significant
