@@ -24,7 +24,7 @@ class CaseValues:
 
 
 def case_values(ranking: Ranking) -> list[CaseValues]:
-    """Every per-case metric that at least one team has a value in."""
+    """Every per-case metric that at least one team has a value in, those the schemes rank by first."""
     found = []
     for declared in ranking.metrics:
         values = np.array(declared.values, dtype=np.float64).reshape(len(ranking.teams), len(ranking.cases))
@@ -34,7 +34,7 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
         if declared.worst is not None:
             values = np.where(missing & ~missing.all(axis=0), declared.worst, values)
         found.append(CaseValues(_metric(declared), values, declared.in_schemes))
-    return found
+    return sorted(found, key=lambda each: not each.in_schemes)
 
 
 def _metric(declared: CaseMetric) -> Metric:

@@ -17,10 +17,11 @@ from podium.report.plots.podium_steps import Place, podium_steps
 from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
 from podium.report.plots.rank_interval import rank_interval
 from podium.report.plots.scheme_lines import scheme_lines
+from podium.report.plots.share_bars import is_yes_or_no, share_bars
 from podium.report.plots.significance_map import significance_map
 from podium.report.plots.tau_violin import tau_violin
 from podium.report.team_pages import anchor, rank_words, team_pages
-from podium.report.words import NOTHING, count, figure, fixed, percent, telling
+from podium.report.words import NOTHING, count, figure, fixed, percent, sentence, telling
 
 REPORT_FILE = "report.html"
 
@@ -29,7 +30,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
     """The whole HTML file; `overlays` of the worst cases by team, where the organiser gave images."""
     values = case_values(ranking)
     stability = ranking.deciding.stability
-    metric_exhibits = [box_and_dots(each.metric, _names(ranking), list(each.filled)) for each in values]
+    metric_exhibits = [_metric_exhibit(ranking, each) for each in values]
     rank_exhibits = _rank_exhibits(ranking, values)
     contents = [
         ("ranking", "Ranking"),
@@ -39,7 +40,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         ("teams", "Teams"),
         ("methods", "Methods"),
     ]
-    columns = [column for column in ranking.columns if column.headline]
+    columns = _columns(ranking)
     return render(
         "ranking.html.jinja",
         kicker="Ranking",
@@ -47,7 +48,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         facts=_facts(ranking),
         contents=contents,
         podium=podium_steps(_places(ranking)),
-        scheme_words=ranking.deciding.words,
+        scheme_words=sentence(ranking.deciding.words),
         notes=ranking.notes,
         score_title=ranking.deciding.score_title,
         has_stability=stability is not None,
@@ -70,6 +71,17 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
 
 def _names(ranking: Ranking) -> list[str]:
     return [team.name for team in ranking.teams]
+
+
+def _columns(ranking: Ranking) -> list[AggregateColumn]:
+    """The short table's columns, without the one that is the score already."""
+    scores = tuple(team.score for team in ranking.teams)
+    return [column for column in ranking.columns if column.headline and column.values != scores]
+
+
+def _metric_exhibit(ranking: Ranking, each: CaseValues) -> Exhibit:
+    draw = share_bars if is_yes_or_no(each.metric, list(each.filled)) else box_and_dots
+    return draw(each.metric, _names(ranking), list(each.filled))
 
 
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
@@ -147,7 +159,7 @@ def _stability_words(ranking: Ranking) -> list[str]:
     words = []
     deciding = ranking.deciding
     if deciding.stability is None:
-        words.append(deciding.why_no_stability or "This ranking could not be bootstrapped.")
+        words.append(sentence(deciding.why_no_stability or "This ranking could not be bootstrapped."))
     else:
         wins = deciding.stability.win_probabilities
         best = max(range(len(wins)), key=lambda row: wins[row])
@@ -160,7 +172,7 @@ def _stability_words(ranking: Ranking) -> list[str]:
         )
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
-            words.append(f"{scheme.title}: {scheme.why_no_stability}")
+            words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")
     return words
 
 
@@ -176,6 +188,7 @@ def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
                 intervals=stability.rank_intervals,
                 ranks=[team.rank for team in ranking.teams],
                 replicates=stability.replicates,
+                confidence=ranking.methods.confidence,
             )
         )
     steady = [(scheme.title, scheme.stability) for scheme in ranking.schemes if scheme.stability is not None]

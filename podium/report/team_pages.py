@@ -69,6 +69,7 @@ def team_pages(
                 worst=[
                     _worst(row, each, ranking, case_rank[each.metric.name])
                     for each in deciding[:_METRICS_WITH_WORST_CASES]
+                    if _worst_cases(row, each, ranking)
                 ],
                 troubles=shown,
                 more_troubles=f"and {count(left_out, 'more case')}." if left_out else "",
@@ -174,11 +175,12 @@ def worst_captions(ranking: Ranking, row: int, *, most: int) -> dict[str, str]:
 
 
 def _worst_cases(row: int, each: CaseValues, ranking: Ranking) -> list[int]:
-    """The scored cases with a value, the worst first."""
+    """The scored cases with a value, the worst first; a perfect case is nobody's worst."""
+    perfect = each.metric.highest if each.metric.direction == "higher" else each.metric.lowest
     scored = [
         case
         for case, status in enumerate(ranking.statuses[row])
-        if status == "scored" and not np.isnan(each.filled[row, case])
+        if status == "scored" and not np.isnan(each.filled[row, case]) and each.filled[row, case] != perfect
     ]
     sign = 1 if each.metric.direction == "higher" else -1
     return sorted(scored, key=lambda case: (sign * each.filled[row, case], ranking.cases[case]))

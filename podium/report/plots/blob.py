@@ -13,16 +13,17 @@ from podium.report.words import count, figure, percent
 _TOP = 58.0
 
 
-def blob_plot(
+def blob_plot(  # noqa: PLR0913  (one table and what is told of its rows)
     teams: Sequence[str],
     *,
     frequency: NDArray[np.float64],
     intervals: Sequence[tuple[float, float]],
     ranks: Sequence[int | None],
     replicates: int,
+    confidence: float,
 ) -> Exhibit:
     """One row a team in ranking order, one column a rank; a blob's area is the share of replicates (`frequency`,
-    teams by ranks). The line spans the 95 % interval, the diamond is the rank on all cases."""
+    teams by ranks). The line spans the interval, the diamond is the rank on all cases."""
     size = len(teams)
     cell = 34.0 if size <= 15 else 20.0
     left = row_label_room(teams)
@@ -54,7 +55,8 @@ def blob_plot(
         title="Blob plot of bootstrap ranks",
         caption=(
             f"{count(replicates, 'bootstrap replicate')} of the cases. The area of a blob is the share of replicates "
-            "that gave the team that rank; the line is the 95 % interval, the diamond the rank on all cases."
+            f"that gave the team that rank; the line is the {percent(confidence)} interval, the diamond the rank on all "
+            "cases."
         ),
         svg=picture(
             width=left + size * cell + 12,
@@ -67,7 +69,7 @@ def blob_plot(
             parts=parts,
         ),
         table=Table(
-            head=("Team", "Rank", "95 % interval", *(f"Rank {rank}" for rank in range(1, size + 1))),
+            head=("Team", "Rank", f"{percent(confidence)} interval", *(f"Rank {rank}" for rank in range(1, size + 1))),
             rows=[
                 (
                     team,
