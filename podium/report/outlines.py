@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STEPS = {"right": (1, 0), "down": (0, 1), "left": (-1, 0), "up": (0, -1)}
-_TURNS = {  # at a corner where two outlines touch, turn right first: pixels that meet at a corner stay apart
+_TURNS: dict[
+    str, tuple[str, ...]
+] = {  # at a corner where two outlines touch, turn right first: pixels that meet at a corner stay apart
     "right": ("down", "right", "up"),
     "down": ("left", "down", "right"),
     "left": ("up", "left", "down"),
@@ -44,16 +46,17 @@ def _edges(mask: NDArray[np.bool_]) -> dict[Corner, set[str]]:
 
 def _walk(start: Corner, edges: dict[Corner, set[str]]) -> list[str]:
     """The headings of one closed outline from `start`, its top left corner; its edges are taken out."""
-    corner, heading = start, "right"  # the first corner of the top row has the top edge of a pixel, and no other
     headings: list[str] = []
+    wanted: tuple[str, ...]
+    corner, wanted = start, ("right", "down")  # of a pixel or of a hole; where no corner lies before, only one leads on
     while not headings or corner != start:
-        heading = next(each for each in _TURNS[heading] if each in edges[corner]) if headings else heading
+        heading = next(each for each in wanted if each in edges[corner])
         edges[corner].discard(heading)
         if not edges[corner]:
             del edges[corner]
         headings.append(heading)
         dx, dy = _STEPS[heading]
-        corner = (corner[0] + dx, corner[1] + dy)
+        corner, wanted = (corner[0] + dx, corner[1] + dy), _TURNS[heading]
     return headings
 
 

@@ -47,7 +47,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         heading=ranking.title,
         facts=_facts(ranking),
         contents=contents,
-        podium=podium_steps(_places(ranking)),
+        podium=podium_steps(places) if (places := _places(ranking)) else None,
         scheme_words=sentence(ranking.deciding.words),
         notes=ranking.notes,
         score_title=ranking.deciding.score_title,

@@ -39,8 +39,8 @@ def scale_for(
     """
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    if low == high:
-        pad = abs(low) * 0.1 or 0.5
+    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-12):  # one value, or differences that are rounding
+        pad = max(abs(low), abs(high)) * 0.1 or 0.5
         low, high = low - pad, high + pad
     step = _nice_step((high - low) / 5)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step

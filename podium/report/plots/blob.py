@@ -55,8 +55,8 @@ def blob_plot(  # noqa: PLR0913  (one table and what is told of its rows)
         title="Blob plot of bootstrap ranks",
         caption=(
             f"{count(replicates, 'bootstrap replicate')} of the cases. The area of a blob is the share of replicates "
-            f"that gave the team that rank; the line is the {percent(confidence)} interval, the diamond the rank on all "
-            "cases."
+            f"that gave the team that rank; the line is the {percent(confidence)} interval, the diamond the rank on "
+            "all cases."
         ),
         svg=picture(
             width=left + size * cell + 12,

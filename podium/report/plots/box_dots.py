@@ -26,7 +26,7 @@ def box_and_dots(metric: Metric, teams: Sequence[str], values: Sequence[NDArray[
     row_height = 34.0 if len(teams) <= 12 else 22.0
     bottom = TOP + len(teams) * row_height
     scale = scale_for(
-        (float(value) for each in ordered for value in each[[0, -1]] if len(each)) if any(map(len, ordered)) else (),
+        (float(end) for each in ordered for end in (*each[:1], *each[-1:])),
         start=left + 6,
         end=WIDTH - 14,
         lowest=metric.lowest,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from podium.report.exhibit import Exhibit, Table
 from podium.report.plots.axes import column_labels, row_label_room, row_labels, slanted_room
 from podium.report.svg import circle, picture, rectangle, text
-from podium.report.words import count, probability
+from podium.report.words import NOTHING, count, probability
 
 
 def significance_map(  # noqa: PLR0913  (two tables of p values, two of decisions)
@@ -64,7 +64,7 @@ def significance_map(  # noqa: PLR0913  (two tables of p values, two of decision
                 (
                     team,
                     *(
-                        ""
+                        NOTHING
                         if row == column
                         else f"{probability(p[row, column])} (Holm {probability(p_holm[row, column])})"
                         for column in range(size)
