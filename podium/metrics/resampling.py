@@ -142,12 +142,21 @@ def _exact_product(counts: Floats, values: Floats) -> Floats:
         digit = np.trunc(scaled)
         remainder = scaled - digit
         digits.append(counts @ digit)
-    # Carry, so that the same total always has the same digits, however it came about.
-    for place in range(len(digits) - 1, 0, -1):
-        carry = np.floor(np.ldexp(digits[place], -bits))
-        digits[place] -= np.ldexp(carry, bits)
-        digits[place - 1] += carry
-    total = np.zeros_like(digits[0])
-    for digit in reversed(digits):
+    carried = _carry(digits, bits)
+    negative = carried[0] < 0
+    if negative.any():  # digits below a negative one would count upwards from it and be lost in the rounding
+        carried = _carry([np.where(negative, -digit, digit) for digit in digits], bits)
+    total = np.zeros_like(carried[0])
+    for digit in reversed(carried):
         total = np.ldexp(total, -bits) + digit
-    return np.ldexp(total, exponent - bits)
+    return np.ldexp(np.where(negative, -total, total), exponent - bits)
+
+
+def _carry(digits: Sequence[Floats], bits: int) -> list[Floats]:
+    """All digits but the first brought into 0 ... 2^bits - 1, so that equal totals have equal digits."""
+    carried = list(digits)
+    for place in range(len(carried) - 1, 0, -1):
+        carry = np.floor(np.ldexp(carried[place], -bits))
+        carried[place] = carried[place] - np.ldexp(carry, bits)
+        carried[place - 1] = carried[place - 1] + carry
+    return carried

@@ -66,15 +66,17 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     """The final table: rank, its interval, the figures that made it, and how many cases were scored."""
     division = ", ".join(ranking.division.values())
     title = escape(f"{ranking.title} ({division})" if division else ranking.title)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False
+    )
     deciding, stability = ranking.deciding, ranking.deciding.stability
     shown = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
     table.add_column("#", justify="right")
     table.add_column("Team", overflow="fold")
     for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
-        _add_column(table, heading)
+        table.add_column(heading.replace(" ", "\n", 1), justify="right")
     for column in shown:
-        _add_column(table, column.title)
+        table.add_column(column.title, justify="right", max_width=None if console.width >= 100 else 10)
     for number, team in enumerate(ranking.teams):
         cells = [_shown(team.score, deciding.scores)]
         if stability:
@@ -87,10 +89,6 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     console.print(table)
     for line in _lines_below(ranking):
         console.print(escape(line), highlight=False)
-
-
-def _add_column(table: Table, title: str) -> None:
-    table.add_column(title, justify="right", min_width=max(len(word) for word in title.split()))
 
 
 def _shown(value: float | None, column: Row) -> str:

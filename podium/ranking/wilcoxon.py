@@ -53,7 +53,8 @@ def _both_p(difference: Floats, counts: NDArray[np.floating]) -> tuple[Floats, F
         return nothing, nothing
     drawn = counts[order]
     is_positive = difference[order] > 0
-    starts = np.flatnonzero(np.diff(size[order], prepend=-1.0))
+    sizes = size[order]
+    starts = np.flatnonzero(np.concatenate([[True], sizes[1:] != sizes[:-1]]))
     if starts.size < order.size:  # equal sizes share their middle rank: work on the groups instead of the cases
         positive = np.add.reduceat(drawn * is_positive[:, None].astype(drawn.dtype), starts, axis=0)
         drawn = np.add.reduceat(drawn, starts, axis=0)
