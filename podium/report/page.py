@@ -58,7 +58,7 @@ def _environment() -> Any:
 def _stylesheet() -> str:
     style = files("podium.report").joinpath("templates/page.css").read_text("utf-8")
     series = "".join(
-        f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n}{{stroke:var(--series-{n})}}\n"
+        f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n},.many-series-{n}{{stroke:var(--series-{n})}}\n"
         for n in range(1, SERIES + 1)
     )
     return f"{stylesheet_variables()}{style}{series}"

@@ -13,6 +13,7 @@ from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
 from podium.report.plots.blob import blob_plot
 from podium.report.plots.box_dots import box_and_dots
+from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
 from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
 from podium.report.plots.rank_interval import rank_interval
@@ -232,11 +233,14 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
 
 
 def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
-    """Heat maps of the metrics the schemes rank by; of all metrics they would fill pages."""
-    exhibits = []
+    """Podium plots and heat maps of the metrics the schemes rank by; of all metrics they would fill pages."""
+    podiums, heat_maps = [], []
+    names = _names(ranking)
     for each in values:
-        if each.in_schemes and len(ranking.teams) > 1:
-            known = ~np.isnan(each.filled).all(axis=0)
-            ranks = case_ranks(each.filled[:, known], higher_is_better=each.metric.direction == "higher")
-            exhibits.append(rank_heatmap(each.metric.title, _names(ranking), counts=rank_counts(ranks)))
-    return exhibits
+        if each.in_schemes and len(names) > 1:
+            known = each.filled[:, ~np.isnan(each.filled).all(axis=0)]
+            if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
+                podiums.append(podium_plot(each.metric, names, known))
+            ranks = case_ranks(known, higher_is_better=each.metric.direction == "higher")
+            heat_maps.append(rank_heatmap(each.metric.title, names, counts=rank_counts(ranks)))
+    return [*podiums, *heat_maps]

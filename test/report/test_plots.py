@@ -15,6 +15,7 @@ from podium.report.plots.blob import blob_plot
 from podium.report.plots.box_dots import box_and_dots
 from podium.report.plots.curves import curves
 from podium.report.plots.distribution import distribution
+from podium.report.plots.podium_plot import places_in_case, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
 from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
 from podium.report.plots.scheme_lines import scheme_lines
@@ -80,6 +81,19 @@ def test_the_heat_map_prints_its_counts() -> None:
     exhibit = rank_heatmap("Dice", ["a", "b"], counts=np.array([[3, 1], [1, 3]]))
     assert exhibit.table.rows == [("a", "3", "1"), ("b", "1", "3")]
     assert [each.text for each in of_class(exhibit.svg, "cell")] == ["3", "1", "1", "3"]
+
+
+def test_the_podium_plot_gives_every_place_once() -> None:
+    """As the worked example has it, the ties of c3 (A, C) and c5 (B, D) broken by the order B, C, A, D."""
+    values = np.array(GOLDEN_VALUES, dtype=float)
+    places = places_in_case(values, higher_is_better=True)
+    assert sorted(places[:, 2].tolist()) == [0, 1, 2, 3]
+    assert places[:, 2].tolist() == [2, 0, 1, 3]
+    assert places[:, 4].tolist() == [1, 3, 0, 2]
+    exhibit = podium_plot(DICE, ["B", "C", "A", "D"], np.nan_to_num(values))
+    assert exhibit.table.rows[2] == ("A", "6", "1", "0", "1")
+    assert "A stands on rank 1 most often, in 6 cases." in exhibit.svg
+    assert len(of_class(exhibit.svg, "case-link")) == 8
 
 
 def test_ties_share_a_step_of_the_podium() -> None:

@@ -52,6 +52,7 @@ def test_every_plot_has_a_text_alternative_and_a_table() -> None:
         "Ranks of every team under every scheme",
         "Significance map: Dice",
         "Dice: box and dot plot by team",
+        "Podium plot: Dice",
         "Ranking heat map: Dice",
     ]
     assert page.tags.count("details") == page.tags.count("figure") == len(titles)
