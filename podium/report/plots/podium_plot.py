@@ -29,7 +29,7 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
     """
     size, cases = values.shape
     places = places_in_case(values, higher_is_better=metric.direction == "higher")
-    lane = max(9.0, 46.0 / size)
+    lane = max(9.0, 380.0 / size / (size + 1.5))
     column = (size + 1.5) * lane
     bottom = _TOP + _HEIGHT
     right = _LEFT + size * column
@@ -81,8 +81,8 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
         wide=right > 560,
         title=f"Podium plot: {metric.title}",
         caption=(
-            "A column is a rank; in it the teams stand from left to right in the order of the ranking. A dot is a case, "
-            f"a line joins its dots, the bars below count how often a team stood there.{thin}"
+            "A column is a rank; in it the teams stand from left to right in the order of the ranking. A dot is a "
+            f"case, a line joins its dots, the bars below count how often a team stood there.{thin}"
         ),
         svg=picture(
             width=right + 8,
