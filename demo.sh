@@ -30,4 +30,14 @@ for samples in test/submissions/*/; do
   fi
   echo
 done
+
+simulation=demo-output/lesions-simulation
+echo "${bold}lesions: an algorithm and its simulated scribbles, six steps${plain}"
+rm -rf "$simulation"
+.venv/bin/podium simulate --algorithm "command:.venv/bin/python test/algorithms/threshold/process.py {input} {output}" \
+  --images test/images/lesions --references ground-truth/lesions/references --output "$simulation" 2>demo-output/simulation.txt
+.venv/bin/podium scribbles show psma_lmu_021 --simulation "$simulation" --step 3 \
+  --images test/images/lesions --references ground-truth/lesions/references --output "$simulation.png" 2>>demo-output/simulation.txt
+echo "Its predictions and scribbles are in $simulation/, one step drawn in $simulation.png."
+echo
 echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/."

@@ -4,5 +4,8 @@ from typing import Any
 
 from podium.challenges.carotid import Carotid
 from podium.challenges.challenge import Challenge
+from podium.challenges.lesions import LesionSegmentation
 
-CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {challenge.name: challenge for challenge in (Carotid,)}
+CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {
+    challenge.name: challenge for challenge in (Carotid, LesionSegmentation)
+}

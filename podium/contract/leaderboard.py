@@ -10,13 +10,14 @@ from podium.metrics.declaration import Direction
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One figure below `aggregates`; `error_path` names its spread, shown beside it; the `headline` ones make a short
-    table."""
+    table. Where columns besides the first are `ranked`, teams are ordered by the mean of their positions in those."""
 
     path: str
     title: str
     direction: Direction
     error_path: str | None = None
     headline: bool = False
+    ranked: bool = False
 
     @property
     def order(self) -> str:
@@ -25,14 +26,14 @@ class Column:
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:
-    """The fields of the phase's admin form; the first column is the score, the others do not enter the ranking."""
+    """The fields of the phase's admin form; the first column is the score, the others enter the ranking if ranked."""
     score, *others = columns
     return {
         "score_title": score.title,
         "score_jsonpath": f"aggregates.{score.path}",
         "score_error_jsonpath": f"aggregates.{score.error_path}" if score.error_path else "",
         "score_default_sort": score.order,
-        "scoring_method_choice": "abs",
+        "scoring_method_choice": "avg" if any(column.ranked for column in others) else "abs",
         "score_decimal_places": 4,
         "extra_results_columns": [_extra(column) for column in others],
     }
@@ -43,7 +44,7 @@ def _extra(column: Column) -> dict[str, Any]:
         "title": column.title,
         "path": f"aggregates.{column.path}",
         "order": column.order,
-        "exclude_from_ranking": True,
+        "exclude_from_ranking": not column.ranked,
     }
     if column.error_path:
         settings["error_path"] = f"aggregates.{column.error_path}"

@@ -72,11 +72,14 @@ def get(figures: Figures, path: str) -> Any:
 
 
 def without(figures: Figures, paths: Sequence[str]) -> dict[str, Any]:
-    """A copy of nested figures that lacks the dotted paths."""
+    """A copy of nested figures that lacks the dotted paths; a path through a list means each of its objects."""
     kept: dict[str, Any] = {}
     for key, value in figures.items():
         if key in paths:
             continue
         inner = [path.split(".", 1)[1] for path in paths if path.startswith(f"{key}.")]
-        kept[key] = without(value, inner) if inner else value
+        if inner and isinstance(value, list):
+            kept[key] = [without(each, inner) for each in value]
+        else:
+            kept[key] = without(value, inner) if inner else value
     return kept

@@ -26,6 +26,9 @@ class ImageHeader:
 
     compressed: bool = False
 
+    dtype: str | None = None
+    """How numpy spells a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
+
     @property
     def data_bytes(self) -> int:
         """Announced bytes of all pixels, unpacked."""

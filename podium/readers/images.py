@@ -69,9 +69,18 @@ class Image:
     direction: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Geometry:
+    """Where a volume lies, in SimpleITK's order (x, y, z); spacing and origin in mm."""
+
+    spacing: tuple[float, ...]
+    origin: tuple[float, ...]
+    direction: tuple[float, ...]
+
+
 def image_shape(file: SafeFile) -> tuple[int, ...]:
     """The shape in numpy order, from the header alone."""
-    return _read_header(file).shape
+    return read_header(file).shape
 
 
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
@@ -80,8 +89,8 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
     A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
-    header = _read_header(file)
-    _check_size(file, header, shape=shape, max_bytes=max_bytes)
+    header = read_header(file)
+    check_size(file, header, shape=shape, max_bytes=max_bytes)
     if header.image_io == "MetaImageIO":
         check_metaimage_pixels(file, header)
     if header.image_io == "NiftiImageIO":
@@ -89,7 +98,8 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
     return _read_with_simpleitk(file, header)
 
 
-def _read_header(file: SafeFile) -> ImageHeader:
+def read_header(file: SafeFile) -> ImageHeader:
+    """What the file announces, its format told by content."""
     announced = _format_of_name(file)
     found = _format_of_content(file)
     if found is None:
@@ -124,7 +134,8 @@ def _format_of_content(file: SafeFile) -> str | None:
     return next((kind for matches, kind in kinds if matches(start)), None)
 
 
-def _check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+    """Refuses what is announced before anything is allocated for it."""
     if shape is not None:
         if len(header.shape) != len(shape):
             raise Refused(
@@ -137,20 +148,35 @@ def _check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] |
         raise Refused(f"'{file.name}' announces {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
 
 
-def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
-    """Read the pixels, provided that SimpleITK understands the header as we do."""
+def read_geometry(file: SafeFile, header: ImageHeader) -> Geometry:
+    """Spacing, origin and direction as SimpleITK understands them; no pixel is read."""
+    reader = _agreeing_reader(file, header)
+    return Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
+
+
+def _agreeing_reader(file: SafeFile, header: ImageHeader) -> Any:
+    """SimpleITK's reader of the file, provided that it understands the header as we do."""
     reader = sitk.ImageFileReader()
     reader.SetImageIO(header.image_io)
     reader.SetFileName(str(file.path))
     with quiet_stderr():
         try:
             reader.ReadImageInformation()
-            agreed = tuple(reversed(reader.GetSize())) == header.shape and reader.GetNumberOfComponents() == 1
-            image = reader.Execute() if agreed else None
         except RuntimeError as fault:
             raise _refusal_without_path(file, str(fault)) from None
-    if image is None:
+    if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
         raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
+    return reader
+
+
+def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
+    """Read the pixels, provided that SimpleITK understands the header as we do."""
+    reader = _agreeing_reader(file, header)
+    with quiet_stderr():
+        try:
+            image = reader.Execute()
+        except RuntimeError as fault:
+            raise _refusal_without_path(file, str(fault)) from None
     return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
 
 

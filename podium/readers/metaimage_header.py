@@ -19,19 +19,20 @@ from podium.readers.names import shown
 MAX_HEADER_BYTES = 256 * 1024
 MAX_LINE_BYTES = 4096
 
-PIXEL_BYTES = {
-    "MET_CHAR": 1,
-    "MET_UCHAR": 1,
-    "MET_SHORT": 2,
-    "MET_USHORT": 2,
-    "MET_INT": 4,
-    "MET_UINT": 4,
-    "MET_LONG_LONG": 8,
-    "MET_ULONG_LONG": 8,
-    "MET_FLOAT": 4,
-    "MET_DOUBLE": 8,
+PIXEL_TYPES = {
+    "MET_CHAR": "i1",
+    "MET_UCHAR": "u1",
+    "MET_SHORT": "i2",
+    "MET_USHORT": "u2",
+    "MET_INT": "i4",
+    "MET_UINT": "u4",
+    "MET_LONG_LONG": "i8",
+    "MET_ULONG_LONG": "u8",
+    "MET_FLOAT": "f4",
+    "MET_DOUBLE": "f8",
 }
-"""MET_LONG and MET_ULONG are missing on purpose: their size depends on who reads them."""
+"""The last character is the number of bytes. MET_LONG and MET_ULONG are missing on purpose: their size depends on who
+reads them."""
 
 REQUIRED = ("ObjectType", "NDims", "BinaryData", "DimSize", "ElementType")
 FLAGS = ("BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB", "CompressedData")
@@ -65,7 +66,8 @@ OTHER_KNOWN = (
 KNOWN = frozenset((*REQUIRED, *FLAGS, *VECTORS, *MATRICES, *OTHER_KNOWN))
 KNOWN_BY_LOWER_CASE = {key.lower(): key for key in KNOWN}
 
-LINE = re.compile(rb"([A-Za-z0-9_|.\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
+# Brackets and bars: what SimpleITK keeps of a NIfTI (`dim[0]`) or DICOM (`0008|0060`) header when it writes a .mha.
+LINE = re.compile(rb"([A-Za-z0-9_|.\[\]\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
 WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 
@@ -96,6 +98,11 @@ def check_metaimage_pixels(file: SafeFile, header: ImageHeader) -> None:
             size = inflated_size(pieces(stream), wrapping=ZLIB_OR_GZIP, limit=header.data_bytes)
         except BadStreamError as fault:
             raise Refused(f"The compressed data of '{file.name}' {fault}.") from None
+    check_metaimage_size(file, header, size)
+
+
+def check_metaimage_size(file: SafeFile, header: ImageHeader, size: int) -> None:
+    """The same for compressed pixels whose unpacked size is known."""
     if size > header.data_bytes:
         raise Refused(f"'{file.name}' unpacks to more than the {header.data_bytes:,} bytes its header announces.")
     if size < header.data_bytes:
@@ -154,12 +161,15 @@ class _Checked:
         if "ElementNumberOfChannels" in self.fields:
             check_channels(self.file, self.whole_number("ElementNumberOfChannels"))
         element_type = self.fields["ElementType"]
-        if element_type not in PIXEL_BYTES:
+        if element_type not in PIXEL_TYPES:
             kind = shown(element_type)
             raise Refused(f"'{self.file.name}' has the ElementType '{kind}'; save a plain integer or float type.")
         self.check_compressed_size(data_offset)
         self.check_geometry(axes)
-        return ImageHeader("MetaImageIO", shape, PIXEL_BYTES[element_type], data_offset, compressed)
+        pixel_type = PIXEL_TYPES[element_type]
+        return ImageHeader(
+            "MetaImageIO", shape, int(pixel_type[-1]), data_offset, compressed, self.byte_order() + pixel_type
+        )
 
     def check_presence(self) -> None:
         if "HeaderSize" in self.fields:
@@ -189,6 +199,11 @@ class _Checked:
         if len(orders) > 1:
             raise Refused(f"The header of '{self.file.name}' gives two different byte orders.")
         return self.fields.get("CompressedData") == "True"
+
+    def byte_order(self) -> str:
+        """As numpy spells it; MetaIO writes little-endian unless told otherwise."""
+        flags = [self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields]
+        return ">" if "True" in flags else "<"
 
     def shape(self, axes: int) -> tuple[int, ...]:
         lengths = [length for length in self.fields["DimSize"].split(" ") if length]

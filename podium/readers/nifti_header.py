@@ -20,7 +20,19 @@ TRAILING_SLACK = 4096
 
 GZIP_MAGIC = b"\x1f\x8b"
 
-PIXEL_BYTES = {2: 1, 4: 2, 8: 4, 16: 4, 64: 8, 256: 1, 512: 2, 768: 4, 1024: 8, 1280: 8}
+PIXEL_TYPES = {
+    2: "u1",
+    4: "i2",
+    8: "i4",
+    16: "f4",
+    64: "f8",
+    256: "i1",
+    512: "u2",
+    768: "u4",
+    1024: "i8",
+    1280: "u8",
+}
+"""The last character is the number of bytes."""
 COMPLEX_TYPES = (32, 1792, 2048)
 RGB_CHANNELS = {128: 3, 2304: 4}
 
@@ -45,20 +57,27 @@ def read_nifti_header(file: SafeFile, *, compressed: bool) -> ImageHeader:
     check_axes(file, dim[0])
     shape = tuple(reversed(dim[1 : dim[0] + 1]))
     check_lengths(file, shape)
-    pixel_bytes = _pixel_bytes(file, *struct.unpack_from(f"{order}2h", start, 70))
+    pixel_type = _pixel_type(file, *struct.unpack_from(f"{order}2h", start, 70))
     (data_offset,) = struct.unpack_from(f"{order}f", start, 108)
     if not (FIRST_DATA_OFFSET <= data_offset <= MAX_DATA_OFFSET) or data_offset != int(data_offset):
         raise Refused(f"The vox_offset of '{file.name}' is not a position after its header.")
     slope, intercept = struct.unpack_from(f"{order}2f", start, 112)
     if math.isinf(slope) or math.isinf(intercept) or (slope not in (0, 1) and math.isnan(intercept)):
         raise Refused(f"'{file.name}' scales its values by something that is not a number (scl_slope, scl_inter).")
-    return ImageHeader("NiftiImageIO", shape, pixel_bytes, int(data_offset), compressed)
+    scaled = slope not in (0, 1) or intercept != 0
+    dtype = None if scaled else order + pixel_type
+    return ImageHeader("NiftiImageIO", shape, int(pixel_type[-1]), int(data_offset), compressed, dtype)
 
 
 def check_nifti_pixels(file: SafeFile, header: ImageHeader) -> None:
     """The file holds the announced pixels, no fewer (the library fills up in silence) and not many bytes more."""
+    limit = header.data_offset + header.data_bytes + TRAILING_SLACK
+    check_nifti_size(file, header, _unzipped_size(file, limit) if header.compressed else file.size)
+
+
+def check_nifti_size(file: SafeFile, header: ImageHeader, size: int) -> None:
+    """The same for a size that is known: bytes of header and pixels together, unpacked."""
     expected = header.data_offset + header.data_bytes
-    size = _unzipped_size(file, expected + TRAILING_SLACK) if header.compressed else file.size
     if size < expected:
         raise Refused(f"'{file.name}' is cut short: it holds {size:,} bytes, its header announces {expected:,}.")
     if size > expected + TRAILING_SLACK:
@@ -78,16 +97,16 @@ def _check_variant(file: SafeFile, start: bytes) -> None:
         raise Refused(f"'{file.name}' is an Analyze or damaged NIfTI header; save it as one NIfTI-1 file.")
 
 
-def _pixel_bytes(file: SafeFile, datatype: int, bits: int) -> int:
+def _pixel_type(file: SafeFile, datatype: int, bits: int) -> str:
     if datatype in RGB_CHANNELS:
         check_channels(file, RGB_CHANNELS[datatype])
     if datatype in COMPLEX_TYPES:
         raise Refused(f"'{file.name}' has complex pixels; send real values.")
-    if datatype not in PIXEL_BYTES:
+    if datatype not in PIXEL_TYPES:
         raise Refused(f"'{file.name}' has the NIfTI datatype {datatype}; save it with a plain integer or float type.")
-    if bits != 8 * PIXEL_BYTES[datatype]:
+    if bits != 8 * int(PIXEL_TYPES[datatype][-1]):
         raise Refused(f"'{file.name}' contradicts itself: datatype {datatype} does not have {bits} bits.")
-    return PIXEL_BYTES[datatype]
+    return PIXEL_TYPES[datatype]
 
 
 def _unzipped_size(file: SafeFile, limit: int) -> int:

@@ -36,3 +36,8 @@ def test_without_leaves_the_original_alone() -> None:
     figures = {"a": {"b": 1, "c": 2}, "d": 3}
     assert without(figures, ["a.b", "d"]) == {"a": {"c": 2}}
     assert figures == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+def test_a_path_through_a_list_means_each_of_its_objects() -> None:
+    figures = {"steps": [{"dice": 1, "pairs": [1]}, {"dice": 0, "pairs": []}], "lesions": [1], "auc": 2}
+    assert without(figures, ["lesions", "steps.pairs"]) == {"steps": [{"dice": 1}, {"dice": 0}], "auc": 2}

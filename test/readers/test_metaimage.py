@@ -57,6 +57,16 @@ def test_a_known_key_in_another_case_is_refused(tmp_path: Path, spelling: str) -
     assert f"as '{spelling}'" in refusal(tmp_path, mha({spelling: "1"}))
 
 
+def test_a_nifti_that_simpleitk_turned_into_mha_is_read(tmp_path: Path) -> None:
+    """What most segmentation pipelines do last; the header then keeps every NIfTI field, `dim[0]` among them."""
+    values = np.arange(60).reshape(3, 4, 5).astype(np.uint8)
+    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(values), str(tmp_path / "n.nii.gz"))
+    SimpleITK.WriteImage(SimpleITK.ReadImage(str(tmp_path / "n.nii.gz")), str(tmp_path / "w.mha"), True)
+    content = (tmp_path / "w.mha").read_bytes()
+    assert b"dim[0] = 3" in content
+    assert (read_image(safe(tmp_path, "w.mha", content)).array == values).all()
+
+
 @pytest.mark.parametrize(
     "line",
     [

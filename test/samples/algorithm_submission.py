@@ -30,25 +30,29 @@ class JobFolder:
         return self.root / self.pk / "output"
 
     def input_image(self, slug: str, name: str) -> dict[str, Any]:
-        return self._entry(image_socket(slug, kind="Image"), image={"pk": random_id(self.rng), "name": name})
+        return self.entry(image_socket(slug, kind="Image"), image={"pk": random_id(self.rng), "name": name})
 
     def output_image(self, slug: str, mask: NDArray[np.uint8]) -> dict[str, Any]:
         """The file's name is the image's pk: nothing but the job says which case it belongs to."""
-        pk = random_id(self.rng)
-        write_image(self.output / "images" / slug / f"{pk}.mha", mask)
-        return self._entry(image_socket(slug, kind="Segmentation"), image={"pk": pk, "name": f"{pk}.mha"})
+        path = self.output / "images" / slug / f"{random_id(self.rng)}.mha"
+        write_image(path, mask)
+        return self.image_entry(slug, path)
+
+    def image_entry(self, slug: str, path: Path) -> dict[str, Any]:
+        """The entry of an output image that was written to `path`."""
+        return self.entry(image_socket(slug, kind="Segmentation"), image={"pk": path.stem, "name": path.name})
 
     def output_value(self, slug: str, value: object) -> dict[str, Any]:
         """A small JSON answer, carried inside predictions.json."""
-        return self._entry(json_socket(slug, kind="Integer", super_kind="Value"), value=value)
+        return self.entry(json_socket(slug, kind="Integer", super_kind="Value"), value=value)
 
     def output_json_file(self, slug: str, value: object) -> dict[str, Any]:
         """The same answer as a file at the socket's relative path."""
         write_json(self.output / f"{slug}.json", value)
         url = f"{SITE}/media/components/{random_id(self.rng)}/{slug}.json"
-        return self._entry(json_socket(slug, kind="Anything", super_kind="File"), file=url)
+        return self.entry(json_socket(slug, kind="Anything", super_kind="File"), file=url)
 
-    def _entry(self, interface: dict[str, Any], **content: object) -> dict[str, Any]:
+    def entry(self, interface: dict[str, Any], **content: object) -> dict[str, Any]:
         number = int(self.rng.integers(100_000, 999_999))
         return {"pk": number, "interface": interface, "value": None, "file": None, "image": None, **content}
 

@@ -1,0 +1,1 @@
+"""Simulated interaction: scribbles where a prediction is wrong, and algorithms driven by them. An offline tool."""

@@ -1,0 +1,230 @@
+"""Connected components of two masks and how they overlap: labelled once, counted once, everything else derived.
+
+The reference of a case is turned into `Lesions` once and serves all of its steps. A prediction is cut to its own
+bounding box, labelled there, and looked up at the reference's voxels: what is background on both sides is never
+visited twice, and there is no loop over lesions.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Connectivity = Literal[6, 18, 26]
+Box = tuple[slice, ...]
+
+_SLAB_VOXELS = (
+    1 << 24
+)  # so many labels are widened at once: a volume full of prediction must not cost eight times its size
+_WORTH_A_COPY = 4 / 3  # whole planes are labelled in place; a smaller box is a copy first, and must save more than that
+
+
+@dataclass(frozen=True, eq=False)
+class Lesions:
+    """A reference as its lesions, numbered from 1 in the order of `ids`."""
+
+    shape: tuple[int, ...]
+    coordinates: tuple[NDArray[np.int32], ...]
+    """Of every lesion voxel, one array an axis."""
+
+    lesion: NDArray[np.int64]
+    """The lesion's number, for every one of these voxels."""
+
+    ids: NDArray[np.int64]
+    """What a lesion is called: its integer in an instance map, else its number."""
+
+    voxels: NDArray[np.int64]
+    """A lesion's size."""
+
+    @property
+    def count(self) -> int:
+        return len(self.ids)
+
+    @property
+    def total_voxels(self) -> int:
+        return len(self.lesion)
+
+    def centroids(self) -> NDArray[np.float64]:
+        """The mean index of every lesion's voxels, in the axes' order; one row a lesion."""
+        sums = [np.bincount(self.lesion, weights=axis, minlength=self.count + 1)[1:] for axis in self.coordinates]
+        return np.stack(sums, axis=1) / self.voxels[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The connected components of a mask: labels from 1 to `count` inside `box`, background everywhere else.
+
+    The box holds every component and may be larger than that.
+    """
+
+    labels: NDArray[Any]
+    box: Box
+    count: int
+
+    def centroids(self) -> NDArray[np.float64]:
+        """The mean index of every component's voxels in the whole volume; one row a component."""
+        sums = np.zeros((self.count + 1, self.labels.ndim))
+        sizes = np.zeros(self.count + 1)
+        for start, slab in _slabs(self.labels):
+            places = np.nonzero(slab)
+            numbers = slab[places].astype(np.int64)
+            sizes += np.bincount(numbers, minlength=self.count + 1)
+            for axis, place in enumerate(places):
+                offset = self.box[axis].start + (start if axis == 0 else 0)
+                sums[:, axis] += np.bincount(numbers, weights=place + offset, minlength=self.count + 1)
+        return sums[1:] / sizes[1:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """The contingency count of one prediction against one reference; all sizes in voxels.
+
+    The four arrays run over the pairs (lesion, component) that share at least one voxel, ordered by lesion.
+    """
+
+    lesions: Lesions
+    component_count: int
+    predicted_voxels: int
+    touching_voxels: int
+    """Size of all components that share a voxel with any lesion."""
+
+    lesion: NDArray[np.int64]
+    component: NDArray[np.int64]
+    shared: NDArray[np.int64]
+    iou: NDArray[np.float64]
+
+    @property
+    def shared_voxels(self) -> int:
+        return int(self.shared.sum())
+
+    @property
+    def untouched_component_voxels(self) -> int:
+        """Size of all components that share no voxel with any lesion."""
+        return self.predicted_voxels - self.touching_voxels
+
+    @property
+    def untouched_lesion_voxels(self) -> int:
+        """Size of all lesions that share no voxel with the prediction."""
+        return self.lesions.total_voxels - int(self.lesions.voxels[np.unique(self.lesion) - 1].sum())
+
+
+def bounding_box(mask: NDArray[Any]) -> Box | None:
+    """The smallest box that holds every non-zero voxel, None where there is none."""
+    box: list[slice] = []
+    rest = mask
+    for axis in range(mask.ndim):
+        # Each axis is cut before the next is looked at, so the later ones see less and less.
+        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
+        if covered.size == 0:
+            return None
+        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
+        rest = mask[tuple(box)]
+    return tuple(box)
+
+
+def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> Components:
+    """The connected components of a 3-D mask. Source: connected-components-3d.
+
+    Connectivity 6 joins voxels that share a face, 18 also an edge, 26 also a corner (scikit-image's 1, 2 and 3).
+    """
+    import cc3d
+
+    box = bounding_box(mask)
+    if box is None:
+        return Components(np.zeros((0,) * mask.ndim, np.uint16), (slice(0, 0),) * mask.ndim, 0)
+    slab = (box[0], *(slice(0, length) for length in mask.shape[1:]))
+    if _volume(slab) < _WORTH_A_COPY * _volume(box):
+        box = slab
+    # Given bytes rather than booleans, cc3d picks its label type by the labels needed, not by the voxels there are.
+    labels, count = cc3d.connected_components(
+        np.ascontiguousarray(mask[box]).view(np.uint8), connectivity=connectivity, return_N=True
+    )
+    return Components(labels, box, int(count))
+
+
+def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions:
+    """The lesions of a reference: the labels of an instance map, else the connected components of a binary mask.
+
+    A map with one non-zero value, whichever that is, is a binary mask. In an instance map the integers decide, also
+    where a lesion is in pieces or two lesions touch; gaps in the numbering are no lesions.
+    """
+    is_mask = labels.dtype == np.uint8 and labels.max(initial=0) <= 1
+    mask = labels.view(np.bool_) if is_mask else labels != 0  # a second volume only where there is need for one
+    places = np.flatnonzero(mask)
+    values = labels.reshape(-1)[places]
+    coordinates = tuple(axis.astype(np.int32) for axis in np.unravel_index(places, labels.shape))
+    if values.size == 0:
+        nothing = np.zeros(0, np.int64)
+        return Lesions(labels.shape, coordinates, nothing, nothing, nothing)
+    if values.min() == values.max():
+        components = label_components(mask, connectivity=connectivity)
+        lesion = _labels_at(components, coordinates)
+        ids = np.arange(1, components.count + 1)
+    else:
+        ids, inverse = np.unique(values, return_inverse=True)
+        lesion = inverse.astype(np.int64) + 1
+    return Lesions(labels.shape, coordinates, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
+
+
+def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
+    """Every overlap, size and IoU of a prediction's components and a reference's lesions.
+
+    IoU(g, p) = |g ∩ p| / |g ∪ p|, for the pairs with at least one voxel in common.
+    """
+    at_lesions = _labels_at(prediction, reference.coordinates)
+    hit = at_lesions > 0
+    # A pair is one integer, so that one sort counts them all.
+    pair, shared = np.unique(reference.lesion[hit] * (prediction.count + 1) + at_lesions[hit], return_counts=True)
+    lesion, component = np.divmod(pair, prediction.count + 1)
+    touching = np.unique(component)
+    sizes, predicted = _sizes(prediction, touching)
+    component_voxels = sizes[np.searchsorted(touching, component)]
+    union = reference.voxels[lesion - 1] + component_voxels - shared
+    return Overlap(
+        lesions=reference,
+        component_count=prediction.count,
+        predicted_voxels=predicted,
+        touching_voxels=int(sizes.sum()),
+        lesion=lesion,
+        component=component,
+        shared=shared.astype(np.int64),
+        iou=shared / union,
+    )
+
+
+def _volume(box: Box) -> int:
+    return math.prod(cut.stop - cut.start for cut in box)
+
+
+def _labels_at(components: Components, coordinates: tuple[NDArray[np.int32], ...]) -> NDArray[np.int64]:
+    """The component at each of the voxels, 0 for none."""
+    found = np.zeros(len(coordinates[0]), np.int64)
+    inside = np.ones(len(coordinates[0]), np.bool_)
+    for place, cut in zip(coordinates, components.box, strict=True):
+        inside &= (place >= cut.start) & (place < cut.stop)
+    local = tuple(place[inside] - cut.start for place, cut in zip(coordinates, components.box, strict=True))
+    found[inside] = components.labels[local]
+    return found
+
+
+def _sizes(components: Components, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """The sizes of the wanted components (sorted numbers), and of all of them together."""
+    # Only the wanted ones are told apart: a prediction of millions of specks costs no more than one of a few.
+    rank = np.zeros(components.count + 1, np.uint32)
+    rank[wanted] = np.arange(1, len(wanted) + 1)
+    sizes = np.zeros(len(wanted) + 1, np.int64)
+    for _, slab in _slabs(components.labels):
+        sizes += np.bincount(rank[slab[slab > 0]], minlength=len(wanted) + 1)
+    return sizes[1:], int(sizes.sum())
+
+
+def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Pieces of a label array along its first axis, each with the index it starts at."""
+    if labels.size == 0:
+        return
+    planes = max(1, _SLAB_VOXELS // (labels.size // len(labels)))
+    for start in range(0, len(labels), planes):
+        yield start, labels[start : start + planes]

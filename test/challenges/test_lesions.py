@@ -1,0 +1,554 @@
+"""lesions from files to metrics.json: samples, layouts, and every way a step or a case can go wrong."""
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.lesions_folders import (
+    HALF,
+    LESION,
+    NOTHING,
+    SHAPE,
+    block,
+    run,
+    write,
+    write_ground_truth,
+    write_jobs,
+)
+from container.test_scoring import differences
+from samples.lesions_teams import GLOW_FAULTS
+
+from podium.challenges import CHALLENGES
+from podium.contract.errors import ConfigurationError, GroundTruthError, SubmissionError
+from podium.contract.leaderboard import phase_settings
+from podium.contract.results import get
+from podium.contract.submission import SubmissionNames
+from podium.manifest import make_manifest
+from podium.validation import validate
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    return tmp_path / "submission"
+
+
+def scored(submission: Path, tmp_path: Path, **ground_truth: Any) -> dict[str, Any]:
+    """The submission against two cases with one lesion each, `a` and `b`."""
+    references = ground_truth.pop("references", {"a": LESION, "b": LESION})
+    return run(submission, write_ground_truth(tmp_path, references, **ground_truth), tmp_path / "output")
+
+
+def steps(document: dict[str, Any], case: str, figure: str) -> list[Any]:
+    return [step[figure] for step in document["results"][case]["metrics"]["steps"]]
+
+
+@pytest.mark.parametrize("team", ["ember", "glow"])
+def test_the_samples_score_what_the_literal_rules_say(team: str, tmp_path: Path) -> None:
+    found = run(REPOSITORY / "test/submissions/lesions" / team, REPOSITORY / "ground-truth/lesions", tmp_path)
+    expected = json.loads((REPOSITORY / f"test/expected/lesions/{team}.json").read_text())
+    assert found["results"].keys() == expected["results"].keys()
+    assert differences(expected, found) == []
+
+
+def test_the_sample_faults_are_told_apart(tmp_path: Path) -> None:
+    found = run(REPOSITORY / "test/submissions/lesions/glow", REPOSITORY / "ground-truth/lesions", tmp_path)
+    lost = {
+        (case, step["step"])
+        for case, row in found["results"].items()
+        if row["status"] == "scored"
+        for step in row["metrics"]["steps"]
+        if step["status"] != "scored"
+    }
+    assert lost == {place for place in GLOW_FAULTS if place[0] not in ("psma_ukt_008", "psma_ukt_011")}
+    assert found["results"]["psma_ukt_008"]["error"] == "There is no prediction for this case."
+    assert "ends too early" in found["results"]["psma_ukt_011"]["error"]
+    assert found["results"]["fdg_lmu_003"]["warnings"] == [
+        "The spacing of 'predictions/fdg_lmu_003/iter_1.nii.gz' differs from the image's; the image's geometry is used."
+    ]
+
+
+def write_steps(folder: Path, *masks: Any, ending: str = ".nii.gz") -> None:
+    for step, mask in enumerate(masks):
+        if mask is not None:
+            write(folder / f"iter_{step}{ending}", mask)
+
+
+def test_a_case_by_hand(submission: Path, tmp_path: Path) -> None:
+    """Dice 0, 0.8, 1 and IoU 0, 2/3, 1: AUC-Dice 0.4 + 0.9, AUC-DMM 0.5 + 1."""
+    write_steps(submission / "a", NOTHING, HALF, LESION)
+    found = scored(submission, tmp_path)
+    row = found["results"]["a"]["metrics"]
+    assert steps(found, "a", "dice") == [0.0, 0.8, 1.0]
+    assert steps(found, "a", "dmm") == [0.0, 1.0, 1.0]
+    assert steps(found, "a", "pairs")[1] == [{"lesion": 1, "component": 1, "iou": pytest.approx(2 / 3)}]
+    assert row["auc_dice"] == pytest.approx(1.3)
+    assert row["auc_dice_normalised"] == pytest.approx(0.65)
+    assert row["auc_dmm"] == pytest.approx(1.5)
+    assert row["lesions"] == [{"id": 1, "voxels": 27, "volume_ml": 0.027, "centroid": [3.0, 3.0, 2.0]}]
+    missing = found["results"]["b"]
+    assert (missing["status"], missing["metrics"]["auc_dice"], missing["metrics"]["final_fnv_ml"]) == (
+        "missing",
+        0,
+        0.027,
+    )
+    assert found["aggregates"]["auc_dice"] == {"mean": pytest.approx(0.65), "std": pytest.approx(0.65), "n": 2}
+    assert found["aggregates"]["dice_by_step"] == {"0": 0.0, "1": pytest.approx(0.4), "2": pytest.approx(0.5)}
+    assert found["aggregates"]["final_detections"] == {"tp": 1, "fp": 0, "fn": 1}
+    assert found["aggregates"]["dmm_pooled"] == pytest.approx(2 / 3)
+
+
+def test_everything_can_be_recomputed_from_the_rows(tmp_path: Path) -> None:
+    found = run(REPOSITORY / "test/submissions/lesions/ember", REPOSITORY / "ground-truth/lesions", tmp_path)
+    for row in found["results"].values():
+        total = sum(lesion["voxels"] for lesion in row["metrics"]["lesions"])
+        for step in row["metrics"]["steps"]:
+            matched = [pair for pair in step["pairs"] if pair["iou"] >= 0.1]
+            assert step["tp"] == len({pair["lesion"] for pair in matched})
+            assert step["fn"] == len(row["metrics"]["lesions"]) - step["tp"]
+            assert step["fp"] == step["components"] - len({pair["component"] for pair in matched})
+            assert step["voxels"]["reference"] == total
+            if total:
+                voxels = step["voxels"]
+                assert step["dice"] == 2 * voxels["shared"] / (voxels["prediction"] + voxels["reference"])
+
+
+@pytest.mark.parametrize("ending", [".nii.gz", ".mha", ".nii"])
+@pytest.mark.parametrize("folder", ["a", "a_0000", "deep/predictions/a"])
+def test_layouts_of_files(submission: Path, tmp_path: Path, folder: str, ending: str) -> None:
+    write_steps(submission / folder, LESION, HALF, HALF, ending=ending)
+    (submission / folder / "iter_0_scribbles.json").write_text("{}")
+    (submission / "run.log").write_text("done")
+    found = scored(submission, tmp_path)
+    assert steps(found, "a", "dice") == [1.0, 0.8, 0.8]
+    assert found["counts"]["unmatched"] == 0
+
+
+def test_a_packed_submission(submission: Path, tmp_path: Path) -> None:
+    write_steps(tmp_path / "loose/a", LESION, HALF, HALF)
+    submission.mkdir()
+    with tarfile.open(submission / "results.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "loose", arcname="loose")
+    assert steps(scored(submission, tmp_path), "a", "dice") == [1.0, 0.8, 0.8]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.int32, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("ending", [".nii.gz", ".mha"])
+def test_any_type_that_holds_whole_numbers(submission: Path, tmp_path: Path, dtype: Any, ending: str) -> None:
+    write_steps(submission / "a", *[(HALF * 7).astype(dtype)] * 3, ending=ending)
+    assert steps(scored(submission, tmp_path), "a", "dice") == [0.8] * 3
+
+
+@pytest.mark.parametrize("ending", [".nii.gz", ".mha"])
+def test_an_instance_map_gives_the_binary_dice(submission: Path, tmp_path: Path, ending: str) -> None:
+    """Two lesions that touch, numbered 2 and 300; the prediction covers both in one component."""
+    reference = np.zeros(SHAPE, np.uint16)
+    reference[1:4, 2:5, 2:4], reference[1:4, 2:5, 4:6] = 2, 300
+    write_steps(submission / "a", *[(reference > 0).astype(np.uint8)] * 3)
+    found = scored(submission, tmp_path, references={f"a{ending}": reference})
+    assert steps(found, "a", "dice") == [1.0] * 3
+    assert steps(found, "a", "tp") == [2] * 3
+    assert [lesion["id"] for lesion in found["results"]["a"]["metrics"]["lesions"]] == [2, 300]
+
+
+def test_jobs_in_any_order_are_ranked_by_their_points(submission: Path, tmp_path: Path) -> None:
+    jobs = [
+        {"case": "a_0000.mha", "mask": LESION, "points": 31},
+        {"case": "a_0000.mha", "mask": NOTHING, "points": None},
+        {"case": "a_0000.mha", "mask": HALF, "points": 4},
+    ]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert steps(found, "a", "dice") == [0.0, 0.8, 1.0]
+
+
+def test_jobs_may_name_their_step(submission: Path, tmp_path: Path) -> None:
+    """The numbers of points say the opposite, and step 1 never ran."""
+    jobs = [
+        {"case": "a.mha", "mask": LESION, "points": 0, "step": 2, "slug": "pet"},
+        {"case": "a.mha", "mask": HALF, "points": 9, "step": 0, "slug": "pet"},
+    ]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert steps(found, "a", "dice") == [0.8, 0.0, 1.0]
+    assert steps(found, "a", "error")[1] == "There is no prediction for this step."
+
+
+def test_two_jobs_for_one_step_cost_that_case_only(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "a.mha", "mask": LESION, "points": 5}, {"case": "a.mha", "mask": HALF, "points": 5}]
+    jobs += [{"case": "b.mha", "mask": LESION, "step": step} for step in range(3)]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert found["results"]["a"]["status"] == "failed"
+    assert found["results"]["a"]["error"].startswith("There are 2 predictions for step 0 of this case ('job ")
+    assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
+
+
+def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "a.mha", "mask": LESION, "step": 0}, {"case": "a.mha", "mask": LESION, "points": 5}]
+    jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
+
+
+@pytest.mark.parametrize("told", [-1, 0.5, True, "1"])
+def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -> None:
+    jobs = [{"case": "a.mha", "mask": LESION, "step": told}, {"case": "b.mha", "mask": LESION, "step": 0}]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert found["results"]["a"]["error"].endswith("is not a whole number from 0 on.")
+
+
+def test_jobs_that_belong_to_no_case(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "zz.mha", "mask": LESION, "points": 5}, {"case": "b.mha", "mask": LESION, "slug": "mri"}]
+    jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
+    assert scored(write_jobs(submission, jobs), tmp_path)["counts"]["unmatched"] == 2
+
+
+def test_two_files_for_one_step_cost_that_case_only(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION, LESION, LESION)
+    write_steps(submission / "a", None, HALF, ending=".mha")
+    write_steps(submission / "b", LESION, LESION, LESION)
+    found = scored(submission, tmp_path)
+    assert found["results"]["a"]["error"] == (
+        "There are 2 predictions for step 1 of this case ('a/iter_1.mha', 'a/iter_1.nii.gz'); send one."
+    )
+    assert found["results"]["b"]["status"] == "scored"
+
+
+def test_the_suffix_does_not_hide_a_second_prediction(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION)
+    write_steps(submission / "a_0000", HALF)
+    write_steps(submission / "b", LESION)
+    assert "2 predictions for step 0" in scored(submission, tmp_path)["results"]["a"]["error"]
+
+
+def test_a_case_that_really_ends_in_0000_is_itself(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a_0000", LESION, LESION, LESION)
+    found = scored(submission, tmp_path, references={"a": LESION, "a_0000": LESION})
+    assert (found["results"]["a"]["status"], found["results"]["a_0000"]["status"]) == ("missing", "scored")
+
+
+BAD_STEPS = {
+    "wrong size": (block(slice(0, 2), shape=(6, 8, 9)), "'a/iter_1.nii.gz' is 6 x 8 x 9, expected 6 x 8 x 10."),
+    "two axes": (np.ones((8, 10), np.uint8), "'a/iter_1.nii.gz' has 2 axes (8 x 10), expected 3 (6 x 8 x 10)."),
+    "probabilities": (
+        LESION * np.float32(0.25),
+        "'a/iter_1.nii.gz' holds the fractional value 0.25; this looks like a probability map: "
+        "send labels, for example by a threshold.",
+    ),
+    "fractions": (
+        LESION * np.float32(2.5),
+        "'a/iter_1.nii.gz' holds the fractional value 2.5; labels are whole numbers.",
+    ),
+    "nan": (LESION * np.float32(np.nan), "'a/iter_1.nii.gz' holds NaN; every pixel needs a label."),
+    "infinite": (
+        np.where(LESION, np.float32(np.inf), np.float32(0)),
+        "'a/iter_1.nii.gz' holds infinite values; labels are whole numbers.",
+    ),
+    "negative": (LESION.astype(np.int16) * -3, "'a/iter_1.nii.gz' holds the negative value -3; labels start at 0."),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_STEPS)
+def test_a_bad_step_costs_that_step(submission: Path, tmp_path: Path, fault: str) -> None:
+    volume, sentence = BAD_STEPS[fault]
+    write_steps(submission / "a", LESION, volume, LESION)
+    found = scored(submission, tmp_path)
+    assert found["results"]["a"]["status"] == "scored"
+    assert steps(found, "a", "dice") == [1.0, 0.0, 1.0]
+    assert steps(found, "a", "status") == ["scored", "failed", "scored"]
+    assert steps(found, "a", "error")[1] == sentence
+    assert steps(found, "a", "fnv_ml") == [0.0, 0.027, 0.0]
+    assert found["results"]["a"]["warnings"] == [f"step 1: {sentence}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("iter_1.nrrd", "'a/iter_1.nrrd' is an NRRD file, which is not accepted"),
+        ("iter_1.npy", "'a/iter_1.npy' is a numpy file, which is not accepted"),
+        ("iter_1.mha", "The content of 'a/iter_1.mha' is not MetaImage"),
+        ("iter_1.nii.gz", "The content of 'a/iter_1.nii.gz' is not gzipped NIfTI"),
+    ],
+)
+def test_a_step_in_another_format(submission: Path, tmp_path: Path, name: str, sentence: str) -> None:
+    write_steps(submission / "a", LESION)
+    (submission / "a" / name).write_bytes(b"nothing of the kind")
+    assert steps(scored(submission, tmp_path), "a", "error")[1].startswith(sentence)
+
+
+def test_a_linked_step_is_refused(submission: Path, tmp_path: Path) -> None:
+    ground_truth = write_ground_truth(tmp_path, {"a": LESION})
+    write_steps(submission / "a", HALF, None, HALF)
+    (submission / "a/iter_1.nii.gz").symlink_to(ground_truth / "references/a.nii.gz")
+    found = run(submission, ground_truth, tmp_path / "output")
+    assert steps(found, "a", "dice") == [0.8, 0.0, 0.8]
+    assert steps(found, "a", "error")[1] == "'a/iter_1.nii.gz' is a symbolic link; send the file itself."
+
+
+def test_a_header_that_points_at_the_reference_is_refused(submission: Path, tmp_path: Path) -> None:
+    ground_truth = write_ground_truth(tmp_path, {"a": LESION})
+    write_steps(submission / "a", HALF)
+    write(submission / "a/iter_1.mha", HALF)
+    header = (submission / "a/iter_1.mha").read_bytes().split(b"ElementDataFile")[0]
+    target = ground_truth / "references/a.nii.gz"
+    (submission / "a/iter_1.mha").write_bytes(header + f"ElementDataFile = {target}\n".encode())
+    found = run(submission, ground_truth, tmp_path / "output")
+    assert "points to pixels outside itself" in steps(found, "a", "error")[1]
+    assert str(tmp_path) not in json.dumps(found)
+
+
+def test_cut_short_and_drawn_out(submission: Path, tmp_path: Path) -> None:
+    for step, ending in enumerate((".mha", ".nii.gz", ".nii")):
+        write(submission / f"a/iter_{step}{ending}", LESION)
+        path = submission / f"a/iter_{step}{ending}"
+        path.write_bytes(path.read_bytes()[:-7])
+    write_steps(submission / "b", LESION)
+    errors = scored(submission, tmp_path, settings="steps = 3")["results"]["a"]["error"]
+    assert "compressed bytes" in errors or "ends too early" in errors
+
+
+def test_other_geometry_is_a_warning_and_the_references_spacing_counts(submission: Path, tmp_path: Path) -> None:
+    write(submission / "a/iter_0.nii.gz", NOTHING, spacing=(9.0, 9.0, 9.0))
+    write(submission / "a/iter_1.nii.gz", LESION, direction=(-1, 0, 0, 0, -1, 0, 0, 0, 1))
+    write(submission / "a/iter_2.nii.gz", LESION, origin=(5.0, 0.0, 0.0))
+    found = scored(submission, tmp_path)
+    assert steps(found, "a", "fnv_ml") == [0.027, 0.0, 0.0]
+    assert found["results"]["a"]["warnings"] == [
+        "The spacing of 'a/iter_0.nii.gz' differs from the image's; the image's geometry is used.",
+        "The direction of 'a/iter_1.nii.gz' differs from the image's; the image's geometry is used.",
+        "The origin of 'a/iter_2.nii.gz' differs from the image's; the image's geometry is used.",
+    ]
+
+
+def test_missing_steps_are_scored_as_nothing(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION, None, LESION)
+    found = scored(submission, tmp_path)
+    assert steps(found, "a", "status") == ["scored", "missing", "scored"]
+    assert found["results"]["a"]["metrics"]["auc_dice"] == 1.0
+
+
+def test_a_case_of_which_no_step_can_be_read_is_failed(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION * np.float32(0.5), None, LESION[:3])
+    write_steps(submission / "b", LESION)
+    found = scored(submission, tmp_path)
+    assert found["results"]["a"]["status"] == "failed"
+    assert "probability map" in found["results"]["a"]["error"]
+    assert found["results"]["a"]["metrics"]["final_fnv_ml"] == 0.027
+
+
+def test_steps_beyond_the_last_are_not_scored(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", HALF, HALF, HALF, LESION)
+    found = scored(submission, tmp_path)
+    assert steps(found, "a", "dice") == [0.8] * 3
+    assert found["counts"]["unmatched"] == 1
+
+
+def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: Path) -> None:
+    """a: Dice 0.8 and 1, so 0.9 either way; b: one step, its own value; c: never answered."""
+    write_steps(submission / "a", HALF, LESION)
+    write_steps(submission / "b", HALF)
+    references = {"a": LESION, "b": LESION, "c": LESION}
+    found = scored(submission, tmp_path, references=references, settings='regime = "clinician"')
+    normalised = {case: row["metrics"]["auc_dice_normalised"] for case, row in found["results"].items()}
+    assert normalised == {"a": pytest.approx(0.9), "b": 0.8, "c": 0.0}
+    assert {case: row["metrics"]["auc_dice"] for case, row in found["results"].items()} == {
+        "a": pytest.approx(0.9),
+        "b": 0.0,
+        "c": 0.0,
+    }
+    assert found["aggregates"]["ranked"]["auc_dice"]["mean"] == pytest.approx(1.7 / 3)
+    assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
+
+
+def test_a_gap_in_a_clinicians_steps_is_a_missing_step(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION, None, LESION)
+    found = scored(submission, tmp_path, settings='regime = "clinician"')
+    assert steps(found, "a", "status") == ["scored", "missing", "scored"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "dice", "auc"),
+    [
+        ("undefined", [None] * 3, {"mean": 2.0, "std": 0.0, "n": 1}),
+        ("score", [1.0, 0.0, 1.0], {"mean": 1.5, "std": 0.5, "n": 2}),
+    ],
+)
+def test_a_case_without_lesions(
+    submission: Path, tmp_path: Path, choice: str, dice: list[float | None], auc: dict[str, float]
+) -> None:
+    write_steps(submission / "a", NOTHING, HALF, NOTHING)
+    write_steps(submission / "b", LESION, LESION, LESION)
+    settings = f'steps = 3\nempty_reference = "{choice}"'
+    found = scored(submission, tmp_path, references={"a": NOTHING, "b": LESION}, settings=settings)
+    assert steps(found, "a", "dice") == dice
+    assert steps(found, "a", "dmm") == steps(found, "a", "fnv_ml") == [None] * 3
+    assert steps(found, "a", "fpv_ml") == [0.0, 0.018, 0.0]
+    assert found["aggregates"]["auc_dice"] == auc
+    assert found["aggregates"]["auc_dmm"]["n"] == 1
+
+
+def test_a_missing_case_without_lesions_changes_no_mean(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "b", LESION, LESION, LESION)
+    found = scored(submission, tmp_path, references={"a": NOTHING, "b": LESION})
+    assert found["results"]["a"]["metrics"]["final_dice"] is None
+    assert found["aggregates"]["final_dice"] == {"mean": 1.0, "std": 0.0, "n": 1}
+
+
+def test_nothing_defined_is_zero_of_none(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", NOTHING, NOTHING, NOTHING)
+    found = scored(submission, tmp_path, references={"a": NOTHING})
+    assert found["aggregates"]["auc_dice"] == {"mean": 0.0, "std": 0.0, "n": 0}
+    assert found["aggregates"]["dmm_pooled"] == 0.0
+
+
+GROUPED = {"fdg_ukt_1": LESION, "fdg_ukt_2": LESION, "psma_lmu_1": LESION, "psma_lmu_2": NOTHING}
+PATTERN = "steps = 1\ngroups = '^(?P<group>(fdg|psma)_[a-z]+)_'"
+
+
+def test_groups(submission: Path, tmp_path: Path) -> None:
+    """fdg: 1 and 0.8; psma: 0 and undefined. All: 0.6; the mean of the groups: (0.9 + 0) / 2."""
+    for case, mask in zip(GROUPED, (LESION, HALF, NOTHING, NOTHING), strict=True):
+        write(submission / case / "iter_0.nii.gz", mask)
+    found = scored(submission, tmp_path, references=GROUPED, settings=PATTERN)["aggregates"]
+    assert found["final_dice"]["mean"] == pytest.approx(0.6)
+    assert found["groups"]["fdg_ukt"]["final_dice"] == {"mean": pytest.approx(0.9), "std": pytest.approx(0.1), "n": 2}
+    assert found["groups"]["psma_lmu"]["final_dice"] == {"mean": 0.0, "std": 0.0, "n": 1}
+    assert found["final_dice_group_mean"] == pytest.approx(0.45)
+    assert found["dmm_pooled"] == pytest.approx(4 / 5)
+    assert found["dmm_pooled_group_mean"] == pytest.approx((1 + 0) / 2)
+
+
+def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION)
+    with pytest.raises(GroundTruthError, match="belongs to no group"):
+        scored(submission, tmp_path, settings=PATTERN)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("groups = '('", "'lesions.groups' is wrong: it is no regular expression"),
+        ("groups = 'fdg'", "the pattern must name a part"),
+        ("steps = 0", "'lesions.steps' is wrong"),
+        ("steps = 2.5", "'lesions.steps' is wrong"),
+        ("iou_threshold = 0", "'lesions.iou_threshold' is wrong"),
+        ("connectivity = 8", "'lesions.connectivity' is wrong"),
+        ("centroid_radius_mm = -1.0", "'lesions.centroid_radius_mm' is wrong"),
+        ('regime = "both"', "'lesions.regime' is wrong"),
+        ('regime = "clinician"\nsteps = 6', "'steps' belongs to the regime 'simulated'"),
+        ("stepz = 6", "'lesions.stepz' is not a known key"),
+    ],
+)
+def test_settings_that_are_wrong(submission: Path, tmp_path: Path, settings: str, words: str) -> None:
+    submission.mkdir()
+    (submission / "x").write_text("x")
+    with pytest.raises(ConfigurationError) as caught:
+        scored(submission, tmp_path, settings=settings)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "volume"),
+    [("a.nii.gz", LESION * np.float32(0.5)), ("a.nii.gz", LESION.astype(np.int16) * -1), ("a.png", LESION[0])],
+)
+def test_a_broken_reference_stops_the_run(submission: Path, tmp_path: Path, name: str, volume: Any) -> None:
+    write_steps(submission / "a", LESION)
+    with pytest.raises(GroundTruthError):
+        scored(submission, tmp_path, references={name: volume})
+
+
+def test_a_case_with_two_references_stops_the_run(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", LESION)
+    with pytest.raises(GroundTruthError, match="A case has two references"):
+        scored(submission, tmp_path, references={"a.mha": LESION, "a.nii.gz": LESION})
+
+
+def test_names_that_match_nothing_are_said(submission: Path, tmp_path: Path) -> None:
+    write(submission / "a.nii.gz", LESION)
+    with pytest.raises(SubmissionError) as caught:
+        scored(submission, tmp_path)
+    assert "a.nii.gz: it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha" in str(caught.value)
+
+
+def test_a_step_outside_of_a_case_folder(submission: Path, tmp_path: Path) -> None:
+    write(submission / "iter_0.nii.gz", LESION)
+    with pytest.raises(SubmissionError, match="it lies in no folder named like a case"):
+        scored(submission, tmp_path)
+
+
+def test_anonymous_rows_hold_no_lesion(submission: Path, tmp_path: Path) -> None:
+    write_steps(submission / "a", HALF, LESION, LESION)
+    found = scored(submission, tmp_path, per_case="anonymous")
+    for case, row in found["results"].items():
+        assert case.startswith("case-")
+        assert "lesions" not in row["metrics"]
+        assert "final_detections" not in row["metrics"]
+        for step in row["metrics"]["steps"]:
+            assert not {"pairs", "voxels", "tp", "fn"} & step.keys()
+            assert {"dice", "dmm", "fp", "status"} <= step.keys()
+
+
+def test_descriptive_figures_by_choice(submission: Path, tmp_path: Path) -> None:
+    """Only the last step is looked at: HALF's centroid (2.5, 3, 2) lies half a voxel from the lesion's."""
+    write_steps(submission / "a", NOTHING, HALF)
+    settings = "steps = 2\nper_component_dice = true\ncentroid_radius_mm = 0.6"
+    found = scored(submission, tmp_path, settings=settings)
+    row = found["results"]["a"]["metrics"]
+    assert row["final_component_dice"] == pytest.approx(0.8, abs=1e-6)
+    assert row["final_centroid_hits"] == {"tp": 1, "fp": 0, "fn": 0}
+    assert found["results"]["b"]["metrics"]["final_centroid_hits"] == {"tp": 0, "fp": 0, "fn": 1}
+    assert found["aggregates"]["final_component_dice"]["mean"] == pytest.approx(0.4, abs=1e-6)
+    assert found["aggregates"]["final_centroid_hits"]["f1"] == pytest.approx(2 / 3)
+
+
+def test_the_leaderboard_ranks_by_the_mean_of_two_positions(tmp_path: Path) -> None:
+    settings = phase_settings(CHALLENGES["lesions"].columns())
+    assert settings["score_jsonpath"] == "aggregates.ranked.auc_dice.mean"
+    assert settings["scoring_method_choice"] == "avg"
+    ranked = [column["path"] for column in settings["extra_results_columns"] if not column["exclude_from_ranking"]]
+    assert ranked == ["aggregates.ranked.auc_dmm.mean"]
+    found = run(REPOSITORY / "test/submissions/lesions/ember", REPOSITORY / "ground-truth/lesions", tmp_path)
+    for column in settings["extra_results_columns"]:
+        assert isinstance(get(found, column["path"]), int | float)
+
+
+def test_it_is_told_from_outside() -> None:
+    lesions = CHALLENGES["lesions"]
+    assert lesions.recognises(SubmissionNames(frozenset(["tumor-lesion-segmentation"]), ()))
+    assert lesions.recognises(SubmissionNames(frozenset(), ("x/a/iter_0.nii.gz", "readme.md")))
+    assert not lesions.recognises(SubmissionNames(frozenset(), ("a_pred.h5", "iter_0.nii.gz")))
+
+
+def test_validate_says_which_steps_need_mending(submission: Path) -> None:
+    write_steps(submission / "a", LESION, LESION * np.float32(0.5))
+    write_steps(submission / "b", LESION, LESION)
+    report = validate(submission, manifest=None, challenge=None, workers=1)
+    assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
+
+
+def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Path) -> None:
+    from podium.evaluation import Options, evaluate
+
+    outcomes = set()
+    for workers in (1, 3):
+        evaluate(
+            submission=REPOSITORY / "test/submissions/lesions/glow",
+            output=tmp_path / str(workers),
+            ground_truth=REPOSITORY / "ground-truth/lesions",
+            challenge=None,
+            options=Options(workers=workers, case_timeout_seconds=60),
+        )
+        outcomes.add((tmp_path / str(workers) / "metrics.json").read_bytes())
+    assert len(outcomes) == 1
+
+
+def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
+    from podium.contract.ground_truth import read_challenge_folders
+    from podium.evaluation import Options, prepare
+
+    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=CHALLENGES)["lesions"]
+    manifest = make_manifest(prepare(folder, Options(workers=1, case_timeout_seconds=60)))
+    assert manifest.cases == {"a": {"segmentation": SHAPE}}
+    assert manifest.load_challenge().name == "lesions"

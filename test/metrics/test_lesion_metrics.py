@@ -1,0 +1,253 @@
+"""Components, detections and areas: the organisers' figures, hand calculations, libraries, and a literal reading."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal import lesions as literal
+from metrics.volumes import Volume, discs, volume_pairs, volumes
+from monai.metrics import compute_dice
+from skimage.measure import label
+
+from podium.challenges.lesions_case import LesionReference, case_figures, failed_step, score_step
+from podium.challenges.lesions_settings import LesionsSettings
+from podium.metrics.area import mean_height, trapezoid_area
+from podium.metrics.component_dice import component_dice
+from podium.metrics.components import bounding_box, count_overlap, find_lesions, label_components
+from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
+from podium.readers.images import Geometry
+
+UNIT = Geometry((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (1, 0, 0, 0, 1, 0, 0, 0, 1))
+
+
+def step_of(prediction: Volume, reference: Volume, **options: Any) -> dict[str, Any]:
+    chosen = LesionsSettings(**options)
+    truth = LesionReference(find_lesions(reference, connectivity=chosen.connectivity), UNIT)
+    return score_step(0, label_components(prediction > 0, connectivity=chosen.connectivity), truth, chosen)
+
+
+PUBLISHED = {
+    "low overlap": (
+        [(30, 30, 12), (80, 30, 10), (55, 90, 14)],
+        [(30, 30, 11), (80, 30, 9), (55, 70, 8)],
+        {"tp": 2, "fp": 1, "fn": 1, "dmm": 0.666667, "fpv_ml": 0.0, "fnv_ml": 0.0, "dice": 0.581438},
+    ),
+    "one missed, one invented": (
+        [(40, 40, 12), (90, 90, 10), (55, 90, 1)],
+        [(40, 40, 11), (90, 90, 9), (20, 100, 8)],
+        {"tp": 2, "fp": 1, "fn": 1, "dmm": 0.666667, "fpv_ml": 0.197, "fnv_ml": 0.005, "dice": 0.792453},
+    ),
+    "no lesion": (
+        [],
+        [(64, 64, 10)],
+        {"tp": 0, "fp": 1, "fn": 0, "dmm": None, "fpv_ml": 0.317, "fnv_ml": None, "dice": None},
+    ),
+    "two on one": (
+        [(50, 50, 18), (100, 90, 10)],
+        [(35, 50, 10), (65, 50, 10), (100, 90, 9)],
+        {"tp": 2, "fp": 0, "fn": 0, "dmm": 1.0, "dice": 0.582919},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("instances", [True, False], ids=["instance map", "binary"])
+def test_the_published_figures(name: str, instances: bool) -> None:
+    """The ids of an instance map must not weigh its voxels: both spellings of the reference give the same."""
+    lesions, predicted, expected = PUBLISHED[name]
+    found = step_of(discs(*predicted, instances=False), discs(*lesions, instances=instances))
+    for figure, value in expected.items():
+        assert found[figure] == (None if value is None else pytest.approx(value, abs=1e-6)), figure
+
+
+def test_the_published_overlaps() -> None:
+    lesions, predicted, _ = PUBLISHED["low overlap"]
+    found = step_of(discs(*predicted, instances=False), discs(*lesions, instances=True))
+    assert [(pair["lesion"], pair["iou"]) for pair in found["pairs"]] == [
+        (1, pytest.approx(0.854875, abs=1e-6)),
+        (2, pytest.approx(0.798107, abs=1e-6)),
+        (3, pytest.approx(0.011236, abs=1e-6)),
+    ]
+
+
+def line(*filled: int, length: int = 20) -> Volume:
+    volume = np.zeros((1, 1, length), np.uint8)
+    volume[0, 0, list(filled)] = 1
+    return volume
+
+
+def test_an_iou_equal_to_the_threshold_is_a_match() -> None:
+    """One voxel of a lesion of ten: 1/10."""
+    assert step_of(line(3), line(*range(10)))["tp"] == 1
+    assert step_of(line(3), line(*range(11)))["tp"] == 0
+
+
+def test_any_overlap_saves_a_volume_though_it_matches_nothing() -> None:
+    found = step_of(line(3), line(*range(12)))
+    assert (found["tp"], found["fp"], found["fn"], found["fpv_ml"], found["fnv_ml"]) == (0, 1, 1, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("connectivity", "count"), [(6, 3), (18, 2), (26, 1)])
+def test_connectivity(connectivity: int, count: int) -> None:
+    """Three voxels: the first two share an edge, the last two a corner."""
+    volume = np.zeros((3, 3, 3), np.uint8)
+    volume[0, 0, 0] = volume[0, 1, 1] = volume[1, 2, 2] = 1
+    assert label_components(volume > 0, connectivity=connectivity).count == count
+    assert find_lesions(volume, connectivity=connectivity).count == count
+
+
+def test_an_instance_map_decides_what_a_lesion_is() -> None:
+    """Label 7 is in two pieces, 7 and 9 touch, and there is no label in between."""
+    reference = np.zeros((1, 1, 12), np.uint16)
+    reference[0, 0, [0, 1, 5, 6]] = 7
+    reference[0, 0, [2, 3]] = 9
+    lesions = find_lesions(reference, connectivity=18)
+    assert lesions.ids.tolist() == [7, 9]
+    assert lesions.voxels.tolist() == [4, 2]
+    assert lesions.centroids().tolist() == [[0, 0, 3.0], [0, 0, 2.5]]
+
+
+@pytest.mark.parametrize("value", [1, 2, 255, 70000])
+def test_one_non_zero_value_is_a_binary_mask(value: int) -> None:
+    reference = line(1, 2, 8).astype(np.uint32) * value
+    assert find_lesions(reference, connectivity=18).ids.tolist() == [1, 2]
+
+
+def test_a_reference_of_nothing_may_be_scored_by_choice() -> None:
+    nothing = line()
+    assert step_of(nothing, nothing)["dice"] is None
+    assert step_of(nothing, nothing, empty_reference="score")["dice"] == 1.0
+    assert step_of(line(1), nothing, empty_reference="score")["dice"] == 0.0
+    assert step_of(line(1), nothing, empty_reference="score")["dmm"] is None
+    assert step_of(nothing, line(1))["dice"] == step_of(nothing, line(1))["dmm"] == 0.0
+
+
+def test_a_failed_step_missed_everything_and_invented_nothing() -> None:
+    truth = LesionReference(find_lesions(line(1, 2, 5), connectivity=18), Geometry((2, 3, 4), (0,) * 3, (1,) * 9))
+    found = failed_step(3, truth, LesionsSettings(), status="failed", error="why")
+    assert (found["dice"], found["dmm"], found["fpv_ml"]) == (0.0, 0.0, 0.0)
+    assert found["fnv_ml"] == pytest.approx(3 * 24 / 1000)
+    assert (found["tp"], found["fp"], found["fn"], found["error"], found["step"]) == (0, 0, 2, "why", 3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(volume_pairs(), st.sampled_from([6, 18, 26]), st.sampled_from(["undefined", "score"]))
+def test_agrees_with_the_literal_reading(pair: tuple[Volume, Volume], connectivity: int, empty: str) -> None:
+    prediction, reference = pair
+    found = step_of(prediction, reference, connectivity=connectivity, empty_reference=empty)
+    expected = literal.score_step(
+        prediction, reference, (1, 1, 1), connectivity=connectivity, empty_reference=empty
+    ).metrics()
+    for figure, value in expected.items():
+        assert found[figure] == (value if not isinstance(value, float) else pytest.approx(value, abs=1e-12)), figure
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from([6, 18, 26]))
+def test_components_are_those_of_scikit_image(data: st.DataObject, connectivity: int) -> None:
+    volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 8)] * 3)))) > 0
+    found = label_components(volume, connectivity=connectivity)
+    theirs, count = label(volume, connectivity={6: 1, 18: 2, 26: 3}[connectivity], return_num=True)
+    assert found.count == count
+    ours = np.zeros(volume.shape, int)
+    ours[found.box] = found.labels
+    pairs = {(int(a), int(b)) for a, b in zip(ours.flat, theirs.flat, strict=True)}
+    assert len(pairs) == count + (not volume.all())
+    assert {0} == {b for a, b in pairs if a == 0} | {0}
+
+
+@settings(max_examples=100, deadline=None)
+@given(volume_pairs())
+def test_dice_is_monais(pair: tuple[Volume, Volume]) -> None:
+    prediction, reference = (volume > 0 for volume in pair)
+    overlap = count_overlap(label_components(prediction, connectivity=18), find_lesions(pair[1], connectivity=18))
+    ours = voxel_dice(overlap)
+    if not reference.any():
+        return
+    theirs = compute_dice(
+        torch.from_numpy(prediction)[None, None].float(), torch.from_numpy(reference)[None, None].float()
+    )
+    assert ours == pytest.approx(float(theirs), abs=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(volume_pairs())
+def test_the_pairs_alone_give_the_detections(pair: tuple[Volume, Volume]) -> None:
+    """TP, FP and FN can be recomputed from the pairs and the two counts, as an organiser would."""
+    overlap = count_overlap(label_components(pair[0] > 0, connectivity=18), find_lesions(pair[1], connectivity=18))
+    detections = match_lesions(overlap, iou_threshold=0.1)
+    matched = [each for each in telling_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
+    assert len({each.lesion for each in matched}) == detections.tp
+    assert overlap.component_count - len({each.component for each in matched}) == detections.fp
+    assert overlap.lesions.count - detections.tp == detections.fn
+
+
+def test_a_prediction_of_specks_lists_few_pairs() -> None:
+    """500 components on one lesion, none of which matches: one pair says so."""
+    speckled = np.zeros((1, 1, 1000), np.uint8)
+    speckled[0, 0, ::2] = 1
+    found = step_of(speckled, np.ones((1, 1, 1000), np.uint8))
+    assert (found["components"], found["fp"], len(found["pairs"])) == (500, 500, 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_the_box_is_tight(data: st.DataObject) -> None:
+    volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 8)] * 3))))
+    box = bounding_box(volume > 0)
+    if box is None:
+        assert not volume.any()
+        return
+    assert volume[box].sum() == volume.sum()
+    for axis, cut in enumerate(box):
+        assert volume.take(cut.start, axis).any()
+        assert volume.take(cut.stop - 1, axis).any()
+
+
+def test_six_perfect_steps_have_an_area_of_five() -> None:
+    assert trapezoid_area([1.0] * 6) == 5.0
+    assert mean_height([1.0] * 6) == 1.0
+
+
+def test_areas_by_hand() -> None:
+    """0.2, 0.6, 0.4: (0.2 + 0.6) / 2 + (0.6 + 0.4) / 2 = 0.9; over two intervals 0.45. A single value is itself."""
+    assert trapezoid_area([0.2, 0.6, 0.4]) == pytest.approx(0.9)
+    assert mean_height([0.2, 0.6, 0.4]) == pytest.approx(0.45)
+    assert (trapezoid_area([0.7]), mean_height([0.7])) == (0.0, 0.7)
+
+
+def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
+    figures = case_figures([step_of(line(1), line())] * 3)
+    assert figures["auc_dice"] is None
+    assert figures["auc_dmm_normalised"] is None
+    assert figures["final_fpv_ml"] == 0.001
+
+
+def test_centroids_within_the_radius_are_hits() -> None:
+    reference = [(0.0, 0.0, 0.0), (0.0, 0.0, 50.0)]
+    found = centroid_hits(prediction=[(3.0, 4.0, 0.0), (9.0, 9.0, 9.0)], reference=reference, radius_mm=5.0)
+    assert (found.tp, found.fp, found.fn) == (1, 1, 1)
+    found = centroid_hits(prediction=[(3.0, 4.0, 0.0)], reference=reference, radius_mm=4.9)
+    assert (found.tp, found.fp, found.fn) == (0, 1, 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_component_centroids(data: st.DataObject) -> None:
+    volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 6)] * 3))))
+    found = sorted(label_components(volume > 0, connectivity=18).centroids().tolist())
+    expected = sorted(np.mean(sorted(each), axis=0).tolist() for each in literal.components(volume))
+    assert np.allclose(found, expected) if expected else found == []
+
+
+def test_dice_per_component_is_the_mean_over_the_reference() -> None:
+    """The first lesion is matched exactly, of the second half is found: (1 + 2/3) / 2."""
+    reference, prediction = np.zeros((6, 6, 30), bool), np.zeros((6, 6, 30), bool)
+    reference[2:4, 2:4, 2:6] = prediction[2:4, 2:4, 2:6] = True
+    reference[2:4, 2:4, 20:24] = True
+    prediction[2:4, 2:4, 20:22] = True
+    assert component_dice(prediction=prediction, reference=reference) == pytest.approx((1 + 2 / 3) / 2, abs=1e-6)
+    assert component_dice(prediction=prediction, reference=np.zeros_like(reference)) is None

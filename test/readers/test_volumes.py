@@ -1,0 +1,140 @@
+"""Label volumes read in blocks: the same values as SimpleITK's, the same refusals as for any other image."""
+
+import gzip
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import SimpleITK
+
+from podium.contract.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.inflate import BLOCK
+from podium.readers.volumes import read_label_volume, read_mask_volume
+
+SHAPE = (5, 6, 7)
+
+
+def labels(dtype: Any, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return (rng.integers(0, 4, shape) * (rng.random(shape) < 0.4)).astype(dtype)
+
+
+def write(path: Path, values: np.ndarray, *, compress: bool = True) -> SafeFile:
+    image = SimpleITK.GetImageFromArray(values)
+    image.SetSpacing((2.0, 3.0, 4.0))
+    image.SetOrigin((-5.0, 6.0, 7.5))
+    SimpleITK.WriteImage(image, str(path), useCompression=compress)
+    return SafeFile.inside(path.parent, path.name)
+
+
+TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    ("name", "compress"), [("v.nii.gz", True), ("v.nii", False), ("v.mha", True), ("v.mha", False)]
+)
+def test_every_type_and_packing(tmp_path: Path, dtype: Any, name: str, compress: bool) -> None:
+    values = labels(dtype)
+    volume = read_label_volume(write(tmp_path / name, values, compress=compress), shape=SHAPE)
+    assert np.array_equal(volume.labels, values)
+    assert volume.labels.dtype == np.uint8
+    assert volume.geometry.spacing == (2.0, 3.0, 4.0)
+    assert volume.geometry.origin == (-5.0, 6.0, 7.5)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("name", ["v.nii.gz", "v.mha"])
+def test_volumes_of_many_blocks(tmp_path: Path, dtype: Any, name: str) -> None:
+    """Larger than a block of unpacked bytes, and not a multiple of it; a header shifts the pixels by 352 bytes."""
+    values = labels(dtype, (37, 211, 173))
+    values[10:20] = 0
+    assert values.nbytes > BLOCK
+    volume = read_mask_volume(write(tmp_path / name, values))
+    assert np.array_equal(volume.labels, values != 0)
+
+
+@pytest.mark.parametrize(
+    ("largest", "dtype"), [(255, np.uint8), (256, np.uint16), (65536, np.uint32), (2**32 - 1, np.uint32)]
+)
+def test_the_smallest_type_that_holds_the_labels(tmp_path: Path, largest: int, dtype: Any) -> None:
+    values = labels(np.int64)
+    values[-1, -1, -1] = largest
+    volume = read_label_volume(write(tmp_path / "v.nii.gz", values))
+    assert volume.labels.dtype == dtype
+    assert np.array_equal(volume.labels, values)
+
+
+def test_a_label_that_is_too_large(tmp_path: Path) -> None:
+    values = labels(np.int64)
+    values[0, 0, 0] = 2**32
+    with pytest.raises(Refused, match="holds the label 4294967296; labels go up to 4294967295"):
+        read_label_volume(write(tmp_path / "v.nii.gz", values))
+
+
+def test_the_other_byte_order(tmp_path: Path) -> None:
+    values = labels(np.int16)
+    file = write(tmp_path / "v.mha", values, compress=False)
+    header, pixels = file.path.read_bytes().split(b"LOCAL\n", 1)
+    swapped = header.replace(b"BinaryDataByteOrderMSB = False", b"BinaryDataByteOrderMSB = True")
+    assert swapped != header
+    file.path.write_bytes(swapped + b"LOCAL\n" + np.frombuffer(pixels, "<i2").astype(">i2").tobytes())
+    assert np.array_equal(read_label_volume(file).labels, values)
+
+
+def test_scaled_values_are_scaled(tmp_path: Path) -> None:
+    """scl_slope 2: what is stored as 1 means 2; SimpleITK agrees."""
+    file = write(tmp_path / "v.nii", labels(np.int16), compress=False)
+    content = bytearray(file.path.read_bytes())
+    content[112:120] = struct.pack("<2f", 2.0, 0.0)
+    file.path.write_bytes(content)
+    expected = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(file.path)))
+    assert expected.max() == 6
+    assert np.array_equal(read_label_volume(file).labels, expected)
+
+
+def test_gzip_in_two_members(tmp_path: Path) -> None:
+    whole = write(tmp_path / "v.nii", labels(np.uint8), compress=False).path.read_bytes()
+    (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole[:400]) + gzip.compress(whole[400:]))
+    assert np.array_equal(read_label_volume(SafeFile.inside(tmp_path, "w.nii.gz")).labels, labels(np.uint8))
+
+
+def test_a_volume_that_goes_on_after_its_end(tmp_path: Path) -> None:
+    whole = write(tmp_path / "v.nii", labels(np.uint8), compress=False).path.read_bytes()
+    (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole + bytes(50_000_000)))
+    with pytest.raises(Refused, match="unpacks to more than the"):
+        read_mask_volume(SafeFile.inside(tmp_path, "w.nii.gz"))
+
+
+def test_a_volume_that_ends_before_its_end(tmp_path: Path) -> None:
+    whole = write(tmp_path / "v.nii", labels(np.uint8), compress=False).path.read_bytes()
+    (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole[:-1]))
+    with pytest.raises(Refused, match="is cut short"):
+        read_mask_volume(SafeFile.inside(tmp_path, "w.nii.gz"))
+
+
+def test_another_shape_is_refused_before_anything_is_unpacked(tmp_path: Path) -> None:
+    file = write(tmp_path / "v.nii.gz", labels(np.uint8))
+    file.path.write_bytes(file.path.read_bytes()[:-20])
+    with pytest.raises(Refused, match="is 5 x 6 x 7, expected 5 x 6 x 8"):
+        read_mask_volume(file, shape=(5, 6, 8))
+
+
+def test_few_probabilities_among_zeros_are_still_probabilities(tmp_path: Path) -> None:
+    values = np.zeros((40, 40, 40), np.float32)
+    values[1, 2, 3] = 0.5
+    with pytest.raises(Refused, match=r"fractional value 0\.5; this looks like a probability map"):
+        read_mask_volume(write(tmp_path / "v.nii.gz", values))
+
+
+def test_minus_zero_is_background(tmp_path: Path) -> None:
+    values = np.full(SHAPE, -0.0, np.float32)
+    assert not read_mask_volume(write(tmp_path / "v.mha", values)).labels.any()
+
+
+def test_two_axes_are_no_volume(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="has 2 axes; send a 3-D volume"):
+        read_mask_volume(write(tmp_path / "v.mha", labels(np.uint8)[0]))
