@@ -67,10 +67,14 @@ class OverlaySource:
                 timeout_seconds=self.options.case_timeout_seconds,
                 progress=show_progress("drawing", len(captions)),
             )
+        pictures = []
         for case, outcome in outcomes.items():
             if outcome.error is not None:
-                raise UsageError(f"The overlay of '{case}' cannot be drawn: {outcome.error}", detail=outcome.detail)
-        return [picture for case in captions if (picture := outcomes[case].value) is not None]
+                words = f"{captions[case]}. No picture: {outcome.error.removesuffix('.')}"
+                pictures.append(overlay_picture((), title=case, caption=words))
+            elif outcome.value is not None:
+                pictures.append(outcome.value)
+        return pictures
 
     def _true_name(self, case: str, label: str) -> str:
         known = self.task.references
