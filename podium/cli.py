@@ -16,11 +16,13 @@ from podium.cli_rank import add_rank_arguments, run_rank
 from podium.cli_report import SUMMARY, add_report_options, report
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
+from podium.readers.names import shown
 
 Command = Callable[[argparse.Namespace], int]
 
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
 _BAKED_GROUND_TRUTH = Path(__file__).resolve().parent.parent / "ground-truth"
+_LONGEST_SENTENCE = 1000
 _EXIT_CODES = "exit codes: 0 done; 1 the submission is at fault; 2 ground truth, configuration or command line are."
 
 
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _end(sentence: str, code: int) -> int:
     sys.stdout.flush()
-    print(" ".join(sentence.split()), file=sys.stderr, flush=True)
+    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
 
 

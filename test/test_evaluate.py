@@ -399,6 +399,49 @@ def test_an_older_result_does_not_survive_an_unusable_submission(files: Path, tm
     assert not evaluate(tmp_path / "empty").metrics
 
 
+def test_what_a_job_says_reaches_people_on_one_short_line(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    job["inputs"][0]["image"]["name"] = "\x1b[2Jx.mha"
+    run = evaluate(write_predictions(root, [job]))
+    assert run.code == 1
+    assert "\x1b" not in run.err + run.out
+    for pk in ("p" * 3000, "a\nb", "\x1b"):
+        run = evaluate(write_predictions(root, [{**job, "pk": pk}]))
+        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
+
+
+def test_an_unprintable_file_in_a_job_costs_its_case_only(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
+    folder = root / "1" / "output" / "images" / "carotid-longitudinal-segmentation"
+    (folder / os.fsdecode(b"\xff.mha")).touch()
+    run = evaluate(write_predictions(root, jobs))
+    assert "found: image.mha, \\udcff.mha." in run.rows["a"]["error"]
+    assert run.rows["b"]["status"] == "scored"
+
+
+@pytest.mark.parametrize("value", [{"class": 0, "seed": 2**64}, {"class": 0, "x": json.loads("[" * 40 + "]" * 40)}])
+def test_an_odd_inline_value_costs_at_most_its_case(value: Any, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a", cls=value), write_job(root, "2", "b")]
+    assert evaluate(write_predictions(root, jobs)).rows["b"]["status"] == "scored"
+
+
+def test_durations_beyond_reason_are_no_durations(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, case, case, exec_duration="PT" + "9" * 308 + "S") for case in "abc"]
+    assert evaluate(write_predictions(root, jobs)).metrics["aggregates"]["time_known"] == 0
+
+
+def test_sockets_may_carry_both_spellings(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    for entry in (*job["inputs"], *job["outputs"]):
+        entry["socket"] = None
+    assert evaluate(write_predictions(root, [job])).rows["a"]["status"] == "scored"
+
+
 # The organiser's mistakes
 
 
@@ -446,6 +489,9 @@ def test_ground_truth_problems(files: Path, tmp_path: Path, evaluate: Any) -> No
     run = evaluate(files, ground_truth=empty)
     assert (run.code, run.last_line) == (2, "A reference is not named <case>_label.h5.")
     assert "references/odd.h5" in run.out
+    (empty / "references" / "odd.h5").unlink()
+    write_case(empty / "references" / "sub" / "a_label.h5")
+    assert evaluate(files, ground_truth=empty).last_line == "A reference is not named <case>_label.h5."
 
 
 def test_configuration_mistakes_are_for_the_organiser(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -495,10 +541,24 @@ def test_command_line_mistakes(arguments: list[str], capsys: pytest.CaptureFixtu
         ('{"total_seconds": 60}', 60, None),
         ('{"cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
         ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: the time is unknown."),
-        ('{"total_seconds": -1}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
-        ('{"total_seconds": "60"}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
-        ('{"total_seconds": true}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative."),
+        (
+            '{"total_seconds": -1}',
+            None,
+            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
+        ),
+        (
+            '{"total_seconds": "60"}',
+            None,
+            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
+        ),
+        (
+            '{"total_seconds": true}',
+            None,
+            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
+        ),
         ('{"total_seconds": NaN}', None, "timing.json"),
+        ('{"cases": {"a": 1.7e308, "b": 1.7e308, "c": 1}}', None, "timing.json: 'a' must be a number of seconds"),
+        ('{"cases": {"a": 1, "b": 2, "c": 3, "x\\ny": -1}}', None, "timing.json: 'x\\ny' must be a number of seconds"),
         ('{"seconds": 1}', None, "timing.json must be"),
         ("[1]", None, "timing.json must be"),
     ],

@@ -51,7 +51,7 @@ VIEW_SOCKETS = {"long": "carotid-longitudinal-segmentation", "trans": "carotid-t
 CLASS_SOCKET = "plaque-vulnerability"
 CASE_SOCKET = "carotid-longitudinal-ultrasound"
 
-_REFERENCE_NAME = re.compile(r"(?P<case>.+)_label\.h5")
+_REFERENCE_NAME = re.compile(r"(?P<case>[^/]+)_label\.h5")
 _PREDICTION_SUFFIXES = ("_pred", "", "_label")
 _NOT_PREDICTIONS = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf)", re.IGNORECASE)
 _BYTES_A_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest

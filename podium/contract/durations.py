@@ -2,9 +2,10 @@
 
 import re
 
+# Digits are bounded: what a job took fits in them, and no sum of such durations overflows.
 _DURATION = re.compile(
-    r"P(?:(?P<weeks>\d+(?:\.\d+)?)W)?(?:(?P<days>\d+(?:\.\d+)?)D)?"
-    r"(?:T(?:(?P<hours>\d+(?:\.\d+)?)H)?(?:(?P<minutes>\d+(?:\.\d+)?)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?",
+    r"P(?:(?P<weeks>\d{1,9}(?:\.\d{1,12})?)W)?(?:(?P<days>\d{1,9}(?:\.\d{1,12})?)D)?"
+    r"(?:T(?:(?P<hours>\d{1,9}(?:\.\d{1,12})?)H)?(?:(?P<minutes>\d{1,9}(?:\.\d{1,12})?)M)?(?:(?P<seconds>\d{1,9}(?:\.\d{1,12})?)S)?)?",
     re.ASCII,
 )
 _SECONDS_IN = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}

@@ -3,6 +3,7 @@
 A job is linked to its case by the name of an input and by nothing else: pks are random, the order means nothing.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -11,10 +12,13 @@ from typing import Any
 from podium.contract.durations import duration_seconds
 from podium.contract.errors import Refused, SubmissionError
 from podium.readers.files import SafeFile
-from podium.readers.json_files import read_json
+from podium.readers.json_files import parse_json, read_json
+from podium.readers.names import is_printable, shown
 
 PREDICTIONS_FILE = "predictions.json"
-_PREDICTIONS_LIMIT_BYTES = 256_000_000
+_PREDICTIONS_LIMIT_BYTES = 32_000_000
+_PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
+_LONGEST_NAME = 255
 _OUTPUT_JSON_LIMIT_BYTES = 16_000_000
 _IMAGE_EXTENSIONS = (".mha", ".tif", ".tiff")
 
@@ -48,7 +52,7 @@ class Job:
         """The JSON an output socket carries, inline or as the file at its relative path."""
         output = self._output(slug)
         if output.value is not None:
-            return output.value
+            return parse_json(json.dumps(output.value).encode(), name=f"{self.label}: {slug}")
         path = output.relative_path or f"{slug}.json"
         return read_json(self._safe(path), limit_bytes=_OUTPUT_JSON_LIMIT_BYTES)
 
@@ -58,11 +62,11 @@ class Job:
         directory = self._below(folder)
         try:
             names = sorted(entry.name for entry in directory.iterdir() if not entry.name.startswith("."))
-        except OSError:
+        except (OSError, ValueError):
             raise Refused(f"{self.label} has no folder '{folder}'.") from None
         images = [name for name in names if name.lower().endswith(_IMAGE_EXTENSIONS)]
         if len(names) != 1 or len(images) != 1:
-            found = ", ".join(names[:5]) or "nothing"
+            found = ", ".join(shown(name) for name in names[:5]) or "nothing"
             raise Refused(f"{self.label} must hold exactly one .mha or .tif image in '{folder}', found: {found}.")
         return self._safe(f"{folder}/{images[0]}")
 
@@ -92,7 +96,12 @@ class Job:
 def read_jobs(root: Path) -> tuple[Job, ...]:
     """All jobs of `predictions.json` below `root`."""
     try:
-        content = read_json(SafeFile.inside(root, PREDICTIONS_FILE), limit_bytes=_PREDICTIONS_LIMIT_BYTES)
+        content = read_json(
+            SafeFile.inside(root, PREDICTIONS_FILE),
+            limit_bytes=_PREDICTIONS_LIMIT_BYTES,
+            max_depth=_PREDICTIONS_DEPTH,
+            large_integers_as_floats=True,
+        )
     except Refused as refusal:
         raise SubmissionError(str(refusal)) from None
     if not isinstance(content, list):
@@ -105,7 +114,7 @@ def read_jobs(root: Path) -> tuple[Job, ...]:
 
 def _job(root: Path, entry: Any, number: int) -> Job:
     pk = entry.get("pk") if isinstance(entry, dict) else None
-    if not isinstance(pk, str | int) or not str(pk) or PurePosixPath(str(pk)).parts != (str(pk),) or str(pk) == "..":
+    if not isinstance(pk, str | int) or PurePosixPath(str(pk)).parts != (str(pk),) or not _is_name(str(pk)):
         raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has no usable pk.")
     return Job(
         root=root,
@@ -123,16 +132,16 @@ def _sockets(entries: Any, number: int) -> dict[str, SocketValue]:
         raise SubmissionError(f"the inputs and outputs of job {number} of {PREDICTIONS_FILE} must be lists of objects.")
     sockets: dict[str, SocketValue] = {}
     for entry in entries:
-        socket = entry.get("socket", entry.get("interface"))
+        socket = entry.get("socket") or entry.get("interface")
         slug = socket.get("slug") if isinstance(socket, dict) else None
-        if not isinstance(slug, str):
+        if not isinstance(slug, str) or not _is_name(slug):
             raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has an input or output without a slug.")
         if slug in sockets:
             raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has the socket '{slug}' twice.")
         path = socket.get("relative_path")
         sockets[slug] = SocketValue(
             slug=slug,
-            relative_path=path if isinstance(path, str) and path else None,
+            relative_path=path if isinstance(path, str) and _is_name(path) else None,
             value=entry.get("value"),
             name=_name(entry),
         )
@@ -148,7 +157,13 @@ def _name(entry: Mapping[str, Any]) -> str | None:
         name = file.get("name")
     else:
         name = file.split("?", 1)[0] if isinstance(file, str) else None
-    return name.rstrip("/").rsplit("/", 1)[-1] or None if isinstance(name, str) else None
+    last = name.rstrip("/").rsplit("/", 1)[-1] if isinstance(name, str) else ""
+    return last if _is_name(last) else None
+
+
+def _is_name(text: str) -> bool:
+    """Whether `text` can stand in a path and in a message."""
+    return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
 
 
 def _seconds(entry: Mapping[str, Any]) -> float | None:

@@ -9,9 +9,11 @@ from typing import Any
 
 from podium.contract.errors import UsageError
 from podium.contract.results import Evaluation
+from podium.readers.names import shown
 
 SCHEMA_NAME = "podium-metrics-1"
 METRICS_FILE = "metrics.json"
+_LONGEST_SENTENCE = 1000  # messages quote what was submitted, which may be as long as its author likes
 
 
 def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, Any]:
@@ -29,8 +31,8 @@ def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, An
                 "case": row.case,
                 "status": row.status,
                 "metrics": row.metrics,
-                "warnings": list(row.warnings),
-                "error": row.error,
+                "warnings": [shown(warning, longest=_LONGEST_SENTENCE) for warning in row.warnings],
+                "error": None if row.error is None else shown(row.error, longest=_LONGEST_SENTENCE),
             }
             for row in rows
         ],

@@ -43,7 +43,7 @@ class SubmissionNames:
 @contextmanager
 def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
     """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts."""
-    if (root / PREDICTIONS_FILE).is_file():
+    if _is_algorithm_submission(root):
         yield Submission(is_algorithm=True, jobs=read_jobs(root))
         return
     files, refused, archive = _loose_files(root)
@@ -59,7 +59,7 @@ def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
 
 def submission_names(root: Path) -> SubmissionNames:
     """A look from outside, without unpacking anything."""
-    if (root / PREDICTIONS_FILE).is_file():
+    if _is_algorithm_submission(root):
         slugs = (slug for job in read_jobs(root) for slug in job.outputs)
         return SubmissionNames(output_sockets=frozenset(slugs), files=())
     files, _, archive = _loose_files(root)
@@ -67,6 +67,13 @@ def submission_names(root: Path) -> SubmissionNames:
     if archive is not None:
         names.extend(archive_names(archive))
     return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
+
+
+def _is_algorithm_submission(root: Path) -> bool:
+    try:
+        return (root / PREDICTIONS_FILE).is_file()
+    except OSError:
+        raise SubmissionError("The input folder cannot be opened; check its permissions.") from None
 
 
 def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:

@@ -9,8 +9,10 @@ from podium.contract.errors import Refused
 from podium.contract.jobs import Job
 from podium.readers.files import SafeFile
 from podium.readers.json_files import read_json
+from podium.readers.names import shown
 
 TIMING_FILE = "timing.json"
+_LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,6 @@ def _sum_of_cases(by_case: Mapping[str, Any], cases: Collection[str]) -> float:
 
 
 def _seconds(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise Refused(f"{TIMING_FILE}: '{key}' must be a number of seconds, not negative.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST_SECONDS:
+        raise Refused(f"{TIMING_FILE}: '{shown(key)}' must be a number of seconds, not negative and at most 1e9.")
     return float(value)

@@ -109,7 +109,10 @@ class ArchiveTarget(MemberNames):
     destination: Path = field(kw_only=True)
 
     def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
+        try:
+            self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
+        except OSError as fault:
+            raise self._not_unpacked(parts, fault) from None
 
     def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
         path = self.destination.joinpath(*parts)
@@ -119,6 +122,9 @@ class ArchiveTarget(MemberNames):
                 for block in blocks:
                     stream.write(block)
         except OSError as fault:
-            if fault.errno == errno.ENOSPC:
-                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
-            raise SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.") from None
+            raise self._not_unpacked(parts, fault) from None
+
+    def _not_unpacked(self, parts: tuple[str, ...], fault: OSError) -> SubmissionError:
+        if fault.errno == errno.ENOSPC:
+            return SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.")
+        return SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")

@@ -104,7 +104,7 @@ def list_files(root: Path) -> FileListing:
 
 
 def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Everything below `root` except real folders, with its relative name; bounded in number and depth."""
+    """Everything below `root` except folders that open, with its relative name; bounded in number and depth."""
     seen = 0
     folders = [(root, "", 1)]
     while folders:
@@ -125,7 +125,7 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
                 if _is_macos_junk(entry.name):
                     continue
                 name = f"{prefix}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
                     folders.append((folder / entry.name, f"{name}/", depth + 1))
                 else:
                     yield entry, name
@@ -138,6 +138,8 @@ def _is_macos_junk(name: str) -> bool:
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_symlink():
         return f"'{shown(name)}' is a symbolic link; send the file itself."
+    if entry.is_dir(follow_symlinks=False):
+        return f"The folder '{shown(name)}' cannot be opened; check its permissions."
     if not entry.is_file(follow_symlinks=False):
         return f"'{shown(name)}' is not a regular file."
     if not is_printable(name):

@@ -134,6 +134,9 @@ class PlainDataset:
             raise self._damaged_index()
         filters = [code for code, _ in self.filters()]
         if filters:
+            # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
+            if max(index.values(), default=0) > chunk_bytes + chunk_bytes // 64 + 1024:
+                raise Refused(f"A chunk of {self.label} stores more than its {chunk_bytes:,} bytes.")
             self._check_filtered_chunks(index, itertools.product(*steps), filters=filters, chunk_bytes=chunk_bytes)
         for size in () if filters else index.values():
             # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.

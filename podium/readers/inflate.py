@@ -7,9 +7,14 @@ So every compressed stream is walked through here first.
 
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import BinaryIO
 
 BLOCK = 1 << 20
+MAX_MEMBERS = 20_000
+"""Of one gzip file; each costs time even when nothing comes out of it."""
+MOST_READ_FOR_A_START = 4
+"""Blocks read to see how a compressed file begins, even when nothing comes out of them."""
 
 ZLIB_OR_GZIP = 47
 GZIP = 31
@@ -35,6 +40,7 @@ def inflate(compressed: Iterable[bytes], *, wrapping: int, many_members: bool = 
     """
     machine = zlib.decompressobj(wrapping)
     begun = False
+    members = 1
     for piece in compressed:
         data = piece
         while data:
@@ -45,6 +51,9 @@ def inflate(compressed: Iterable[bytes], *, wrapping: int, many_members: bool = 
                 if not data:
                     break
                 machine = zlib.decompressobj(wrapping)
+                members += 1
+                if members > MAX_MEMBERS:
+                    raise BadStreamError("is made of too many pieces")
             begun = True
             try:
                 block = machine.decompress(data, BLOCK)
@@ -80,7 +89,7 @@ def inflated_start(compressed: Iterable[bytes], *, wrapping: int, count: int) ->
     """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to tell a format."""
     start = b""
     try:
-        for block in inflate(compressed, wrapping=wrapping, many_members=True):
+        for block in inflate(islice(compressed, MOST_READ_FOR_A_START), wrapping=wrapping, many_members=True):
             start += block[:count]
             if len(start) >= count:
                 break

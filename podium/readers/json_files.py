@@ -15,17 +15,31 @@ MAX_DEPTH = 32
 # Possessive, and the closing quote optional: an endless string must not be scanned again from each of its quotes.
 TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 LARGEST_INTEGER = 2**63 - 1
+MAX_CONTAINERS = 500_000
+"""Lists and objects in one file: a few bytes of text each, but sixty and more of memory."""
 
 
-def read_json(file: SafeFile, *, limit_bytes: int = LIMIT_BYTES, max_depth: int = MAX_DEPTH) -> Any:
+def read_json(
+    file: SafeFile,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    max_depth: int = MAX_DEPTH,
+    large_integers_as_floats: bool = False,
+) -> Any:
     """The value in a JSON file of at most `limit_bytes`."""
-    return parse_json(file.read_bytes(limit_bytes), name=file.name, max_depth=max_depth)
+    return parse_json(
+        file.read_bytes(limit_bytes),
+        name=file.name,
+        max_depth=max_depth,
+        large_integers_as_floats=large_integers_as_floats,
+    )
 
 
-def parse_json(text: bytes, *, name: str, max_depth: int = MAX_DEPTH) -> Any:
+def parse_json(text: bytes, *, name: str, max_depth: int = MAX_DEPTH, large_integers_as_floats: bool = False) -> Any:
     """The value in `text`, UTF-8 with or without a byte order mark; `name` stands for it in messages.
 
-    Every number that comes out is finite and, if whole, fits in 64 bits; every text can be written again as UTF-8.
+    Every number that comes out is finite and, if whole, fits in 64 bits (a larger one is refused, or a float where
+    asked for); every text can be written again as UTF-8.
     """
     label = f"'{shown(name)}'"
     try:
@@ -33,7 +47,7 @@ def parse_json(text: bytes, *, name: str, max_depth: int = MAX_DEPTH) -> Any:
     except UnicodeDecodeError:
         raise Refused(f"{label} is not UTF-8 text.") from None
     _check_depth(decoded, label=label, max_depth=max_depth)
-    parser = _parser(label)
+    parser = _parser(label, large_integers_as_floats=large_integers_as_floats)
     try:
         value = parser.decode(decoded)
     except json.JSONDecodeError as fault:
@@ -47,7 +61,7 @@ def parse_json(text: bytes, *, name: str, max_depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-def _parser(label: str) -> json.JSONDecoder:
+def _parser(label: str, *, large_integers_as_floats: bool) -> json.JSONDecoder:
     def constant(text: str) -> NoReturn:
         raise Refused(f"{label} holds {text}, which is not a JSON number.")
 
@@ -57,9 +71,11 @@ def _parser(label: str) -> json.JSONDecoder:
             raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
         return number
 
-    def whole(text: str) -> int:
+    def whole(text: str) -> int | float:
         # Asked of the digits first: Python refuses to convert more than 4,300 of them.
         if len(text) > 20 or abs(int(text)) > LARGEST_INTEGER:
+            if large_integers_as_floats:
+                return real(text)
             raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
         return int(text)
 
@@ -76,10 +92,13 @@ def _parser(label: str) -> json.JSONDecoder:
 
 def _check_depth(text: str, *, label: str, max_depth: int) -> None:
     """Count brackets outside of strings before the parser, which recurses, sees them."""
-    depth = 0
+    depth = containers = 0
     for token in TOKENS.finditer(text):
         if token[0] in "[{":
             depth += 1
+            containers += 1
+            if containers > MAX_CONTAINERS:
+                raise Refused(f"{label} holds more than {MAX_CONTAINERS:,} lists and objects.")
             if depth > max_depth:
                 raise Refused(f"{label} is nested deeper than {max_depth} levels.")
         elif token[0] in "]}":

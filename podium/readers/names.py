@@ -3,12 +3,14 @@
 LONGEST_SHOWN = 200
 
 
-def shown(name: str) -> str:
+def shown(name: str, *, longest: int = LONGEST_SHOWN) -> str:
     """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
+    if len(name) > 2 * longest:
+        name = name[:longest] + name[-longest:]  # before escaping: a name may have millions of characters
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
-    if len(printable) <= LONGEST_SHOWN:
+    if len(printable) <= longest:
         return printable
-    return f"{printable[: LONGEST_SHOWN // 2]}...{printable[-LONGEST_SHOWN // 2 :]}"
+    return f"{printable[: longest // 2]}...{printable[-longest // 2 :]}"
 
 
 def is_printable(name: str) -> bool:

@@ -16,8 +16,9 @@ from podium.readers.inflate import GZIP, BadStreamError, inflate, pieces
 from podium.readers.names import shown
 
 BLOCK_BYTES = tarfile.BLOCKSIZE
-MAX_EXTENDED_BYTES = 64 * 1024
-MAX_EXTENDED_HEADERS = 8
+MAX_EXTENDED_BYTES = 16 * 1024
+MAX_EXTENDED_BYTES_IN_ALL = 64 * 1024 * 1024
+MAX_EXTENDED_HEADERS = 3
 MAX_PADDING_BYTES = 1024 * 1024
 
 REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
@@ -54,6 +55,8 @@ class _Source:
 
     blocks: Iterator[bytes]
     waiting: memoryview = field(default_factory=lambda: memoryview(b""))
+    extended_bytes: int = 0
+    """Of all extended headers so far: no file comes out of them, so nothing else bounds them."""
 
     def parts(self, count: int) -> Iterator[memoryview]:
         """Exactly `count` bytes in pieces of at most 1 MiB."""
@@ -144,7 +147,8 @@ def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> 
 
 def _read_extended(file: SafeFile, source: _Source, member: tarfile.TarInfo) -> dict[str, str]:
     """What one extended header says about the next member."""
-    if member.size > MAX_EXTENDED_BYTES:
+    source.extended_bytes += member.size
+    if member.size > MAX_EXTENDED_BYTES or source.extended_bytes > MAX_EXTENDED_BYTES_IN_ALL:
         raise SubmissionError(f"'{file.name}' holds an extended header that is too long.")
     content = b"".join(source.padded(member.size))
     if member.type == LONG_NAME:
@@ -164,14 +168,16 @@ def _read_extended(file: SafeFile, source: _Source, member: tarfile.TarInfo) -> 
 def _pax_records(file: SafeFile, content: bytes) -> dict[str, str]:
     """Records of the form '<length> <key>=<value>' and a line feed, the length counting all of it."""
     records: dict[str, str] = {}
-    while content:
-        digits, separator, _ = content[:12].partition(b" ")
+    start = 0
+    while start < len(content):
+        digits, separator, _ = content[start : start + 12].partition(b" ")
         length = int(digits) if digits.isdigit() else 0
-        record, content = content[:length], content[length:]
+        record = content[start : start + length]
         key, equals, value = record[len(digits) + 1 : -1].partition(b"=")
         if not separator or not equals or not record.endswith(b"\n") or len(record) != length:
             raise SubmissionError(f"'{file.name}' holds an extended header that is damaged; pack it again.")
         records[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
+        start += length
     return records
 
 

@@ -133,7 +133,7 @@ def _name(file: SafeFile, info: zipfile.ZipInfo) -> str:
         return _raw_name(info).decode("utf-8")
     except UnicodeError:
         raise SubmissionError(
-            f"'{file.name}' holds the name '{shown(info.filename)}', which is not plain UTF-8 text."
+            f"'{file.name}' holds the name '{shown(info.filename)}', which is not plain UTF-8 text; rename it."
         ) from None
 
 

@@ -223,6 +223,18 @@ class TestTar:
         message = refusal(tmp_path, "s.tar", header * 9 + single)
         assert message == "'s.tar' holds too many extended headers for one member."
 
+    def test_extended_headers_are_bounded_in_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        single = self.pax({"comment": "x" * 30})
+        header = single[: single.index(b"a" + bytes(99))]
+        monkeypatch.setattr("podium.readers.tar_archive.MAX_EXTENDED_BYTES_IN_ALL", 60)
+        message = refusal(tmp_path, "s.tar", header * 2 + single)
+        assert message == "'s.tar' holds an extended header that is too long."
+
+    def test_gzip_pieces_are_bounded(self, tmp_path: Path) -> None:
+        """Twenty bytes each, and nothing comes out of them: only their number says that something is wrong."""
+        content = gzip.compress(self.single(tarfile.REGTYPE)) + gzip.compress(b"") * 20_001
+        assert refusal(tmp_path, "s.tgz", content) == "'s.tgz' is made of too many pieces; pack it again."
+
     @pytest.mark.parametrize("records", [b"5 a=b", b"99 a=b\n", b"x a=b\n", b"6 ab\n\n", b"0 a=b\n"])
     def test_damaged_extended_headers_are_refused(self, tmp_path: Path, records: bytes) -> None:
         content = self.single(tarfile.XHDTYPE, records) + tar_bytes({"a": b""})
@@ -317,7 +329,7 @@ class TestZip:
 
     def test_names_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
         content = zip_bytes({"xx.h5": b"1"}).replace(b"xx.h5", b"\xff\xfe.h5")
-        assert "which is not plain UTF-8 text." in refusal(tmp_path, "s.zip", content)
+        assert "which is not plain UTF-8 text; rename it." in refusal(tmp_path, "s.zip", content)
 
     def test_names_with_nul_are_refused(self, tmp_path: Path) -> None:
         content = zip_bytes({"a.h5xpng": b"1"}).replace(b"a.h5xpng", b"a.h5\0png")
