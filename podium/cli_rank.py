@@ -103,6 +103,7 @@ def _scheme(options: argparse.Namespace) -> str:
         "statistic": ("aggregate-then-rank", "rank-then-aggregate"),
         "holm": ("test-then-rank",),
         "platform_method": ("platform",),
+        "arena": ("official",),
     }
     for option, schemes in readers.items():
         if getattr(options, option) and options.scheme not in schemes:

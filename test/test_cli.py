@@ -1,4 +1,4 @@
-"""The other verbs: validate, manifest, leaderboard, scores."""
+"""The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from challenges.carotid_files import LONG, mask, write_case, write_ground_truth, write_job, write_predictions
+from challenges.carotid_files import LONG, mask, write_case, write_job, write_predictions
 
 from podium import __version__
 from podium.challenges import CHALLENGES
@@ -170,36 +170,6 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
 
 
-def scored(folder: Path, team: str, cls: int) -> Path:
-    truth = folder / "truth"
-    if not truth.exists():
-        write_ground_truth(truth)
-    write_case(folder / team / "in" / "a.h5", cls=cls)
-    output = folder / "out" / team
-    main(
-        ["evaluate", "--input", str(folder / team / "in"), "--output", str(output), "--ground-truth", str(truth)],
-    )
-    return output / "metrics.json"
-
-
-def test_scores_puts_the_best_first(podium: Any, tmp_path: Path) -> None:
-    files = [scored(tmp_path, "worse", 1), scored(tmp_path, "better", 0)]
-    out = podium("scores", *files).out
-    assert out.index("better") < out.index("worse")
-    assert "1 of 3" in out
-
-
-def test_scores_refuses_what_it_cannot_compare(podium: Any, tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("[]")
-    ended = podium("scores", tmp_path / "x.json")
-    assert (ended.code, ended.last_line) == (2, f"{tmp_path / 'x.json'} is not a metrics.json written by Podium.")
-    assert podium("scores", tmp_path / "none.json").code == 2
-    other = {"challenge": "heart", "title": "x", "aggregates": {"score": 1}, "counts": {"expected": 1, "scored": 1}}
-    (tmp_path / "other.json").write_text(json.dumps(other))
-    ended = podium("scores", tmp_path / "other.json", scored(tmp_path, "team", 0))
-    assert ended.last_line == "The files belong to the challenges carotid, heart; give files of one."
-
-
 def test_help_and_version() -> None:
     for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
         done = subprocess.run(
@@ -216,8 +186,8 @@ def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise RuntimeError("secret/path")
 
-    monkeypatch.setattr("podium.tables.print_scores", fail)
-    ended = podium("scores", "x.json")
+    monkeypatch.setattr("podium.ranking.documents.read_cohorts", fail)
+    ended = podium("rank", "x.json")
     assert ended.code == 2
     assert ended.err == "Podium failed by an error of its own; the organisers find the details in the log.\n"
     assert "secret/path" in ended.out

@@ -7,22 +7,25 @@ import numpy as np
 from podium.ranking.facts import Facts
 from podium.ranking.official import Official
 from podium.ranking.options import RankingOptions
-from podium.ranking.result import SchemeRanking
 
 
-def notes(facts: Facts, official: Official, ranking: SchemeRanking, options: RankingOptions) -> Iterator[str]:
-    """Sentences, the gravest first; `ranking` is the official one."""
+def notes(
+    facts: Facts, official: Official | None, why_no_interval: str | None, options: RankingOptions
+) -> Iterator[str]:
+    """Sentences, the gravest first."""
+    if official is None:
+        yield "This is not the official ranking: the files lack the figures that the official rule compares."
     if not facts.cases:
         yield (
             "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
             "schemes."
         )
-    elif ranking.why_no_stability and options.bootstraps:
-        yield f"The official ranking has no interval. {ranking.why_no_stability}"
+    elif why_no_interval and options.bootstraps:
+        yield f"The official ranking has no interval. {why_no_interval}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were computed anew for these teams."
     places = facts.rule.finalists
-    if places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
+    if official and places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
         yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
     for file in facts.files:
         counts = file.content.counts

@@ -19,6 +19,10 @@ from podium.ranking.schemes import Outcome
 Floats = NDArray[np.float64]
 
 
+class MissingFigure(UsageError):
+    """A file lacks a figure that the official rule compares."""
+
+
 def figure(aggregates: Figures, path: str) -> float | None:
     """The number at a dotted path below `aggregates`, None where there is none."""
     try:
@@ -43,7 +47,7 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
         value = figure(figures, criterion.path)
         if value is None:
             advice = f" {criterion.if_absent}" if criterion.if_absent else ""
-            raise UsageError(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
+            raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
         if criterion.known_path is not None and not figure(figures, criterion.known_path):
             value = -np.inf if criterion.direction == "higher" else np.inf
         values.append(value)

@@ -13,8 +13,8 @@ from podium.ranking.documents import Cohort
 from podium.ranking.facts import Facts, gather_facts
 from podium.ranking.methods import MethodFacts, sentences
 from podium.ranking.notes import notes
-from podium.ranking.official import Official, official_ranking
-from podium.ranking.options import ALPHA, CONFIDENCE, RankingOptions
+from podium.ranking.official import MissingFigure, Official, official_ranking
+from podium.ranking.options import ALPHA, CONFIDENCE, OFFICIAL, RankingOptions
 from podium.ranking.rankings import deciding_ranks, scheme_rankings, taus_between
 from podium.ranking.result import Methods, Ranking, SchemeRanking
 from podium.ranking.schemes import SCHEMES
@@ -25,7 +25,7 @@ def rank(cohort: Cohort, options: RankingOptions) -> Ranking:
     """Everything about one cohort, its teams in the order of the deciding scheme, equals by name."""
     ordered = _in_final_order(cohort, options)
     facts = gather_facts(ordered, options)
-    official = official_ranking(facts, options.arena)
+    official = _official(facts, options)
     resamples = (
         Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
         if options.bootstraps and facts.cases
@@ -50,7 +50,7 @@ def rank(cohort: Cohort, options: RankingOptions) -> Ranking:
         scheme_taus=taus_between(schemes),
         significance=tuple(significance(table, workers=options.workers) for table in facts.in_schemes),
         methods=_methods(facts, official, deciding, options),
-        notes=tuple(notes(facts, official, schemes[0], options)),
+        notes=tuple(notes(facts, official, schemes[0].why_no_stability if official else None, options)),
     )
 
 
@@ -61,13 +61,23 @@ def _in_final_order(cohort: Cohort, options: RankingOptions) -> Cohort:
             f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "
             '(per_case = "none", or figures that are not published).'
         )
-    ranks = deciding_ranks(facts, official_ranking(facts, options.arena), options)
+    ranks = deciding_ranks(facts, _official(facts, options), options)
     last = len(ranks) + 1
     order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, facts.teams[team]))
     return replace(cohort, files=[cohort.files[team] for team in order])
 
 
-def _methods(facts: Facts, official: Official, deciding: SchemeRanking, options: RankingOptions) -> Methods:
+def _official(facts: Facts, options: RankingOptions) -> Official | None:
+    """None where the files lack what the official rule compares, and another scheme was asked for."""
+    try:
+        return official_ranking(facts, options.arena)
+    except MissingFigure:
+        if options.scheme == OFFICIAL:
+            raise
+        return None
+
+
+def _methods(facts: Facts, official: Official | None, deciding: SchemeRanking, options: RankingOptions) -> Methods:
     versions = {
         "Podium": __version__,
         "Python": platform.python_version(),
@@ -88,7 +98,7 @@ def _methods(facts: Facts, official: Official, deciding: SchemeRanking, options:
             confidence=CONFIDENCE,
             alpha=ALPHA,
             versions=versions,
-            is_arena_decided=official.ratings is not None,
+            is_arena_decided=official is not None and official.ratings is not None,
         )
     )
     return Methods(

@@ -17,9 +17,9 @@ from podium.ranking.schemes import SCHEMES, SIDE_BY_SIDE, Outcome, Scheme, Schem
 from podium.ranking.stability import stability
 
 
-def deciding_ranks(facts: Facts, official: Official, options: RankingOptions) -> Sequence[int | None]:
+def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:
     """The ranks of the final table alone, without any bootstrap."""
-    if options.scheme == OFFICIAL:
+    if options.scheme == OFFICIAL and official is not None:
         return _ranks(official.outcome)
     if options.scheme == PLATFORM:
         return live_leaderboard(facts, options.platform_method).ranks
@@ -27,10 +27,10 @@ def deciding_ranks(facts: Facts, official: Official, options: RankingOptions) ->
 
 
 def scheme_rankings(
-    facts: Facts, official: Official, resamples: Resamples | None, options: RankingOptions
+    facts: Facts, official: Official | None, resamples: Resamples | None, options: RankingOptions
 ) -> list[SchemeRanking]:
     """The official rule, the general schemes side by side, and the deciding one where it is none of these."""
-    rankings = [_official(facts, official, resamples)]
+    rankings = [_official(facts, official, resamples)] if official else []
     schemes = list(SIDE_BY_SIDE)
     if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
         schemes.append(SCHEMES[options.scheme])

@@ -13,12 +13,12 @@ from podium.ranking.result import ARENA_PATH, AggregateColumn, CaseMetric, Schem
 from podium.ranking.wilcoxon import holm, pairwise_p
 
 
-def team_lines(facts: Facts, official: Official, deciding: SchemeRanking) -> tuple[Team, ...]:
+def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking) -> tuple[Team, ...]:
     """One line a team, in the order of the facts."""
     return tuple(_team_line(facts, official, deciding, number) for number in range(len(facts.files)))
 
 
-def _team_line(facts: Facts, official: Official, deciding: SchemeRanking, number: int) -> Team:
+def _team_line(facts: Facts, official: Official | None, deciding: SchemeRanking, number: int) -> Team:
     file, rank, rows = facts.files[number], deciding.ranks[number], facts.rows[number]
     counts = file.content.counts
     equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
@@ -27,7 +27,7 @@ def _team_line(facts: Facts, official: Official, deciding: SchemeRanking, number
         rank=rank,
         score=deciding.scores[number],
         tied_with=tuple(team for team in equals if team != file.team),
-        finalist=bool(official.finalists[number]),
+        finalist=official is not None and bool(official.finalists[number]),
         expected=counts.expected,
         scored=counts.scored,
         failed=counts.failed,
@@ -41,7 +41,7 @@ def _team_line(facts: Facts, official: Official, deciding: SchemeRanking, number
     )
 
 
-def aggregate_columns(facts: Facts, official: Official) -> tuple[AggregateColumn, ...]:
+def aggregate_columns(facts: Facts, official: Official | None) -> tuple[AggregateColumn, ...]:
     """The leaderboard's columns that any team has, and the arena's ratings."""
     columns = [
         AggregateColumn(
@@ -56,7 +56,7 @@ def aggregate_columns(facts: Facts, official: Official) -> tuple[AggregateColumn
         )
         for column in facts.challenge.columns()
     ]
-    if official.ratings is not None:
+    if official is not None and official.ratings is not None:
         ratings = plain_row(official.ratings)
         columns.append(
             AggregateColumn(

@@ -1,0 +1,82 @@
+"""metrics.json files of made-up teams, as the container would write them for a small carotid challenge."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.challenges.carotid import Carotid
+from podium.challenges.carotid_settings import CarotidSettings, TimeRule
+from podium.contract.metrics_file import metrics_document
+from podium.contract.privacy import published_results
+from podium.contract.results import CaseResult, Evaluation
+from podium.contract.settings import PerCase
+from podium.contract.timing import Timing
+
+TRUTH = (0, 1, 0, 1, 0, 1)
+CASES = tuple(f"case_{number}" for number in range(len(TRUTH)))
+
+
+def settings(rule: Any = "fixed", **others: Any) -> CarotidSettings:
+    return CarotidSettings(time=TimeRule(rule=rule, baseline_seconds=90.0), **others)
+
+
+def carotid_document(
+    quality: Sequence[float | None],
+    *,
+    seconds: float | None = 90.0,
+    wrong: Sequence[str] = (),
+    configuration: CarotidSettings | None = None,
+    cases: Sequence[str] = CASES,
+    version: str = "1.0",
+    per_case: PerCase = "full",
+) -> dict[str, Any]:
+    """One team: `quality` is what all eight figures of a case are, None for a missing case; `wrong` cases are answered
+    with the wrong class."""
+    challenge = Carotid(configuration or settings())
+    results = []
+    for case, value, truth in zip(cases, quality, TRUTH, strict=True):
+        places = [f"{view}_{structure}" for view in ("long", "trans") for structure in ("vessel", "plaque")]
+        figures: dict[str, Any] = {
+            family: dict.fromkeys(places, 0.0 if value is None else value) for family in ("dice", "nsd")
+        }
+        answer = None if value is None else (1 - truth if case in wrong else truth)
+        figures |= {
+            "segmentation_score": value or 0.0,
+            "class_correct": int(answer == truth),
+            "true_class": truth,
+            "predicted_class": answer,
+        }
+        missing = {"status": "missing", "error": "There is no prediction for this case."} if value is None else {}
+        results.append(CaseResult(case=case, metrics=figures, **({"status": "scored"} | missing)))
+    evaluation = Evaluation(
+        challenge="carotid",
+        title="Carotid in small",
+        version=version,
+        settings=challenge.settings.model_dump(mode="json"),
+        aggregates=challenge.aggregate(results, Timing(total_seconds=seconds)),
+        results=results,
+    )
+    rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential_figures)
+    return metrics_document(evaluation, rows=rows)
+
+
+def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:
+    """`<folder>/<team>/metrics.json`."""
+    for team, document in teams.items():
+        (folder / team).mkdir(parents=True, exist_ok=True)
+        (folder / team / "metrics.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+GOOD = (0.9, 0.8, 0.85, 0.95, 0.7, 0.9)
+FAIR = (0.8, 0.7, 0.75, 0.9, 0.72, 0.6)
+POOR = (0.5, 0.3, None, 0.39, 0.1, None)
+
+
+def three_teams(**options: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "fair": carotid_document(FAIR, seconds=100.0, wrong=("case_0",), **options),
+        "good": carotid_document(GOOD, seconds=150.0, **options),
+        "poor": carotid_document(POOR, seconds=20.0, wrong=("case_1",), **options),
+    }

@@ -1,0 +1,413 @@
+"""`podium rank` from files to table, ranking.json and ranking.csv."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
+
+from podium.challenges.carotid import Carotid
+from podium.cli import main
+from podium.contract.results import CaseResult
+from podium.contract.timing import Timing
+from podium.metrics.resampling import Resamples
+from podium.ranking.documents import read_cohorts
+from podium.ranking.options import RankingOptions
+from podium.ranking.rank import rank
+from podium.ranking.result import (
+    Ranking,
+    ranking_from_json,
+    ranking_schema,
+    ranking_to_json,
+    schema_of_the_classes,
+)
+
+FEW = RankingOptions(bootstraps=40)
+
+
+def ranked(folder: Path, teams: dict[str, Any], options: RankingOptions = FEW) -> Ranking:
+    (cohort,) = read_cohorts([write_teams(folder, teams)])
+    return rank(cohort, options)
+
+
+def names(ranking: Ranking) -> list[str]:
+    return [team.name for team in ranking.teams]
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Ended(code, *capfd.readouterr())
+
+    return run
+
+
+# The official ranking of carotid
+
+
+def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert [team.rank for team in ranking.teams] == [1, 2, 3]
+    assert ranking.deciding_scheme == "official"
+    poor = ranking.teams[2]
+    assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
+    assert [(trouble.case, trouble.status) for trouble in poor.troubles] == [
+        ("case_2", "missing"),
+        ("case_5", "missing"),
+    ]
+    assert "poor: 2 missing of 6 cases, counted with the worst values." in ranking.notes
+    # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
+    assert ranking.columns[2].path == "segmentation_score"
+    assert ranking.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ((20, 100, 150), (100, 41.666667, 0)),
+        ((40, 100, 200), (100, 57.142857, 0)),
+        ((20, 100, 200), (100, 53.333333, 0)),
+        ((40, 100, 150), (100, 45.454545, 0)),
+    ],
+)
+def test_time_scores_are_recomputed_over_the_cohort(
+    tmp_path: Path, seconds: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    """The worked figures of the rule: baseline 90 s."""
+    teams = {
+        f"team{number}": carotid_document(GOOD, seconds=each, configuration=settings("cohort"))
+        for number, each in enumerate(seconds)
+    }
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking) == ["team0", "team1", "team2"]
+    columns = {column.path: column for column in ranking.columns}
+    assert columns["time_score"].values == pytest.approx(expected, abs=5e-7)
+    segmentation = 100 * sum(GOOD) / 6
+    assert columns["score"].values == pytest.approx([0.4 * 100 + 0.4 * segmentation + 0.2 * each for each in expected])
+    assert ranking.deciding.scores == columns["score"].values
+    assert "Figures that depend on all teams were computed anew for these teams." in ranking.notes
+
+
+def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> None:
+    times = {"unknown": None, "quick": 40.0, "slow": 150.0}
+    teams = {
+        team: carotid_document(GOOD, seconds=each, configuration=settings("cohort")) for team, each in times.items()
+    }
+    ranking = ranked(tmp_path, teams)
+    column = next(column for column in ranking.columns if column.path == "time_score")
+    assert dict(zip(names(ranking), column.values, strict=True)) == {"quick": 100.0, "slow": 0.0, "unknown": 0.0}
+    assert [team.rank for team in ranking.teams] == [1, 2, 2]
+    assert ranking.teams[1].tied_with == ("unknown",)
+
+
+def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert not any("anew" in note for note in ranking.notes)
+
+
+@pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
+@pytest.mark.parametrize("rule", ["fixed", "cohort"])
+def test_the_resampled_score_of_all_cases_is_the_score(quality: tuple[float | None, ...], rule: str) -> None:
+    document = carotid_document(quality, wrong=("case_1", "case_4"), configuration=settings(rule))
+    rows = [row["metrics"] for row in document["results"]]
+    challenge = Carotid(settings(rule))
+    found = challenge.resampled_figures(rows, document["aggregates"], Resamples.whole(len(rows)))
+    assert found is not None
+    assert found["score"][0] == pytest.approx(document["aggregates"]["score"], abs=1e-12)
+
+
+@pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
+def test_every_replicate_scores_as_a_submission_of_the_drawn_cases_would(quality: tuple[float | None, ...]) -> None:
+    document = carotid_document(quality, seconds=100.0, wrong=("case_1",))
+    results = [CaseResult(**row) for row in document["results"]]
+    challenge = Carotid(settings())
+    resamples = Resamples.draw(cases=len(results), replicates=20, seed=9)
+    rows = [result.metrics for result in results]
+    found = challenge.resampled_figures(rows, document["aggregates"], resamples)
+    assert found is not None
+    for replicate, counts in enumerate(resamples.counts):
+        drawn = [result for result, count in zip(results, counts, strict=True) for _ in range(count)]
+        expected = challenge.aggregate(drawn, Timing(total_seconds=100.0))["score"]
+        assert found["score"][replicate] == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_resampled_score_by_hand() -> None:
+    """Cases 0, 0, 1 of which case 0 (class 0) is right and case 1 (class 1) is taken for class 0."""
+    document = carotid_document(GOOD, seconds=180.0, wrong=("case_1",))
+    rows = [row["metrics"] for row in document["results"]]
+    resamples = Resamples(np.array([[2, 1, 0, 0, 0, 0]], dtype=np.int32))
+    found = Carotid(settings()).resampled_figures(rows, document["aggregates"], resamples)
+    assert found is not None
+    macro_f1 = (2 * 2 / (2 * 2 + 1) + 0) / 2  # class 0: two hits, one false positive; class 1: one miss
+    segmentation = (0.9 + 0.9 + 0.8) / 3
+    assert found["score"][0] == pytest.approx(40 * macro_f1 + 40 * segmentation)
+
+
+# What else the result holds
+
+
+def test_the_bootstrap_of_the_official_ranking(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    for scheme in ranking.schemes:
+        assert scheme.stability is not None
+        assert scheme.stability.replicates == 200
+        assert np.array(scheme.stability.rank_frequencies).sum(axis=1) == pytest.approx(1)
+    official = ranking.scheme("official").stability
+    assert official is not None
+    assert official.win_probabilities[0] > official.win_probabilities[1] > 0
+    assert official.rank_intervals[2] == (3, 3)
+
+
+def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert [scheme.scheme for scheme in ranking.schemes] == [
+        "official",
+        "mean-then-rank",
+        "median-then-rank",
+        "rank-then-mean",
+        "rank-then-median",
+        "test-then-rank",
+    ]
+    assert np.array(ranking.scheme_taus, dtype=float).shape == (6, 6)
+    assert [entry.metric for entry in ranking.significance] == ["segmentation_score", "class_correct"]
+    # good beats poor by .4, .5, .85, .56, .6, .9: W+ = 21 of 21, no ties.
+    deviation = math.sqrt(6 * 7 * 13 / 24)
+    p = ranking.significance[0].p[0][2]
+    assert p == pytest.approx(0.5 * math.erfc((21 - 10.5 - 0.5) / deviation / math.sqrt(2)))
+    assert ranking.significance[0].significant[0][2]
+    assert ranking.significance[0].p[0][0] is None
+
+
+def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert ranking.cases == CASES
+    metric = next(metric for metric in ranking.metrics if metric.name == "segmentation_score")
+    assert metric.values[0] == GOOD
+    assert metric.in_schemes
+    assert ranking.statuses[2] == ("scored", "scored", "missing", "scored", "scored", "missing")
+
+
+def test_the_method_is_stated(tmp_path: Path) -> None:
+    text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
+    for words in (
+        "3 teams took part in Carotid in small, evaluated on 6 cases.",
+        "0.4 classification + 0.4 segmentation + 0.2 time",
+        "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
+        "Segmentation and Class correct",
+        "all 6 ordered pairs",
+        "Computed with Podium",
+    ):
+        assert words in text
+
+
+# Schemes on request
+
+
+@pytest.mark.parametrize(
+    ("arguments", "scheme"),
+    [
+        (("--scheme", "aggregate-then-rank"), "mean-then-rank"),
+        (("--scheme", "aggregate-then-rank", "--statistic", "median"), "median-then-rank"),
+        (("--scheme", "aggregate-then-rank", "--statistic", "quantile", "--quantile", "0.1"), "quantile-then-rank"),
+        (("--scheme", "rank-then-aggregate"), "rank-then-mean"),
+        (("--scheme", "rank-then-aggregate", "--statistic", "median"), "rank-then-median"),
+        (("--scheme", "test-then-rank"), "test-then-rank"),
+        (("--scheme", "test-then-rank", "--holm"), "test-then-rank-holm"),
+        (("--scheme", "platform"), "platform"),
+        (("--scheme", "platform", "--platform-method", "median"), "platform"),
+    ],
+)
+def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[str, ...], scheme: str) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20", *arguments)
+    assert ended.code == 0, ended.err
+    ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
+    assert ranking.deciding_scheme == scheme
+    assert ranking.teams[-1].name == "poor"
+    assert any("follows another scheme" in sentence for sentence in ranking.methods.sentences)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--statistic", "median"), "--statistic belongs to --scheme aggregate-then-rank or rank-then-aggregate."),
+        (("--holm",), "--holm belongs to --scheme test-then-rank."),
+        (("--platform-method", "mean"), "--platform-method belongs to --scheme platform."),
+        (("--quantile", "0.1"), "--quantile belongs to --statistic quantile."),
+        (
+            ("--scheme", "rank-then-aggregate", "--statistic", "quantile"),
+            "--scheme rank-then-aggregate takes --statistic mean or median.",
+        ),
+        (("--scheme", "platform", "--arena", "a.json"), "--arena belongs to --scheme official."),
+        (("--arena", "a.json"), "The challenge 'carotid' has no arena."),
+        (("--metric", "beauty"), "There is no metric 'beauty'; there is: dice.long_vessel, "),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    podium: Any, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    write_teams(tmp_path, three_teams())
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out", *arguments)
+    assert ended.code == 2
+    assert ended.err.splitlines()[-1].startswith(words)
+
+
+def test_chosen_metrics_replace_the_declared_ones(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, metrics=("dice.long_plaque",), scheme="mean-then-rank"))
+    assert ranking.deciding.score_title == "Dice plaque (longitudinal)"
+    assert ranking.deciding.scores[0] == pytest.approx(sum(GOOD) / 6)
+
+
+# What cannot be done is said
+
+
+def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(per_case="none"))
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert [scheme.scheme for scheme in ranking.schemes] == ["official"]
+    assert ranking.deciding.stability is None
+    assert ranking.deciding.why_no_stability == "The files hold no single cases, so none can be drawn."
+    assert ranking.notes[0] == (
+        "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+        "schemes."
+    )
+
+
+def test_a_scheme_by_cases_without_cases(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams(per_case="none"))
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out", "--scheme", "test-then-rank")
+    assert ended.code == 2
+    assert ended.err.startswith("The scheme 'test-then-rank' ranks by single cases, and the files hold none")
+
+
+def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(per_case="anonymous"))
+    assert ranking.deciding.stability is None
+    assert ranking.scheme("mean-then-rank").stability is not None
+    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
+    assert "The rows do not hold 'class_correct', so the general schemes do without it." in ranking.notes
+
+
+def test_no_bootstrap_on_request(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=0))
+    assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was asked for."}
+
+
+def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path) -> None:
+    document = carotid_document(GOOD)
+    document["results"][0]["metrics"]["segmentation_score"] = "high"
+    path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out")
+    assert ended.err == f"{path}: 'segmentation_score' of the case 'case_0' is not a number.\n"
+
+
+# Odd cohorts
+
+
+def test_one_team(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, {"alone": carotid_document(GOOD)})
+    assert ranking.teams[0].rank == 1
+    stability = ranking.deciding.stability
+    assert stability is not None
+    assert stability.rank_frequencies == ((1.0,),)
+    assert stability.taus.undefined == 40
+    assert ranking_from_json(ranking_to_json(ranking)) == ranking
+
+
+def test_identical_teams_tie_everywhere(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, {name: carotid_document(FAIR, wrong=("case_3",)) for name in ("b", "a", "c")})
+    assert names(ranking) == ["a", "b", "c"]
+    for scheme in ranking.schemes:
+        assert scheme.ranks == (1, 1, 1)
+        assert scheme.stability is not None
+        assert scheme.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
+        assert scheme.stability.win_probabilities == pytest.approx([1 / 3] * 3)
+    assert ranking.teams[0].tied_with == ("b", "c")
+
+
+def test_a_team_that_answered_nothing(tmp_path: Path) -> None:
+    teams = three_teams() | {"silent": carotid_document([None] * 6, seconds=None)}
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking)[-1] == "silent"
+    assert ranking_from_json(ranking_to_json(ranking)) == ranking
+
+
+def test_team_names_change_nothing_but_their_order(tmp_path: Path) -> None:
+    plain = ranked(tmp_path / "plain", three_teams())
+    renaming = {"good": "z", "fair": "y", "poor": "x"}
+    other = ranked(tmp_path / "other", {renaming[team]: document for team, document in three_teams().items()})
+    assert names(other) == ["z", "y", "x"]
+    assert [scheme.ranks for scheme in other.schemes] == [scheme.ranks for scheme in plain.schemes]
+    assert [scheme.stability for scheme in other.schemes] == [scheme.stability for scheme in plain.schemes]
+
+
+# Output
+
+
+def test_same_input_same_bytes_and_another_seed_other_replicates(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    written = {}
+    for name, seed in (("first", 3), ("again", 3), ("other", 4)):
+        podium("rank", tmp_path / "teams", "--output", tmp_path / name, "--seed", str(seed), "--bootstraps", "50")
+        written[name] = [(tmp_path / name / file).read_bytes() for file in ("ranking.json", "ranking.csv")]
+    assert written["first"] == written["again"]
+    assert written["first"][0] != written["other"][0]
+
+
+def test_ranking_json_follows_the_shipped_schema_which_follows_the_classes(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    text = ranking_to_json(ranking)
+    jsonschema.Draft202012Validator(ranking_schema()).validate(json.loads(text))
+    assert ranking_from_json(text) == ranking
+    assert ranking_schema() == schema_of_the_classes()
+
+
+def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams() | {"=SUM(A1)": carotid_document(POOR)})
+    assert podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").code == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "ranking.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["team"] for row in rows] == ["good", "fair", "'=SUM(A1)", "poor"]
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4"]
+    assert float(rows[0]["aggregates.segmentation_score"]) == pytest.approx(100 * sum(GOOD) / 6)
+    assert rows[2]["missing"] == "2"
+    assert rows[0]["rank.test-then-rank"] in {"1", "2", "3", "4"}
+
+
+def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams() | {"[red]x": carotid_document(FAIR)})
+    out = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").out
+    assert out.index("good") < out.index("fair") < out.index("poor")
+    assert "[red]x" in out
+    assert "4/6" in out
+    assert "poor: 2 missing of 6 cases" in out
+    assert "0.4 classification" in out
+
+
+def test_files_beside_the_teams_that_ranking_wrote_are_no_teams(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    for _ in range(2):
+        assert podium("rank", tmp_path, "--output", tmp_path, "--bootstraps", "0").code == 0
+    assert len(ranking_from_json((tmp_path / "ranking.json").read_bytes()).teams) == 3
+
+
+def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    (tmp_path / "file").touch()
+    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
+    assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
