@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
 from podium.ranking.result import CaseMetric, Ranking
+from podium.report.plots.summary import drawable
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,8 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
     """Every per-case metric that at least one team has a value in, those the schemes rank by first."""
     found = []
     for declared in ranking.metrics:
-        values = np.array(declared.values, dtype=np.float64).reshape(len(ranking.teams), len(ranking.cases))
+        shape = len(ranking.teams), len(ranking.cases)
+        values = drawable(value for row in declared.values for value in row).reshape(shape)
         missing = np.isnan(values)
         if missing.all():
             continue

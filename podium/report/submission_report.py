@@ -1,5 +1,6 @@
 """The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,11 +80,7 @@ def submission_report(
 
 def value_of(row: CaseRow, metric: Metric) -> float | None:
     """A row's figure; None where it is undefined or the row does not show it."""
-    try:
-        value = get(row.metrics, metric.name)
-    except (KeyError, TypeError):
-        return None
-    return float(value) if isinstance(value, int | float) else None
+    return _figure_at(row.metrics, metric.name)
 
 
 def deciding_metric(challenge: Challenge[Any, Any], metrics: Sequence[Metric]) -> Metric | None:
@@ -138,9 +135,9 @@ def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
 def _figure_at(figures: Figures, path: str | None) -> float | None:
     try:
         value = get(figures, path) if path else None
-    except (KeyError, TypeError):
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    except (KeyError, TypeError, OverflowError):
         return None
-    return value if isinstance(value, int | float) else None
 
 
 def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:

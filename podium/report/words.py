@@ -59,7 +59,7 @@ def telling(values: Iterable[float | None]) -> Callable[[float | None], str]:
 
 def fixed(value: float | None, decimals: int) -> str:
     """A figure with so many decimals: for columns whose figures are read against each other."""
-    if value is None or not math.isfinite(value):
+    if value is None or not math.isfinite(value) or abs(value) >= 1e9:
         return figure(value)
     text = f"{value:.{decimals}f}"
     return text.replace("-", "−") if float(text) else text.removeprefix("-")

@@ -134,6 +134,18 @@ def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
     assert "<img src=x onerror=alert(1)>" in page.all_words
 
 
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "{}"])
+def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, value: str) -> None:
+    document = json.loads(metrics.read_text(encoding="utf-8"))
+    for number, row in enumerate(document["results"]):
+        row["metrics"]["segmentation_score"] = "@" if number % 2 else number / 100
+    document["aggregates"]["score"] = "@"
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
+    page = page_of(file, output=tmp_path / "page.html")
+    assert page.table("Case", "Segmentation")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -193,3 +205,20 @@ def test_a_whole_ranking_with_overlays(tmp_path: Path) -> None:
     rich = page_of(output / "ranking.json", *overlay_options(submission=SUBMISSIONS), output=tmp_path / "rich.html")
     assert rich.text.count("data:image/png;base64,") == 16
     assert len(rich.text.encode()) < 5_000_000
+
+
+def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> None:
+    ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
+    assert evaluate(submission, tmp_path / "ember", ground_truth) == 0
+    metrics = tmp_path / "ember/metrics.json"
+    images = ROOT / "test/images/lesions"
+    options = ["--images", images, "--submission", submission, "--ground-truth", ground_truth]
+    page = page_of(metrics, *options, output=tmp_path / "page.html")
+    expected = json.loads((ROOT / "test/expected/lesions/ember.json").read_text(encoding="utf-8"))["aggregates"]
+    curve = {row[0]: float(row[2]) for row in page.table("Interaction step", "Cases", "Mean")}
+    assert curve == {step: pytest.approx(mean, rel=1e-3) for step, mean in expected["dice_by_step"].items()}
+    titles = [svg[0].text or "" for svg in page.plots]
+    assert "Dice by interaction step" in titles
+    assert "DMM by interaction step" in titles
+    assert sum("axial slice" in title for title in titles) == 4
+    assert page.text.count("data:image/png;base64,") == 4

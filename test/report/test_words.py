@@ -38,6 +38,11 @@ def test_four_significant_digits(value: float | None, shown: str) -> None:
     assert figure(value) == shown
 
 
+def test_figures_without_measure_do_not_fill_a_page() -> None:
+    assert fixed(1e200, 4) == "1.000e+200"
+    assert len(telling([1e300, 1.5])(1e300)) < 12
+
+
 def test_fixed_decimals_never_show_minus_zero() -> None:
     assert [fixed(value, 2) for value in (-0.001, 1.005, -2.5, None)] == ["0.00", "1.00", "−2.50", "–"]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from podium.metrics.declaration import Curve
 from podium.report.exhibit import Exhibit, Table
 from podium.report.plots.axes import AXIS_HEIGHT, upright_axis, value_axis
+from podium.report.plots.summary import drawable
 from podium.report.scale import Scale, scale_for
 from podium.report.svg import group, marker, picture, polyline
 from podium.report.words import count, figure
@@ -73,7 +74,7 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
 def _padded(rows: Sequence[Sequence[float | None]]) -> NDArray[np.float64]:
     table = np.full((len(rows), max(map(len, rows), default=0)), math.nan)
     for row, values in enumerate(rows):
-        table[row, : len(values)] = [math.nan if value is None else value for value in values]
+        table[row, : len(values)] = drawable(values)
     return table
 
 

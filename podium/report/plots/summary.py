@@ -27,10 +27,20 @@ class Summary:
     upper_whisker: float
 
 
+LARGEST = 1e150
+"""What is larger cannot be squared; an error of that size is as good as none."""
+
+
 def defined(values: Iterable[float | None]) -> NDArray[np.float64]:
-    """The finite values, sorted: undefined figures and errors without bound have no place on an axis."""
+    """The values that can be drawn, sorted: undefined figures and errors without bound have no place on an axis."""
+    array = drawable(values)
+    return np.sort(array[~np.isnan(array)])
+
+
+def drawable(values: Iterable[float | None]) -> NDArray[np.float64]:
+    """The values as an array, NaN where there is none or one without measure."""
     array = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-    return np.sort(array[np.isfinite(array)])
+    return np.where(np.abs(array) <= LARGEST, array, math.nan)
 
 
 def summarise(ordered: NDArray[np.float64]) -> Summary | None:
