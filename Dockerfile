@@ -22,9 +22,16 @@ RUN echo /opt/app > /opt/venv/lib/python3.11/site-packages/podium.pth \
  && printf '#!/bin/sh\nexec /opt/venv/bin/python -P -m podium "$@"\n' > /opt/venv/bin/podium \
  && chmod 755 /opt/venv/bin/podium
 
+# WordNet, for METEOR with synonyms: Debian's package, less what is not read.
+FROM python:3.11-slim AS wordnet
+RUN apt-get update --quiet=2 \
+ && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends wordnet-base \
+ && find /usr/share/wordnet -mindepth 1 ! -name 'index.*' ! -name 'data.*' ! -name '*.exc' -delete
+
 FROM python:3.11-slim
 RUN useradd --uid 1000 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin podium
 COPY --from=environment /opt/venv /opt/venv
+COPY --from=wordnet /usr/share/wordnet /usr/share/wordnet
 # The root file system is read-only and the user may be one without a name or a home (monai asks for the name as it is
 # imported): both are given here, and bytecode is compiled while the image is built.
 ENV PATH=/opt/venv/bin:$PATH \
@@ -37,7 +44,8 @@ RUN python -c "import cc3d, torch, monai.metrics, sklearn.metrics, scipy.ndimage
 WORKDIR /opt/app
 COPY evaluate.py ./
 COPY podium ./podium
-RUN python -m compileall -q --invalidation-mode unchecked-hash podium
+RUN python -m compileall -q --invalidation-mode unchecked-hash podium \
+ && python -c "from podium.readers.wordnet import find_wordnet; assert 'large' in find_wordnet().synonyms('big')"
 COPY ground-truth ./ground-truth
 ARG PODIUM_CHALLENGE=""
 ARG PODIUM_VERSION="unversioned"

@@ -16,8 +16,9 @@ ALLOWED = {
     "contract": {"podium.readers", "podium.metrics.declaration"},
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
     "ranking": {"podium.challenges", "podium.contract", "podium.metrics"},
+    "judge": {"podium.contract", "podium.challenges", "podium.evaluation"},
 }
-HEAVY = {"torch", "monai", "sklearn"}
+HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite"}
 
 
 def imports(path: Path) -> set[str]:

@@ -285,7 +285,7 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
         figures: dict[str, Any] = {}
         if self.settings.per_component_dice:
             reference = np.zeros_like(mask)
-            reference[truth.lesions.coordinates] = True
+            reference.reshape(-1)[truth.lesions.places] = True
             figures["final_component_dice"] = component_dice(prediction=mask, reference=reference)
         if self.settings.centroid_radius_mm is not None:
             hits = None

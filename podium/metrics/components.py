@@ -1,11 +1,11 @@
 """Connected components of two masks and how they overlap: labelled once, counted once, everything else derived.
 
-The reference of a case is turned into `Lesions` once and serves all of its steps. A prediction is cut to its own
-bounding box, labelled there, and looked up at the reference's voxels: what is background on both sides is never
-visited twice, and there is no loop over lesions.
+The reference of a case is turned into `Lesions` once and serves all of its steps. A prediction is labelled and looked
+up at the reference's voxels: what is background is never visited twice, and there is no loop over lesions.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,13 +13,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics.runs import Places, label_places, sparse_places
+
 Connectivity = Literal[6, 18, 26]
 Box = tuple[slice, ...]
 
-_SLAB_VOXELS = (
-    1 << 24
-)  # so many labels are widened at once: a volume full of prediction must not cost eight times its size
-_WORTH_A_COPY = 4 / 3  # whole planes are labelled in place; a smaller box is a copy first, and must save more than that
+SPARSE_VOXELS = 1 << 22
+"""Up to so many voxels a mask is labelled by its voxels: more than any lesion mask, few enough to cost no memory."""
+
+# So many labels are widened at once: a volume full of prediction must not cost eight times its size.
+_SLAB_VOXELS = 1 << 24
+# Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.
+_WORTH_A_COPY = 4 / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +32,8 @@ class Lesions:
     """A reference as its lesions, numbered from 1 in the order of `ids`."""
 
     shape: tuple[int, ...]
-    coordinates: tuple[NDArray[np.int32], ...]
-    """Of every lesion voxel, one array an axis."""
+    places: Places
+    """Flat indices of all lesion voxels, ascending."""
 
     lesion: NDArray[np.int64]
     """The lesion's number, for every one of these voxels."""
@@ -49,23 +54,78 @@ class Lesions:
 
     def centroids(self) -> NDArray[np.float64]:
         """The mean index of every lesion's voxels, in the axes' order; one row a lesion."""
-        sums = [np.bincount(self.lesion, weights=axis, minlength=self.count + 1)[1:] for axis in self.coordinates]
-        return np.stack(sums, axis=1) / self.voxels[:, None]
+        return _centroids(self.places, self.lesion, self.count, self.shape)
+
+
+class Components(ABC):
+    """The connected components of a mask, numbered from 1 to `count`."""
+
+    count: int
+
+    @abstractmethod
+    def labels_at(self, places: Places) -> NDArray[np.int64]:
+        """The component at each of the voxels, 0 for none."""
+
+    @abstractmethod
+    def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """The sizes of the wanted components (sorted numbers), and of all of them together, in voxels."""
+
+    @abstractmethod
+    def centroids(self) -> NDArray[np.float64]:
+        """The mean index of every component's voxels, in the axes' order; one row a component."""
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
-    """The connected components of a mask: labels from 1 to `count` inside `box`, background everywhere else.
+class SparseComponents(Components):
+    """Few voxels in a large volume: each with its component."""
 
-    The box holds every component and may be larger than that.
-    """
+    shape: tuple[int, ...]
+    places: Places
+    labels: NDArray[np.int64]
+    count: int
 
+    def labels_at(self, places: Places) -> NDArray[np.int64]:
+        if len(self.places) == 0:
+            return np.zeros(len(places), np.int64)
+        nearest = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        return np.where(self.places[nearest] == places, self.labels[nearest], 0)
+
+    def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        return np.bincount(self.labels, minlength=self.count + 1)[wanted], len(self.labels)
+
+    def centroids(self) -> NDArray[np.float64]:
+        return _centroids(self.places, self.labels, self.count, self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseComponents(Components):
+    """A volume full of prediction: a label for every voxel inside `box`, background everywhere else."""
+
+    shape: tuple[int, ...]
     labels: NDArray[Any]
     box: Box
     count: int
 
+    def labels_at(self, places: Places) -> NDArray[np.int64]:
+        coordinates = np.unravel_index(places, self.shape)
+        found = np.zeros(len(places), np.int64)
+        inside = np.ones(len(places), np.bool_)
+        for place, cut in zip(coordinates, self.box, strict=True):
+            inside &= (place >= cut.start) & (place < cut.stop)
+        local = tuple(place[inside] - cut.start for place, cut in zip(coordinates, self.box, strict=True))
+        found[inside] = self.labels[local]
+        return found
+
+    def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        # Only the wanted ones are told apart: a prediction of millions of specks costs no more than one of a few.
+        rank = np.zeros(self.count + 1, np.uint32)
+        rank[wanted] = np.arange(1, len(wanted) + 1)
+        sizes = np.zeros(len(wanted) + 1, np.int64)
+        for _, slab in _slabs(self.labels):
+            sizes += np.bincount(rank[slab[slab > 0]], minlength=len(wanted) + 1)
+        return sizes[1:], int(sizes.sum())
+
     def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every component's voxels in the whole volume; one row a component."""
         sums = np.zeros((self.count + 1, self.labels.ndim))
         sizes = np.zeros(self.count + 1)
         for start, slab in _slabs(self.labels):
@@ -126,15 +186,26 @@ def bounding_box(mask: NDArray[Any]) -> Box | None:
 
 
 def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> Components:
-    """The connected components of a 3-D mask. Source: connected-components-3d.
+    """The connected components of a 3-D mask.
 
-    Connectivity 6 joins voxels that share a face, 18 also an edge, 26 also a corner (scikit-image's 1, 2 and 3).
+    Connectivity 6 joins voxels that share a face, 18 also an edge, 26 also a corner (scikit-image's 1, 2 and 3). A
+    sparse mask is labelled by its voxels, a dense one by connected-components-3d, which visits all of its box.
     """
+    mask = np.ascontiguousarray(mask)
+    places = sparse_places(mask, limit=SPARSE_VOXELS)
+    if places is None:
+        return label_densely(mask, connectivity=connectivity)
+    labels, count = label_places(places, mask.shape, connectivity=connectivity)
+    return SparseComponents(mask.shape, places, labels, count)
+
+
+def label_densely(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> DenseComponents:
+    """The same by connected-components-3d, whatever there is: bounded memory for any mask."""
     import cc3d
 
     box = bounding_box(mask)
     if box is None:
-        return Components(np.zeros((0,) * mask.ndim, np.uint16), (slice(0, 0),) * mask.ndim, 0)
+        return DenseComponents(mask.shape, np.zeros((0,) * mask.ndim, np.uint16), (slice(0, 0),) * mask.ndim, 0)
     slab = (box[0], *(slice(0, length) for length in mask.shape[1:]))
     if _volume(slab) < _WORTH_A_COPY * _volume(box):
         box = slab
@@ -142,7 +213,7 @@ def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> 
     labels, count = cc3d.connected_components(
         np.ascontiguousarray(mask[box]).view(np.uint8), connectivity=connectivity, return_N=True
     )
-    return Components(labels, box, int(count))
+    return DenseComponents(mask.shape, labels, box, int(count))
 
 
 def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions:
@@ -151,22 +222,24 @@ def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions
     A map with one non-zero value, whichever that is, is a binary mask. In an instance map the integers decide, also
     where a lesion is in pieces or two lesions touch; gaps in the numbering are no lesions.
     """
+    labels = np.ascontiguousarray(labels)
     is_mask = labels.dtype == np.uint8 and labels.max(initial=0) <= 1
     mask = labels.view(np.bool_) if is_mask else labels != 0  # a second volume only where there is need for one
-    places = np.flatnonzero(mask)
+    places = sparse_places(mask, limit=SPARSE_VOXELS)
+    if places is None:
+        places = np.flatnonzero(mask)
     values = labels.reshape(-1)[places]
-    coordinates = tuple(axis.astype(np.int32) for axis in np.unravel_index(places, labels.shape))
     if values.size == 0:
         nothing = np.zeros(0, np.int64)
-        return Lesions(labels.shape, coordinates, nothing, nothing, nothing)
+        return Lesions(labels.shape, places, nothing, nothing, nothing)
     if values.min() == values.max():
         components = label_components(mask, connectivity=connectivity)
-        lesion = _labels_at(components, coordinates)
+        lesion = components.labels_at(places)
         ids = np.arange(1, components.count + 1)
     else:
         ids, inverse = np.unique(values, return_inverse=True)
         lesion = inverse.astype(np.int64) + 1
-    return Lesions(labels.shape, coordinates, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
+    return Lesions(labels.shape, places, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
 
 
 def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
@@ -174,13 +247,13 @@ def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
 
     IoU(g, p) = |g ∩ p| / |g ∪ p|, for the pairs with at least one voxel in common.
     """
-    at_lesions = _labels_at(prediction, reference.coordinates)
+    at_lesions = prediction.labels_at(reference.places)
     hit = at_lesions > 0
     # A pair is one integer, so that one sort counts them all.
     pair, shared = np.unique(reference.lesion[hit] * (prediction.count + 1) + at_lesions[hit], return_counts=True)
     lesion, component = np.divmod(pair, prediction.count + 1)
     touching = np.unique(component)
-    sizes, predicted = _sizes(prediction, touching)
+    sizes, predicted = prediction.sizes(touching)
     component_voxels = sizes[np.searchsorted(touching, component)]
     union = reference.voxels[lesion - 1] + component_voxels - shared
     return Overlap(
@@ -199,26 +272,9 @@ def _volume(box: Box) -> int:
     return math.prod(cut.stop - cut.start for cut in box)
 
 
-def _labels_at(components: Components, coordinates: tuple[NDArray[np.int32], ...]) -> NDArray[np.int64]:
-    """The component at each of the voxels, 0 for none."""
-    found = np.zeros(len(coordinates[0]), np.int64)
-    inside = np.ones(len(coordinates[0]), np.bool_)
-    for place, cut in zip(coordinates, components.box, strict=True):
-        inside &= (place >= cut.start) & (place < cut.stop)
-    local = tuple(place[inside] - cut.start for place, cut in zip(coordinates, components.box, strict=True))
-    found[inside] = components.labels[local]
-    return found
-
-
-def _sizes(components: Components, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """The sizes of the wanted components (sorted numbers), and of all of them together."""
-    # Only the wanted ones are told apart: a prediction of millions of specks costs no more than one of a few.
-    rank = np.zeros(components.count + 1, np.uint32)
-    rank[wanted] = np.arange(1, len(wanted) + 1)
-    sizes = np.zeros(len(wanted) + 1, np.int64)
-    for _, slab in _slabs(components.labels):
-        sizes += np.bincount(rank[slab[slab > 0]], minlength=len(wanted) + 1)
-    return sizes[1:], int(sizes.sum())
+def _centroids(places: Places, labels: NDArray[np.int64], count: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    sums = [np.bincount(labels, weights=axis, minlength=count + 1)[1:] for axis in np.unravel_index(places, shape)]
+    return np.stack(sums, axis=1) / np.bincount(labels, minlength=count + 1)[1:, None]
 
 
 def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -29,7 +29,11 @@ class Policy:
 
     def decide(self, *, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float | None:
         """The value when a mask is empty, None when both have pixels and the formula applies."""
-        match bool(prediction.any()), bool(reference.any()):
+        return self.decide_lengths(prediction=int(prediction.any()), reference=int(reference.any()))
+
+    def decide_lengths(self, *, prediction: int, reference: int) -> float | None:
+        """The same for whatever has a length, a text in tokens for one."""
+        match prediction > 0, reference > 0:
             case False, False:
                 return self.both_empty
             case False, True:
@@ -42,6 +46,10 @@ class Policy:
 POLICIES = {
     "dice": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
     "nsd": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    **dict.fromkeys(
+        ("bleu_4", "meteor", "meteor_wordnet"),
+        Policy(both_empty=0.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    ),
 }
 
 

@@ -77,3 +77,11 @@ def test_the_podium_command_is_on_the_path_and_reads_the_baked_code(image: str) 
     shell(image, "cd /; podium --help | grep -q evaluate")
     origin = shell(image, "mkdir /tmp/podium; cd /tmp; python -P -c 'import podium; print(podium.__file__)'")
     assert origin == "/opt/app/podium/__init__.py\n"
+
+
+def test_wordnet_is_installed_and_the_judges_packages_are_not(image: str) -> None:
+    script = 'from podium.readers.wordnet import find_wordnet; print(*sorted(find_wordnet().synonyms("overbite")))'
+    assert shell(image, f"python -c '{script}'") == "overbite\n"
+    packages = "from importlib.metadata import distributions as d; print(*{p.name.lower() for p in d()})"
+    installed = shell(image, f"python -c '{packages}'").split()
+    assert {"openai", "radfact-lite", "nltk"} & set(installed) == set()

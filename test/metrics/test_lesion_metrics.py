@@ -16,7 +16,15 @@ from podium.challenges.lesions_case import LesionReference, case_figures, failed
 from podium.challenges.lesions_settings import LesionsSettings
 from podium.metrics.area import mean_height, trapezoid_area
 from podium.metrics.component_dice import component_dice
-from podium.metrics.components import bounding_box, count_overlap, find_lesions, label_components
+from podium.metrics.components import (
+    SPARSE_VOXELS,
+    DenseComponents,
+    bounding_box,
+    count_overlap,
+    find_lesions,
+    label_components,
+    label_densely,
+)
 from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
 from podium.readers.images import Geometry
 
@@ -145,18 +153,46 @@ def test_agrees_with_the_literal_reading(pair: tuple[Volume, Volume], connectivi
         assert found[figure] == (value if not isinstance(value, float) else pytest.approx(value, abs=1e-12)), figure
 
 
+@pytest.mark.parametrize("label_mask", [label_components, label_densely], ids=["by voxels", "by cc3d"])
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from([6, 18, 26]))
-def test_components_are_those_of_scikit_image(data: st.DataObject, connectivity: int) -> None:
+def test_components_are_those_of_scikit_image(label_mask: Any, data: st.DataObject, connectivity: int) -> None:
     volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 8)] * 3)))) > 0
-    found = label_components(volume, connectivity=connectivity)
+    found = label_mask(volume, connectivity=connectivity)
     theirs, count = label(volume, connectivity={6: 1, 18: 2, 26: 3}[connectivity], return_num=True)
     assert found.count == count
-    ours = np.zeros(volume.shape, int)
-    ours[found.box] = found.labels
-    pairs = {(int(a), int(b)) for a, b in zip(ours.flat, theirs.flat, strict=True)}
+    ours = found.labels_at(np.arange(volume.size))
+    pairs = {(int(a), int(b)) for a, b in zip(ours, theirs.flat, strict=True)}
     assert len(pairs) == count + (not volume.all())
     assert {0} == {b for a, b in pairs if a == 0} | {0}
+
+
+@settings(max_examples=100, deadline=None)
+@given(volume_pairs(), st.sampled_from([6, 18, 26]))
+def test_dense_and_sparse_masks_are_counted_alike(pair: tuple[Volume, Volume], connectivity: int) -> None:
+    """The two numberings differ, so the sizes are compared as a whole."""
+    lesions = find_lesions(pair[1], connectivity=connectivity)
+    sparse = label_components(pair[0] > 0, connectivity=connectivity)
+    dense = label_densely(pair[0] > 0, connectivity=connectivity)
+    everyone = np.arange(1, sparse.count + 1)
+    assert sparse.count == dense.count
+    assert sorted(sparse.sizes(everyone)[0]) == sorted(dense.sizes(everyone)[0])
+    assert np.allclose(sorted(sparse.centroids().tolist()), sorted(dense.centroids().tolist()))
+    one, other = count_overlap(sparse, lesions), count_overlap(dense, lesions)
+    assert match_lesions(one, iou_threshold=0.1) == match_lesions(other, iou_threshold=0.1)
+    assert sorted(one.iou) == sorted(other.iou)
+    assert one.untouched_component_voxels == other.untouched_component_voxels
+
+
+def test_a_mask_with_many_voxels_is_labelled_densely() -> None:
+    mask = np.zeros((200, 200, 200), bool)
+    mask[10:190, 10:190, 10:190] = True
+    mask[0, 0, 0] = True
+    assert mask.sum() > SPARSE_VOXELS
+    components = label_components(mask, connectivity=18)
+    assert isinstance(components, DenseComponents)
+    assert components.count == 2
+    assert find_lesions(mask.view(np.uint8), connectivity=18).voxels.tolist() == [1, 180**3]
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,11 +7,19 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "test"))
 
-from samples import carotid, expect_carotid, expect_lesions, lesions  # noqa: E402  (the line above makes them importable)
+from samples import (  # noqa: E402  (the line above makes them importable)
+    carotid,
+    expect_carotid,
+    expect_lesions,
+    expect_reports,
+    lesions,
+    reports,
+)
 
 WRITERS: dict[str, tuple[Callable[[Path], None], ...]] = {
     "carotid": (carotid.write_samples, expect_carotid.write_expected),
     "lesions": (lesions.write_samples, expect_lesions.write_expected),
+    "reports": (reports.write_samples, expect_reports.write_expected),
 }
 
 

@@ -1,0 +1,85 @@
+"""Reports are written by participants, who may address the judge: what is cleaned away, and what is noticed.
+
+Nothing here decides a score. A finding or verdict that looks made up is marked, counted, and left for people to read;
+beside the scores stands a lower bound, in which everything marked counts as not entailed.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+# What chat templates use to tell who speaks: a server that takes them literally would let a report speak for others.
+_ROLE_MARKS = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>", re.IGNORECASE)
+
+# Words of the judge's own task, which no radiology report needs.
+_ADDRESSES_JUDGE = re.compile(
+    r"\b(?:not[_ ])?entail(?:s|ed|ment)?\b|\bhypothes[ei]s\b|\bpremises?\b"
+    r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instruction|prompt|rule|above|previous|prior)"
+    r"|\b(?:system|user|assistant) ?(?:prompt|message|role)\b|\bas an ai\b|\blanguage model\b|\bjson\b"
+    r"|\b(?:the|dear|as a|you are a) (?:judge|evaluator|grader)\b"
+    r"|\b(?:all|every) (?:findings?|phrases?|statements?) (?:is|are|must be) (?:true|correct|supported|present)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_WORD = re.compile(r"\w+")
+_NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
+_KEPT_CONTROLS = "\n\t"
+
+
+def clean(text: str) -> str:
+    """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
+    cleaned = "".join(kept)
+    # Taking a mark out may join the halves of another.
+    while (without := _ROLE_MARKS.sub(" ", cleaned)) != cleaned:
+        cleaned = without
+    return cleaned.strip()
+
+
+def addresses_judge(text: str) -> bool:
+    """Whether the text speaks of the judge's task instead of a patient."""
+    return _ADDRESSES_JUDGE.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
+    """The findings of a split report that do not occur in it, or that address the judge.
+
+    The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings), so a finding occurs if its
+    words do, one after the other, or if the sentence it is said to come from does, and holds at least half of its
+    words and all of its numbers (which a range, "13 to 23", may leave unsaid).
+    """
+    text = _words(report)
+    marked: set[str] = set()
+    for sentence in split["sentence_list"]:
+        origin = sentence["orig"]
+        for phrase in sentence["new"]:
+            occurs = _contains(text, _words(phrase)) or (
+                _contains(text, _words(origin)) and _could_come_from(phrase, origin)
+            )
+            if not occurs or addresses_judge(phrase) or addresses_judge(origin):
+                marked.add(phrase.strip())
+    return frozenset(marked)
+
+
+def suspicious_evidence(evidence: Sequence[str], premises: Sequence[str], *, marked: Collection[str]) -> bool:
+    """Whether "entailed" rests on nothing: no evidence, none that is a premise, or only premises that are marked."""
+    sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
+    return not any(tuple(_words(each)) in sound for each in evidence)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether `part` is a run of words of `text`."""
+    return bool(part) and f" {' '.join(part)} " in f" {' '.join(text)} "
+
+
+def _could_come_from(phrase: str, origin: str) -> bool:
+    words, known = _words(phrase), set(_words(origin))
+    shared = sum(word in known for word in words)
+    numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
+    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)

@@ -1,0 +1,124 @@
+"""BLEU-4 and METEOR as the live leaderboard of ODIN 2026 computes them.
+
+Many metrics go by these two names; docs/reports.md says how these differ from the others. Both see a text as the list
+of its tokens, and both are 0 where either text has none (policy table).
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from podium.metrics.policy import POLICIES
+
+MAX_ORDER = 4
+# NLTK's smoothing method 1: an order without a single match counts as this many matches.
+EPSILON = 0.1
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Lower case, then runs of word characters and every other visible character by itself. Nothing is normalised."""
+    return _TOKEN.findall(text.lower())
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramCounts:
+    """All that BLEU needs to know of one pair of texts, or, summed, of a whole corpus.
+
+    `matches` and `totals` are by order, 1 to 4. A candidate too short for an order has a total of 1 there, not 0, as in
+    NLTK: even an empty candidate weighs on the precision of the corpus.
+    """
+
+    matches: tuple[int, ...]
+    totals: tuple[int, ...]
+    candidate_tokens: int
+    reference_tokens: int
+
+
+def count_ngrams(*, candidate: Sequence[str], reference: Sequence[str]) -> NgramCounts:
+    """Candidate n-grams that occur in the reference, each at most as often as it occurs there, and their number."""
+    matches, totals = [], []
+    for order in range(1, MAX_ORDER + 1):
+        found = _ngrams(candidate, order)
+        matches.append((found & _ngrams(reference, order)).total())
+        totals.append(max(1, found.total()))
+    return NgramCounts(
+        matches=tuple(matches),
+        totals=tuple(totals),
+        candidate_tokens=len(candidate),
+        reference_tokens=len(reference),
+    )
+
+
+def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
+
+
+def sum_counts(counts: Iterable[NgramCounts]) -> NgramCounts:
+    """The counts of a corpus."""
+    matches, totals, candidate, reference = [0] * MAX_ORDER, [0] * MAX_ORDER, 0, 0
+    for each in counts:
+        matches = [a + b for a, b in zip(matches, each.matches, strict=True)]
+        totals = [a + b for a, b in zip(totals, each.totals, strict=True)]
+        candidate += each.candidate_tokens
+        reference += each.reference_tokens
+    return NgramCounts(
+        matches=tuple(matches), totals=tuple(totals), candidate_tokens=candidate, reference_tokens=reference
+    )
+
+
+def bleu_4(counts: NgramCounts) -> float:
+    """BP * exp(mean over n = 1..4 of ln p_n), between 0 and 1, of a pair or of a corpus.
+
+    p_n = matches / total, with 0.1 in place of 0 matches; BP = 1 for a candidate longer than the reference, else
+    exp(1 - reference length / candidate length). Source: Papineni et al. 2002 with smoothing method 1 of Chen and
+    Cherry 2014, equal to NLTK's `corpus_bleu(..., smoothing_function=SmoothingFunction().method1)` to the last bit:
+    every operation on floats is done in its order. Without one matching token it is 0.
+    """
+    decided = POLICIES["bleu_4"].decide_lengths(prediction=counts.candidate_tokens, reference=counts.reference_tokens)
+    if decided is not None:
+        return decided
+    if counts.matches[0] == 0:
+        return 0.0
+    precisions = [(matched or EPSILON) / total for matched, total in zip(counts.matches, counts.totals, strict=True)]
+    mean = math.fsum(math.log(precision) * (1 / MAX_ORDER) for precision in precisions)
+    return _brevity_penalty(counts) * math.exp(mean)
+
+
+def _brevity_penalty(counts: NgramCounts) -> float:
+    if counts.candidate_tokens > counts.reference_tokens:
+        return 1.0
+    return math.exp(1 - counts.reference_tokens / counts.candidate_tokens)
+
+
+def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
+    """The leaderboard's METEOR, between 0 and 1: exact matches only, taken greedily.
+
+    Each candidate token, left to right, takes the first unused equal reference token. With m matches,
+    P = m / |candidate|, R = m / |reference|, F = 10 P R / (R + 9 P); a chunk is a run of consecutive reference
+    positions in candidate order (candidate tokens without a match do not break it);
+    METEOR = F (1 - 0.5 (chunks / m)^3). Without a match it is 0.
+    """
+    decided = POLICIES["meteor"].decide_lengths(prediction=len(candidate), reference=len(reference))
+    if decided is not None:
+        return decided
+    positions = _match_greedily(candidate=candidate, reference=reference)
+    if not positions:
+        return 0.0
+    matched = len(positions)
+    chunks = 1 + sum(later != earlier + 1 for earlier, later in pairwise(positions))
+    precision, recall = matched / len(candidate), matched / len(reference)
+    f_mean = 10 * precision * recall / (recall + 9 * precision)
+    return f_mean * (1 - 0.5 * (chunks / matched) ** 3)
+
+
+def _match_greedily(*, candidate: Sequence[str], reference: Sequence[str]) -> list[int]:
+    """The reference positions taken, in candidate order."""
+    free: dict[str, list[int]] = {}
+    for position in range(len(reference) - 1, -1, -1):
+        free.setdefault(reference[position], []).append(position)
+    return [free[token].pop() for token in candidate if free.get(token)]

@@ -1,0 +1,476 @@
+"""The reports challenge from submission to metrics.json: every form, every way to be wrong."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.challenges.reports import Reports
+from podium.challenges.reports_settings import ReportsSettings
+from podium.cli import main
+from podium.contract.results import CaseResult
+from podium.contract.submission import SubmissionNames
+from podium.contract.timing import Timing
+from podium.readers.wordnet import find_wordnet
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SAMPLES = REPOSITORY / "test/submissions/reports"
+GROUND_TRUTH = REPOSITORY / "ground-truth/reports"
+TEXTS = {"A003": "Tooth 46 is missing. No open bite.", "b.7": "The overjet is increased, l’affollamento è lieve."}
+TOML = 'challenge = "reports"\ntitle = "Test"\nversion = "1"\nper_case = "{per_case}"\n'
+
+
+def write_truth(root: Path, texts: dict[str, str] = TEXTS, *, per_case: str = "full") -> Path:
+    (root / "references").mkdir(parents=True)
+    (root / "challenge.toml").write_text(TOML.format(per_case=per_case))
+    for case, text in texts.items():
+        (root / "references" / f"{case}.txt").write_text(text, encoding="utf-8")
+    return root
+
+
+class Bench:
+    """Scores submissions against TEXTS."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.submission, self.output, self.truth = folder / "input", folder / "output", folder / "truth"
+        self.submission.mkdir()
+        self._capsys = capsys
+
+    def write(self, name: str, content: str | bytes) -> None:
+        path = self.submission / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def run(self) -> tuple[int, str]:
+        """The exit code and the last line on stderr."""
+        if not self.truth.exists():
+            write_truth(self.truth)
+        arguments = ["--input", self.submission, "--output", self.output, "--ground-truth", self.truth]
+        code = main(["evaluate", *map(str, arguments), "--workers", "1"])
+        self.log, errors = self._capsys.readouterr()
+        return code, errors.strip().splitlines()[-1]
+
+    def metrics(self) -> dict[str, Any]:
+        code, sentence = self.run()
+        assert code == 0, sentence
+        return json.loads((self.output / "metrics.json").read_text())
+
+    def rows(self) -> dict[str, Any]:
+        return {row["case"]: row for row in self.metrics()["results"]}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
+    return Bench(tmp_path, capsys)
+
+
+def job(pk: str, *, inputs: dict[str, dict[str, Any]], report: Any = None, key: str = "interface") -> dict[str, Any]:
+    socket = {"slug": "diagnostic-imaging-report", "relative_path": "diagnostic-imaging-report.json"}
+    return {
+        "pk": pk,
+        "inputs": [{key: {"slug": slug}, **content} for slug, content in inputs.items()],
+        "outputs": [{key: socket, "value": report, "file": None, "image": None}],
+    }
+
+
+def image(name: str) -> dict[str, dict[str, Any]]:
+    return {"cbct-image": {"image": {"pk": "1", "name": name}}}
+
+
+def perfect(rows: dict[str, Any]) -> None:
+    """Every report is its reference, so precision is 1 and only METEOR's penalty for one chunk is left."""
+    for row in rows.values():
+        assert row["status"] == "scored"
+        assert row["metrics"]["bleu_4"] == 1
+        length = row["metrics"]["tokens"]["reference"]
+        assert row["metrics"]["meteor"] == pytest.approx(1 - 0.5 / length**3, rel=1e-12)
+
+
+# The samples
+
+
+def differences(expected: Any, found: Any, where: str = "") -> list[str]:
+    if isinstance(expected, dict):
+        return [
+            problem for key, value in expected.items() for problem in differences(value, found[key], f"{where}.{key}")
+        ]
+    same = found == (pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected)
+    return [] if same else [f"{where}: expected {expected!r}, found {found!r}"]
+
+
+@pytest.mark.parametrize("team", ["molar", "cuspid", "wisdom"])
+def test_samples_score_what_the_literal_reading_says(team: str, tmp_path: Path) -> None:
+    arguments = ["--input", SAMPLES / team, "--output", tmp_path, "--ground-truth", GROUND_TRUTH, "--workers", "2"]
+    assert main(["evaluate", *map(str, arguments)]) == 0
+    found = json.loads((tmp_path / "metrics.json").read_text())
+    found["results"] = {row["case"]: row for row in found["results"]}
+    expected = json.loads((REPOSITORY / f"test/expected/reports/{team}.json").read_text())
+    if find_wordnet() is None:
+        assert not [name for name in found["aggregates"] if "wordnet" in name]
+        expected["aggregates"] = {key: value for key, value in expected["aggregates"].items() if "wordnet" not in key}
+    assert found["results"].keys() == expected["results"].keys()
+    assert differences(expected, found) == []
+
+
+def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) -> None:
+    arguments = ["--input", SAMPLES / "wisdom", "--output", tmp_path, "--ground-truth", GROUND_TRUTH]
+    assert main(["evaluate", *map(str, arguments)]) == 0
+    document = json.loads((tmp_path / "metrics.json").read_text())
+    rows = [
+        CaseResult(case=row["case"], status=row["status"], metrics=row["metrics"], error=row["error"])
+        for row in document["results"]
+    ]
+    assert Reports(ReportsSettings()).aggregate(rows, Timing()) == document["aggregates"]
+
+
+# Forms of a submission
+
+
+def test_texts_and_json_files_with_any_extension_and_case_of_letters(bench: Bench) -> None:
+    bench.write("deep/a003.TXT", TEXTS["A003"])
+    bench.write("deep/B.7.json", json.dumps({"report": TEXTS["b.7"]}))
+    bench.write("deep/README.txt", "not a report")
+    bench.write("notes.md", "not a report")
+    metrics = bench.metrics()
+    perfect({row["case"]: row for row in metrics["results"]})
+    assert metrics["counts"] == {"expected": 2, "scored": 2, "failed": 0, "missing": 0, "unmatched": 0}
+
+
+def test_reports_json(bench: Bench) -> None:
+    bench.write("reports.json", json.dumps({"a003.nii.gz": TEXTS["A003"], "B.7": TEXTS["b.7"]}))
+    perfect(bench.rows())
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("header", [["case", "report"], ["\ufeffreport", "Case"], None])
+def test_reports_csv(bench: Bench, delimiter: str, header: list[str] | None) -> None:
+    table = io.StringIO()
+    writer = csv.writer(table, delimiter=delimiter)
+    rows = [[case, text.replace(". ", ".\r\n")] for case, text in TEXTS.items()]
+    if header:
+        writer.writerow([name.lstrip("\ufeff") for name in header])
+        rows = [row[::-1] for row in rows] if "report" in header[0] else rows
+    writer.writerows(rows)
+    mark = "\ufeff" if header and header[0].startswith("\ufeff") else ""
+    bench.write("reports.csv", mark + table.getvalue())
+    perfect(bench.rows())
+
+
+def test_a_zip_archive(bench: Bench) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for case, text in TEXTS.items():
+            archive.writestr(f"out/{case}.txt", text)
+    bench.write("submission.zip", packed.getvalue())
+    perfect(bench.rows())
+
+
+@pytest.mark.parametrize("key", ["interface", "socket"])
+def test_jobs_are_paired_by_the_names_of_their_inputs(bench: Bench, key: str) -> None:
+    scan = {"intra-oral-scan": {"file": "https://host/media/x/B.7.stl?token=1"}, "notes": {"file": None}}
+    jobs = [
+        job("two", inputs=scan, report={"report": TEXTS["b.7"]}, key=key),
+        job("one", inputs=image("A003.nii.gz"), key=key),
+    ]
+    bench.write("predictions.json", json.dumps(jobs))
+    bench.write("one/output/diagnostic-imaging-report.json", json.dumps({"report": TEXTS["A003"]}))
+    perfect(bench.rows())
+
+
+def test_a_file_object_names_the_case_too(bench: Bench) -> None:
+    jobs = [
+        job("x", inputs={"scan": {"file": {"name": "a003.ply"}}}, report={"report": TEXTS["A003"]}),
+        job("y", inputs=image("B.7.mha"), report={"report": TEXTS["b.7"]}),
+    ]
+    bench.write("predictions.json", json.dumps(jobs))
+    perfect(bench.rows())
+
+
+def test_a_pk_names_the_case_only_where_no_input_does(bench: Bench) -> None:
+    jobs = [
+        job("job-b.7", inputs=image("A003.mha"), report={"report": TEXTS["A003"]}),
+        job("job-B.7.x", inputs=image("volume.mha"), report={"report": TEXTS["b.7"]}),
+    ]
+    bench.write("predictions.json", json.dumps(jobs))
+    perfect(bench.rows())
+
+
+def test_jobs_that_belong_to_no_case_stop_everything_and_are_named(bench: Bench) -> None:
+    """As many jobs as cases: pairing the leftover job with the leftover case would look right."""
+    jobs = [
+        job("9f-c2", inputs=image("secret-name.mha"), report={"report": TEXTS["b.7"]}),
+        job("77-aa", inputs=image("A003.mha"), report={"report": TEXTS["A003"]}),
+    ]
+    bench.write("predictions.json", json.dumps(jobs))
+    code, sentence = bench.run()
+    assert code == 1
+    assert sentence == "1 of 2 jobs belong to no expected case, by the name of no input: 9f-c2."
+    assert not (bench.output / "metrics.json").exists()
+
+
+def test_a_job_whose_inputs_name_two_cases_belongs_to_none(bench: Bench) -> None:
+    inputs = {"scan": {"file": {"name": "A003.ply"}}, "photo": {"file": {"name": "b.7.png"}}}
+    bench.write("predictions.json", json.dumps([job("pk", inputs=inputs, report={"report": "x"})]))
+    code, sentence = bench.run()
+    assert (code, sentence) == (1, "1 of 1 jobs belong to no expected case, by the name of no input: pk.")
+
+
+def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
+    bench.write("predictions.json", json.dumps([job(f"pk{n}", inputs={}) for n in range(12)]))
+    _, sentence = bench.run()
+    assert sentence.startswith("12 of 12 jobs")
+    assert sentence.endswith("pk9 and 2 more.")
+
+
+def test_two_jobs_for_one_case_cost_that_case(bench: Bench) -> None:
+    jobs = [job(pk, inputs=image("A003.mha"), report={"report": TEXTS["A003"]}) for pk in ("p", "q")]
+    jobs.append(job("r", inputs=image("b.7.mha"), report={"report": TEXTS["b.7"]}))
+    bench.write("predictions.json", json.dumps(jobs))
+    rows = bench.rows()
+    assert rows["A003"]["error"] == "There are 2 predictions for this case ('job p', 'job q'); send one."
+    assert rows["A003"]["metrics"]["bleu_4"] == 0
+    perfect({"b.7": rows["b.7"]})
+
+
+# What is wrong with single reports
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("A003.json", "42", "'A003.json' must hold the report as text, it holds a number."),
+        ("A003.json", '{"report": 4.2}', "'A003.json' must hold the report as text, it holds a number."),
+        ("A003.json", '{"report": null}', "'A003.json' must hold the report as text, it holds null."),
+        ("A003.json", '{"report": ["x"]}', "'A003.json' must hold the report as text, it holds a list."),
+        ("A003.json", '{"report": true}', "'A003.json' must hold the report as text, it holds true or false."),
+        ("A003.json", '{"text": "x"}', """'A003.json' must be {"report": "text"}, it has no 'report'."""),
+        ("A003.json", '{"report": "x"', "'A003.json' is not valid JSON: line 1, column 15."),
+        ("A003.txt", b"\xff\xfe\x00T", "'A003.txt' is not UTF-8 text; save it as UTF-8."),
+        ("A003.txt", b"x" * 4_000_001, "'A003.txt' is longer than 4,000,000 characters."),
+        ("A003.txt", b"x" * 16_000_001, "'A003.txt' is larger than 16,000,000 bytes."),
+    ],
+)
+def test_an_unreadable_report_costs_its_case_alone(bench: Bench, name: str, content: str | bytes, error: str) -> None:
+    bench.write(name, content)
+    bench.write("b.7.txt", TEXTS["b.7"])
+    metrics = bench.metrics()
+    rows = {row["case"]: row for row in metrics["results"]}
+    assert rows["A003"]["status"] == "failed"
+    assert rows["A003"]["error"] == error
+    assert {rows["A003"]["metrics"][name] for name in ("bleu_4", "meteor", "captioning")} == {0}
+    perfect({"b.7": rows["b.7"]})
+    assert metrics["counts"]["failed"] == metrics["aggregates"]["empty_reports"] == 1
+
+
+def test_numbers_in_reports_json_cost_their_cases_alone(bench: Bench) -> None:
+    bench.write("reports.json", json.dumps({"A003": 7, "b.7": TEXTS["b.7"]}))
+    rows = bench.rows()
+    assert rows["A003"]["error"] == "'reports.json: A003' must hold the report as text, it holds a number."
+    perfect({"b.7": rows["b.7"]})
+
+
+@pytest.mark.parametrize("text", ["", " \r\n\t", "\ufeff"])
+def test_an_empty_report_scores_0_and_is_counted(bench: Bench, text: str) -> None:
+    bench.write("A003.txt", text)
+    bench.write("b.7.txt", TEXTS["b.7"])
+    metrics = bench.metrics()
+    row = metrics["results"][0]
+    assert (row["status"], row["warnings"]) == ("scored", ["The report is empty and scores 0."])
+    assert {row["metrics"][name] for name in ("bleu_4", "meteor", "captioning")} == {0}
+    assert metrics["aggregates"]["empty_reports"] == 1
+
+
+def test_a_missing_report_scores_0_and_is_counted(bench: Bench) -> None:
+    bench.write("b.7.txt", TEXTS["b.7"])
+    metrics = bench.metrics()
+    assert metrics["results"][0]["status"] == "missing"
+    assert metrics["counts"]["missing"] == metrics["aggregates"]["empty_reports"] == 1
+    assert metrics["aggregates"]["meteor"] == pytest.approx(metrics["results"][1]["metrics"]["meteor"] / 2)
+
+
+def test_empty_against_empty_scores_0(bench: Bench) -> None:
+    write_truth(bench.truth, {"A": "", "B": "tooth"})
+    bench.write("A.txt", "")
+    bench.write("B.txt", "tooth")
+    rows = bench.rows()
+    assert {rows["A"]["metrics"][name] for name in ("bleu_4", "meteor", "captioning")} == {0}
+
+
+def test_an_all_empty_submission_has_the_score_0(bench: Bench) -> None:
+    bench.write("reports.json", json.dumps({"A003": "", "b.7": ""}))
+    metrics = bench.metrics()
+    assert metrics["aggregates"]["score"] == metrics["aggregates"]["bleu_4"] == 0
+
+
+def test_byte_order_mark_windows_line_ends_and_typographic_quotes_are_read(bench: Bench) -> None:
+    bench.write("A003.txt", b"\xef\xbb\xbf" + TEXTS["A003"].replace(". ", ".\r\n").encode())
+    bench.write("b.7.json", b"\xef\xbb\xbf" + json.dumps({"report": "\ufeff" + TEXTS["b.7"]}).encode())
+    perfect(bench.rows())
+
+
+def test_a_report_of_two_megabytes_is_scored(bench: Bench) -> None:
+    bench.write("A003.txt", (TEXTS["A003"] + " ") * 57_000)
+    bench.write("reports.json", json.dumps({"b.7": TEXTS["b.7"]}))
+    assert (bench.submission / "A003.txt").stat().st_size > 1_900_000
+    row = bench.rows()["A003"]
+    assert row["status"] == "scored"
+    assert row["metrics"]["tokens"]["candidate"] == 57_000 * 9
+    # All 9 reference tokens are found at once, so one chunk; P = 1/57000, R = 1.
+    assert row["metrics"]["meteor"] == pytest.approx(10 / 57_000 / (1 + 9 / 57_000) * (1 - 0.5 / 9**3), rel=1e-9)
+
+
+def test_two_megabytes_in_one_cell_of_a_csv_are_read(bench: Bench) -> None:
+    bench.write("reports.csv", f'A003,"{"tooth " * 350_000}"\r\nb.7,"{TEXTS["b.7"]}"\r\n')
+    assert bench.rows()["A003"]["metrics"]["tokens"]["candidate"] == 350_000
+
+
+def test_a_stray_report_is_counted_and_the_rest_scored(bench: Bench) -> None:
+    bench.write("reports.json", json.dumps({**TEXTS, "Z9": "x"}))
+    bench.write("picture.gif", b"GIF89a")
+    metrics = bench.metrics()
+    assert metrics["counts"]["unmatched"] == 2
+    assert "unmatched: reports.json: Z9: it is no expected case" in bench.log
+
+
+@pytest.mark.parametrize("name", ["." * 300_000, "A003" + ".x" * 100_000, "Z\n1", "", "..", "é" * 900])
+def test_strange_names_are_unmatched_and_shown_on_one_line(bench: Bench, name: str) -> None:
+    bench.write("reports.json", json.dumps({**TEXTS, name: "x"}))
+    metrics = bench.metrics()
+    assert (metrics["counts"]["scored"], metrics["counts"]["unmatched"]) == (2, 1)
+    [line] = bench.log.splitlines()
+    assert line.startswith("unmatched: reports.json: ")
+    assert len(line) < 300
+
+
+def test_a_report_sent_twice_costs_its_case(bench: Bench) -> None:
+    bench.write("A003.txt", TEXTS["A003"])
+    bench.write("reports.json", json.dumps(TEXTS))
+    rows = bench.rows()
+    assert rows["A003"]["status"] == "failed"
+    assert "'A003.txt', 'reports.json: A003'" in rows["A003"]["error"]
+
+
+def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
+    write_truth(bench.truth)
+    (bench.submission / "A003.txt").symlink_to(bench.truth / "references/A003.txt")
+    bench.write("b.7.txt", TEXTS["b.7"])
+    row = bench.rows()["A003"]
+    assert (row["status"], row["metrics"]["bleu_4"]) == ("failed", 0)
+    assert row["error"] == "'A003.txt' is a symbolic link; send the file itself."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("reports.json", "[]", """'reports.json' must be an object, {"<case>": "text", ...}."""),
+        ("reports.json", '{"A003": "x", "A003": "y"}', "'reports.json' has the key 'A003' twice in one object."),
+        (
+            "reports.json",
+            json.dumps({f"x{number}": "" for number in range(10_001)}),
+            "'reports.json' holds more than 10,000 reports; send those of the challenge.",
+        ),
+        ("reports.csv", 'A003,"unclosed', "'reports.csv' is not valid CSV: line 1."),
+        ("reports.csv", "A003\n", "'reports.csv', line 1: there must be a case and its report."),
+        (
+            "Z1.txt",
+            "x",
+            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: it is no expected "
+            "case.",
+        ),
+    ],
+)
+def test_an_unusable_submission_says_why(bench: Bench, name: str, content: str, sentence: str) -> None:
+    bench.write(name, content)
+    assert bench.run() == (1, sentence)
+
+
+# What participants see, and what organisers must have right
+
+
+def test_anonymous_rows_hold_no_count_that_tells_of_a_reference(bench: Bench) -> None:
+    write_truth(bench.truth, per_case="anonymous")
+    bench.write("reports.json", json.dumps(TEXTS))
+    metrics = bench.metrics()
+    assert all(row["case"].startswith("case-") for row in metrics["results"])
+    shown = {key for row in metrics["results"] for key in row["metrics"]}
+    assert shown <= {"bleu_4", "meteor", "meteor_wordnet", "captioning"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("C.md", b"x", "A reference is not named <case>.txt."),
+        ("a003.txt", b"x", "Two references have names that differ only in upper and lower case."),
+        ("C.txt", b"\xff", "1 of 3 references are broken; the organisers find the details in the log."),
+    ],
+)
+def test_a_broken_ground_truth_stops_everything(bench: Bench, name: str, content: bytes, sentence: str) -> None:
+    write_truth(bench.truth)
+    (bench.truth / "references" / name).write_bytes(content)
+    bench.write("reports.json", json.dumps(TEXTS))
+    assert bench.run() == (2, sentence)
+
+
+def test_settings_are_checked(bench: Bench) -> None:
+    write_truth(bench.truth)
+    with (bench.truth / "challenge.toml").open("a") as stream:
+        stream.write("[reports.weights]\nclinical = 0.9\n")
+    bench.write("reports.json", json.dumps(TEXTS))
+    code, sentence = bench.run()
+    assert code == 2
+    assert sentence == "challenge.toml, line 5: 'reports.weights' is wrong: the weights must sum to 1, not 1.1."
+
+
+@pytest.mark.parametrize(
+    ("sockets", "files", "recognised"),
+    [
+        ({"diagnostic-imaging-report"}, (), True),
+        (set(), ("x/reports.csv",), True),
+        (set(), ("A.txt", "B.json"), True),
+        (set(), ("A.json",), False),
+        (set(), ("A_pred.h5", "readme.txt"), False),
+        ({"plaque-vulnerability"}, (), False),
+    ],
+)
+def test_recognises_its_own(sockets: set[str], files: tuple[str, ...], recognised: bool) -> None:
+    assert Reports.recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
+
+
+def test_validate_and_manifest(bench: Bench, tmp_path: Path) -> None:
+    write_truth(bench.truth)
+    manifest = tmp_path / "cases.json"
+    assert main(["manifest", "--ground-truth", str(bench.truth), "--output", str(manifest)]) == 0
+    assert json.loads(manifest.read_text())["cases"] == {"A003": {}, "b.7": {}}
+    assert TEXTS["A003"] not in manifest.read_text()
+    bench.write("reports.json", json.dumps(TEXTS))
+    assert main(["validate", str(bench.submission), "--cases", str(manifest)]) == 0
+    bench.write("reports.json", json.dumps({"A003": 5}))
+    assert main(["validate", str(bench.submission), "--cases", str(manifest)]) == 1
+
+
+def test_the_manifest_does_not_publish_the_judges_address(bench: Bench, tmp_path: Path) -> None:
+    write_truth(bench.truth)
+    with (bench.truth / "challenge.toml").open("a") as stream:
+        stream.write('[reports.judge]\nbase_url = "http://judge.hospital.example/v1"\n')
+    manifest = tmp_path / "cases.json"
+    assert main(["manifest", "--ground-truth", str(bench.truth), "--output", str(manifest)]) == 0
+    assert "hospital" not in manifest.read_text()
+
+
+def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path) -> None:
+    script = (
+        "import sys; from podium.cli import main; code = main(sys.argv[1:]); "
+        "print(sorted({'torch', 'monai', 'nltk', 'scipy', 'sklearn', 'openai', 'radfact_lite'} "
+        "& set(sys.modules))); sys.exit(code)"
+    )
+    arguments = ["evaluate", "--input", SAMPLES / "molar", "--output", tmp_path, "--ground-truth", GROUND_TRUTH]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

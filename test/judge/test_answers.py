@@ -1,0 +1,60 @@
+"""The cache of answers: what decides that a question is the same, and that nothing is lost."""
+
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from podium.contract.errors import UsageError
+from podium.judge.answers import AnswerCache
+from podium.judge.asking import Answer
+
+MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
+FORMAT = {"json_schema": {"name": "parsed_report", "schema": {"type": "object"}}}
+ANSWER = Answer(content={"sentence_list": ["è"]}, day="2026-06-12")
+
+
+def open_cache(path: Path, *, model: str = "m", engine_version: str = "0.2.0") -> AnswerCache:
+    return AnswerCache(path / "answers.sqlite", model=model, engine_version=engine_version)
+
+
+def test_an_answer_survives_and_the_first_one_stays(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path)
+    key = cache.key(MESSAGES, FORMAT)
+    assert cache.get(key) is None
+    cache.put(key, ANSWER)
+    cache.put(key, Answer(content={}, day="2027-01-01"))
+    cache.close()
+    again = open_cache(tmp_path)
+    assert again.get(again.key(MESSAGES, FORMAT)) == ANSWER
+    again.close()
+
+
+def test_the_key_covers_model_prompt_text_schema_and_engine(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path)
+    others = [open_cache(tmp_path, model="n"), open_cache(tmp_path, engine_version="0.1.0")]
+    keys = {cache.key(MESSAGES, FORMAT), *(other.key(MESSAGES, FORMAT) for other in others)}
+    keys.add(cache.key([SimpleNamespace(role="system", content="Split!"), MESSAGES[1]], FORMAT))
+    keys.add(cache.key([MESSAGES[0], SimpleNamespace(role="user", content="Caries")], FORMAT))
+    keys.add(cache.key([MESSAGES[0], SimpleNamespace(role="assistant", content="Caries.")], FORMAT))
+    keys.add(cache.key(MESSAGES, {"json_schema": {"name": "parsed_report", "schema": {}}}))
+    assert len(keys) == 7
+    for each in (cache, *others):
+        each.close()
+
+
+def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
+    (tmp_path / "answers.sqlite").write_text("this is a text file, and longer than a header" * 40)
+    with pytest.raises(UsageError, match=r"answers\.sqlite cannot be used: file is not a database\."):
+        open_cache(tmp_path)
+
+
+def test_two_processes_may_share_it(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path)
+    other = sqlite3.connect(tmp_path / "answers.sqlite")
+    other.execute("INSERT INTO answers VALUES ('k', '{}', '2026-01-01')")
+    other.commit()
+    other.close()
+    assert cache.get("k") == Answer(content={}, day="2026-01-01")
+    cache.close()

@@ -1,0 +1,97 @@
+"""RadFact's figures from verdicts, by the published examples and by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal.reports import radfact
+
+from podium.challenges.reports_settings import FinalWeights
+from podium.judge.engine import Findings, Status, Verdict
+from podium.judge.figures import CaseFigures, case_figures, failure_share, final_figures, radfact_aggregates
+from podium.judge.judging import JudgedPair
+
+STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
+
+
+def verdicts(statuses: list[Status]) -> tuple[Verdict, ...]:
+    return tuple(Verdict(finding=f"f{number}", status=status) for number, status in enumerate(statuses))
+
+
+def findings(count: int) -> Findings:
+    return Findings(phrases=tuple(f"f{number}" for number in range(count)))
+
+
+def case(candidate: list[Status], reference: list[Status]) -> CaseFigures:
+    return case_figures(
+        JudgedPair(
+            candidate=findings(len(candidate)),
+            reference=findings(len(reference)),
+            candidate_verdicts=verdicts(candidate),
+            reference_verdicts=verdicts(reference),
+        )
+    )
+
+
+def test_golden_figures() -> None:
+    """Two cases with (P, R) = (1, 1) and (0.25, 0)."""
+    cases = [case(["entailed"], ["entailed"]), case(["entailed", *["not_entailed"] * 3], ["not_entailed"])]
+    found = radfact_aggregates(cases)
+    assert (found["precision"], found["recall"]) == (0.625, 0.5)
+    assert found["f1_of_means"] == pytest.approx(0.55555556, abs=5e-9)
+    assert found["mean_of_f1"] == 0.5
+
+
+@pytest.mark.parametrize(("rule", "clinical"), [("f1_of_means", 0.5), ("mean_of_f1", 0.4)])
+def test_the_final_score_is_080_clinical_and_020_captioning(rule: str, clinical: float) -> None:
+    figures = final_figures({"f1_of_means": 0.5, "mean_of_f1": 0.4}, captioning=0.25, rule=rule, weights=FinalWeights())
+    assert figures["clinical"] == clinical
+    assert figures["score_final"] == pytest.approx(0.8 * clinical + 0.05, rel=1e-12)
+
+
+@given(st.lists(st.tuples(STATUSES, STATUSES), min_size=1, max_size=5))
+def test_aggregates_follow_the_literal_reading(cases: list[tuple[list[Status], list[Status]]]) -> None:
+    found = radfact_aggregates([case(*each) for each in cases])
+    counts = [(mine.count("entailed"), len(mine), theirs.count("entailed"), len(theirs)) for mine, theirs in cases]
+    expected = radfact(counts)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+    assert found["lower_bound"] == pytest.approx(expected["f1_of_means"], rel=1e-12)
+
+
+def test_radfact_lites_own_aggregate_is_the_same() -> None:
+    from radfact_lite.metric import aggregate_results, sample_result
+
+    counts = [(1, 2, 3, 4), (0, 0, 0, 3), (2, 5, 1, 1)]
+    theirs = aggregate_results([sample_result(str(c), c[0], c[2], c[1], c[3]) for c in counts], 0)
+    ours = radfact_aggregates(
+        [
+            case(
+                ["entailed"] * a + ["not_entailed"] * (b - a),
+                ["entailed"] * c + ["not_entailed"] * (d - c),
+            )
+            for a, b, c, d in counts
+        ]
+    )
+    assert ours["f1_of_means"] == pytest.approx(theirs.logical_f1, rel=1e-12)
+    assert ours["precision"] == pytest.approx(theirs.logical_precision, rel=1e-12)
+
+
+def test_a_failed_verdict_is_neither_yes_nor_no() -> None:
+    figures = case(["entailed", "failed"], ["failed"])
+    assert figures.precision == 1
+    assert figures.recall is None
+    assert figures.f1 is None
+    assert (figures.failed, figures.verdicts) == (2, 3)
+    assert radfact_aggregates([figures, case(["entailed"], ["entailed"])])["precision"] == 1
+    assert failure_share([figures]) == pytest.approx(2 / 3)
+
+
+def test_a_report_that_could_not_be_split_costs_all_it_was_needed_for() -> None:
+    figures = case_figures(JudgedPair(candidate=None, reference=findings(3)))
+    assert (figures.failed, figures.verdicts, figures.precision, figures.recall) == (4, 4, None, None)
+
+
+def test_skipped_cases_score_0_and_count_in_the_means() -> None:
+    figures = case_figures(JudgedPair(skipped="The report is empty and scores 0."))
+    assert (figures.precision, figures.recall, figures.f1, figures.failed, figures.verdicts) == (0, 0, 0, 0, 0)
+    assert radfact_aggregates([figures, case(["entailed"], ["entailed"])])["mean_of_f1"] == 0.5
+    assert failure_share([figures]) == 0

@@ -1,0 +1,116 @@
+"""BLEU-4 and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal import reports as literal
+from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
+
+from podium.metrics.text import bleu_4, count_ngrams, meteor, sum_counts, tokens_of
+
+A_REFERENCE = (
+    "Transverse relationships are within normal limits, with no crossbite. The overbite is increased. Class II molar "
+    "relationship on the right and Class I on the left. Class II canine relationship bilaterally. The overjet is "
+    "increased. The lower midline is deviated to the right. The Curve of Spee is accentuated. Moderate crowding in the "
+    "lower arch, mild crowding in the upper arch."
+)
+A_CANDIDATE = (
+    "Transverse relationships are within normal limits. Deep bite. Molar relationship is Class II on the right and "
+    "Class I on the left. Canine relationship is Class II on both sides. Increased overjet. The mandibular midline is "
+    "shifted to the right. Increased Curve of Spee. Moderate lower crowding and slight upper crowding."
+)
+C_REFERENCE = (
+    "Tooth 46 is missing. There is a large cavity on tooth 36. The gums are inflamed and plaque is present. "
+    "No open bite."
+)
+C_CANDIDATE = (
+    "Absence of tooth 46. Big carious lesion of the lower left first molar. Gingival inflammation with visible plaque "
+    "deposits. An anterior open bite is not seen."
+)
+
+# Few words, so that they repeat and match; some that a tokeniser may stumble over.
+WORDS = st.sampled_from(["tooth", "46", "is", "missing", ".", "è", "l", "’", "no_bite", "ß"])
+TOKENS = st.lists(WORDS, max_size=14)
+PAIRS = st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=6)
+
+
+def counts(candidate: str, reference: str):
+    return count_ngrams(candidate=tokens_of(candidate), reference=tokens_of(reference))
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "lengths", "bleu", "meteor_score"),
+    [
+        (A_CANDIDATE, A_REFERENCE, (59, 71), 0.30544992, 0.63097135),
+        (C_CANDIDATE, C_REFERENCE, (30, 27), 0.02404891, 0.29258620),
+        ("no crossbite", "no crossbite", (2, 2), 0.31622777, 0.93750000),
+    ],
+)
+def test_golden_figures(
+    candidate: str, reference: str, lengths: tuple[int, int], bleu: float, meteor_score: float
+) -> None:
+    assert (len(tokens_of(candidate)), len(tokens_of(reference))) == lengths
+    assert round(bleu_4(counts(candidate, reference)), 8) == bleu
+    assert round(meteor(candidate=tokens_of(candidate), reference=tokens_of(reference)), 8) == meteor_score
+
+
+def test_golden_corpus() -> None:
+    both = sum_counts([counts(A_CANDIDATE, A_REFERENCE), counts(C_CANDIDATE, C_REFERENCE)])
+    assert round(bleu_4(both), 8) == 0.24222779
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("L’elemento 18 È incluso.", ["l", "’", "elemento", "18", "è", "incluso", "."]),
+        ("Class II,\r\nno open-bite", ["class", "ii", ",", "no", "open", "-", "bite"]),
+        (" \t\u00a0\n", []),
+        ("snake_case 3.5mm", ["snake_case", "3", ".", "5mm"]),
+        ("e\u0301", ["e", "\u0301"]),  # nothing is normalised: a combining accent is a token of its own
+    ],
+)
+def test_tokens(text: str, tokens: list[str]) -> None:
+    assert tokens_of(text) == tokens
+
+
+def test_the_greedy_match_takes_the_first_free_token_from_the_left() -> None:
+    # b takes position 0; a takes 1, a takes 2: positions 1, 2, 0, so two chunks. P = R = F = 1.
+    assert meteor(candidate=["a", "a", "b"], reference=["b", "a", "a"]) == 1 - 0.5 * (2 / 3) ** 3
+
+
+def test_an_unmatched_candidate_token_does_not_break_a_chunk() -> None:
+    # m = 2 in one chunk, P = 2/3, R = 1: F = 10 * 2/3 / (1 + 6) = 20/21.
+    assert meteor(candidate=["a", "x", "b"], reference=["a", "b"]) == pytest.approx(20 / 21 * (1 - 0.5 / 8), rel=1e-15)
+
+
+@pytest.mark.parametrize(("candidate", "reference"), [([], []), ([], ["a"]), (["a"], []), (["a"], ["b"])])
+def test_nothing_in_common_is_zero(candidate: list[str], reference: list[str]) -> None:
+    assert bleu_4(count_ngrams(candidate=candidate, reference=reference)) == 0
+    assert meteor(candidate=candidate, reference=reference) == 0
+
+
+@given(PAIRS)
+def test_bleu_is_that_of_nltk_to_the_last_bit(pairs: list[tuple[list[str], list[str]]]) -> None:
+    summed = sum_counts(count_ngrams(candidate=candidate, reference=reference) for candidate, reference in pairs)
+    candidates, references = [candidate for candidate, _ in pairs], [[reference] for _, reference in pairs]
+    theirs = corpus_bleu(references, candidates, smoothing_function=SmoothingFunction().method1)
+    assert bleu_4(summed) == theirs
+
+
+@given(PAIRS)
+def test_both_follow_the_literal_reading(pairs: list[tuple[list[str], list[str]]]) -> None:
+    summed = sum_counts(count_ngrams(candidate=candidate, reference=reference) for candidate, reference in pairs)
+    assert bleu_4(summed) == pytest.approx(literal.corpus_bleu(pairs), abs=1e-12)
+    for candidate, reference in pairs:
+        assert meteor(candidate=candidate, reference=reference) == literal.meteor(candidate, reference)
+
+
+@given(st.text(max_size=60))
+def test_tokens_follow_the_literal_reading(text: str) -> None:
+    assert tokens_of(text) == literal.tokens(text)
+
+
+@given(TOKENS, TOKENS)
+def test_figures_lie_between_0_and_1(candidate: list[str], reference: list[str]) -> None:
+    assert 0 <= bleu_4(count_ngrams(candidate=candidate, reference=reference)) <= 1
+    assert 0 <= meteor(candidate=candidate, reference=reference) <= 1
