@@ -23,7 +23,11 @@ def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
         help="a team's folder or metrics.json, or a folder of teams or <team>.json",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("ranking"), metavar="DIR", help="where the results go [ranking]"
+        "--output",
+        type=Path,
+        default=Path("ranking"),
+        metavar="DIR",
+        help="where ranking.json and ranking.csv go, in a folder each where regimes are ranked apart [ranking]",
     )
     parser.add_argument(
         "--scheme",
@@ -84,9 +88,10 @@ def run_rank(options: argparse.Namespace) -> int:
         arena=options.arena,
         workers=available_workers(),
     )
-    for cohort in read_cohorts(options.paths):
+    cohorts = read_cohorts(options.paths)
+    for cohort in cohorts:
         ranking = rank(cohort, wanted)
-        folder = options.output.joinpath(*cohort.division.values())
+        folder = options.output if len(cohorts) == 1 else options.output.joinpath(*cohort.division.values())
         write_ranking(ranking, folder)
         write_page(ranking_report(ranking), folder / REPORT_FILE)
         console = Console()

@@ -29,6 +29,7 @@ from podium.challenges.overlay import Overlay
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
+from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
@@ -37,6 +38,7 @@ from podium.metrics.component_dice import component_dice
 from podium.metrics.components import Components, find_lesions, label_components
 from podium.metrics.declaration import Curve, Direction, Metric
 from podium.metrics.detection import centroid_hits
+from podium.metrics.resampling import Floats, Resamples
 from podium.readers.files import SafeFile, list_files
 from podium.readers.images import Geometry
 from podium.readers.volumes import read_label_volume, read_mask_volume
@@ -319,6 +321,44 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
 
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:  # noqa: ARG002  (time is not scored)
         return aggregate_lesions(results, self.settings)
+
+    # Ranking
+
+    def ranking_rule(self) -> RankingRule:
+        return RankingRule(
+            words="teams are ranked by mean AUC-Dice and by mean AUC-DMM, then by the mean of the two positions with "
+            "equal weights"
+            + (", the areas divided by the number of steps" if self.settings.regime == "clinician" else ""),
+            criteria=tuple(
+                Criterion(path=path, title=f"Mean {self._metric(name).title}", direction="higher", weight=0.5)
+                for path, name in self._ranked_areas().items()
+            ),
+            case_metrics=tuple(self._ranked_areas().values()),
+            division="regime",
+        )
+
+    def resampled_figures(
+        self,
+        rows: Sequence[Figures],
+        aggregates: Figures,  # noqa: ARG002  (all that is ranked comes from the cases)
+        resamples: Resamples,
+    ) -> Mapping[str, Floats] | None:
+        """The two means in every replicate, over the drawn cases that have a value; 0 where none has, as in
+        `aggregates`."""
+        figures = {}
+        for path, name in self._ranked_areas().items():
+            values = np.array([row[name] for row in rows], dtype=np.float64)
+            defined = ~np.isnan(values)
+            figures[path] = np.nan_to_num(resamples.only(defined).mean(values[defined]), nan=0.0)
+        return figures
+
+    def _ranked_areas(self) -> dict[str, str]:
+        """Where the two ranked means stand below `aggregates`, and the metrics they are the means of."""
+        suffix = "_normalised" if self.settings.regime == "clinician" else ""
+        return {f"ranked.{name}.mean": f"{name}{suffix}" for name in ("auc_dice", "auc_dmm")}
+
+    def _metric(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
 
 
 def _geometry_warnings(name: str, found: Geometry, expected: Geometry) -> list[str]:

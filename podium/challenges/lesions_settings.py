@@ -1,9 +1,17 @@
 """The `[lesions]` table of challenge.toml: the published rules of autoPET V, their published values as defaults."""
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictInt,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from podium.contract.settings import Positive, Settings
 from podium.metrics.components import Connectivity
@@ -50,6 +58,12 @@ class LesionsSettings(Settings):
         if self.regime == "clinician" and "steps" in self.model_fields_set:
             raise ValueError("'steps' belongs to the regime 'simulated'; clinicians take as many as they take")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_steps_that_do_not_belong(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is written can be read again: the default of `steps` would be refused beside the regime 'clinician'."""
+        content: dict[str, Any] = dump(self)
+        return {key: value for key, value in content.items() if key != "steps" or self.regime == "simulated"}
 
     def group_of(self, case: str) -> str | None:
         """The group of a case, None where there are no groups or the pattern does not fit."""

@@ -55,6 +55,7 @@ class MetricsDocument(BaseModel):
     settings: dict[str, Any]
     aggregates: dict[str, Any]
     counts: Counts
+    provenance: dict[str, Any] = {}  # how offline tools came by their figures; the settings say what must agree
     results: list[CaseRow]
 
 

@@ -1,0 +1,159 @@
+"""Times `podium rank`: every scheme with its bootstrap, the tests, and the whole command from files to files.
+
+    .venv/bin/python bench/ranking.py
+
+Teams are made on the fly from one seed and removed afterwards. See docs/ranking.md for figures and how to read them.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from scipy.stats import wilcoxon
+from threadpoolctl import threadpool_limits
+from whole_run import measure
+
+from podium.challenges.carotid import Carotid
+from podium.challenges.carotid_settings import CarotidSettings, TimeRule
+from podium.contract.metrics_file import metrics_document
+from podium.contract.results import CaseResult, Evaluation
+from podium.contract.timing import Timing
+from podium.cores import available_workers
+from podium.metrics.declaration import Metric
+from podium.metrics.resampling import Resamples
+from podium.ranking.cases import CaseTable
+from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
+from podium.ranking.stability import stability
+
+SEED = 20260
+REPLICATES = 1000
+METRIC = Metric(name="m", title="M", direction="higher", lowest=0.0, highest=1.0, worst=0.0)
+BY_TESTS = ("test-then-rank", "test-then-rank-holm")
+
+
+def main() -> None:
+    threadpool_limits(limits=1)  # as the command line does
+    console = Console()
+    console.print(large_table())
+    console.print(tests_table())
+    with TemporaryDirectory(prefix="podium-bench-") as folder:
+        console.print(command_table(Path(folder)))
+
+
+def made_up(teams: int, cases: int, metrics: int) -> list[CaseTable]:
+    """Teams of slightly different skill on cases of different difficulty, as challenges have them."""
+    generator = np.random.default_rng(SEED)
+    skill, difficulty = generator.normal(0, 0.3, (teams, 1)), generator.normal(0, 1, (1, cases))
+    return [
+        CaseTable(
+            metric=METRIC, values=1 / (1 + np.exp(-(1 + skill + difficulty + generator.normal(0, 0.5, (teams, cases)))))
+        )
+        for _ in range(metrics)
+    ]
+
+
+def large_table() -> Table:
+    """Every scheme but the tests, with stability, at the size of the largest challenges."""
+    tables = made_up(50, 1000, 5)
+    resamples = Resamples.draw(cases=1000, replicates=REPLICATES, seed=0)
+    table = headed("50 teams, 1,000 cases, 5 metrics, 1,000 replicates", "scheme", "seconds", "of CPU")
+    total = [0.0, 0.0]
+    for name in (name for name in SCHEMES if name not in BY_TESTS):
+        seconds = timed(lambda name=name: replicated(name, tables, resamples))
+        total = [before + more for before, more in zip(total, seconds, strict=True)]
+        table.add_row(name, *(f"{each:.2f}" for each in seconds))
+    table.add_row("all", *(f"{each:.2f}" for each in total))
+    return table
+
+
+def tests_table() -> Table:
+    """The paired tests; beside them SciPy's, one pair and replicate at a time, from a sample of replicates."""
+    tables = made_up(10, 300, 1)
+    resamples = Resamples.draw(cases=300, replicates=REPLICATES, seed=0)
+    table = headed("10 teams, 300 cases, 1 metric, 1,000 replicates", "scheme", "seconds", "of CPU")
+    for name in BY_TESTS:
+        table.add_row(name, *(f"{each:.2f}" for each in timed(lambda name=name: replicated(name, tables, resamples))))
+    sample = 10
+    seconds = timed(lambda: literal_tests(tables[0].values, resamples.counts[:sample]))
+    table.add_row("SciPy, pair by pair", *(f"{each * REPLICATES / sample:.0f}" for each in seconds))
+    return table
+
+
+def literal_tests(values: np.ndarray, counts: np.ndarray) -> None:
+    for drawn in counts:
+        cases = np.repeat(values, drawn, axis=1)
+        for first, second in permutations(cases, 2):
+            wilcoxon(first, second, alternative="greater", correction=True, method="asymptotic")
+
+
+def replicated(name: str, tables: list[CaseTable], resamples: Resamples) -> None:
+    options = SchemeOptions(workers=available_workers())
+    full = apply_scheme(SCHEMES[name], tables, Resamples.whole(resamples.cases), options).ranks[0]
+    stability(apply_scheme(SCHEMES[name], tables, resamples, options).ranks, full, confidence=0.95)
+
+
+def timed(work: Callable[[], None]) -> tuple[float, float]:
+    began, began_cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - began, time.process_time() - began_cpu
+
+
+def command_table(folder: Path) -> Table:
+    """The real command, from reading the files to writing ranking.json: official rule, five schemes, two metrics."""
+    table = headed(
+        "podium rank, carotid, 1,000 replicates of all schemes", "teams x cases", "seconds", "of CPU", "memory"
+    )
+    for teams, cases in ((10, 300), (50, 1000)):
+        source = folder / f"{teams}x{cases}"
+        write_teams(source, teams, cases)
+        found = measure([sys.executable, "-m", "podium", "rank", str(source), "--output", str(folder / "out")])
+        memory = f"{found.tree_bytes / 2**20:.0f} MiB"
+        table.add_row(f"{teams} x {cases}", f"{found.seconds:.1f}", f"{found.cpu_seconds:.1f}", memory)
+    return table
+
+
+def write_teams(folder: Path, teams: int, cases: int) -> None:
+    (segmentation, correct) = made_up(teams, cases, 2)
+    challenge = Carotid(CarotidSettings(time=TimeRule(baseline_seconds=90.0)))
+    folder.mkdir()
+    for team in range(teams):
+        results = []
+        for case in range(cases):
+            value, truth = float(segmentation.values[team, case]), case % 2
+            figures = challenge.worst_figures()
+            for family in ("dice", "nsd"):
+                figures[family] = dict.fromkeys(figures[family], value)
+            answer = truth if correct.values[team, case] > 0.3 else 1 - truth
+            figures |= {"segmentation_score": value, "class_correct": int(answer == truth)}
+            figures |= {"true_class": truth, "predicted_class": answer}
+            results.append(CaseResult(case=f"c{case:04}", status="scored", metrics=figures))
+        evaluation = Evaluation(
+            challenge="carotid",
+            title="Benchmark",
+            version="1",
+            settings=challenge.settings.model_dump(mode="json"),
+            aggregates=challenge.aggregate(results, Timing(total_seconds=60.0 + team)),
+            results=results,
+        )
+        document = metrics_document(evaluation, rows=results)
+        (folder / f"team{team:02}.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def headed(title: str, first: str, *others: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE)
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""lesions: the mean of two positions, each regime apart, cases without lesions left out."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podium.challenges.lesions import LesionSegmentation
+from podium.challenges.lesions_settings import LesionsSettings
+from podium.cli import main
+from podium.contract.errors import UsageError
+from podium.metrics.resampling import Resamples
+from podium.ranking.documents import read_cohorts
+from podium.ranking.options import RankingOptions
+from podium.ranking.rank import rank
+from podium.ranking.result import ranking_from_json
+
+Areas = Sequence[float | None]
+CASES = ("a", "b", "c")
+FINALS = ("final_dice", "final_dmm", "final_fpv_ml", "final_fnv_ml")
+
+
+def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str, Any]:
+    """What the container writes, less the steps; an area over five intervals is five times its mean height."""
+    rows = []
+    for case, one, two in zip(CASES, dice, dmm, strict=True):
+        areas = {"auc_dice": one, "auc_dmm": two}
+        heights = {f"{name}_normalised": None if area is None else area / 5 for name, area in areas.items()}
+        figures = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
+        rows.append({"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None})
+
+    def mean(values: Areas) -> float:
+        defined = [value for value in values if value is not None]
+        return sum(defined) / len(defined)
+
+    scale = 1 if regime == "simulated" else 5
+    ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
+    return {
+        "schema": "podium-metrics-1",
+        "challenge": "lesions",
+        "title": "Lesions in small",
+        "version": "1",
+        "settings": LesionsSettings(regime=regime).model_dump(mode="json"),
+        "aggregates": {"ranked": ranked},
+        "counts": {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 0},
+        "results": rows,
+    }
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+# Positions by AUC-Dice 1, 2, 3 and by AUC-DMM 3, 1, 2: means 2, 1.5, 2.5.
+TEAMS: dict[str, tuple[Areas, Areas]] = {
+    "one": ((4.5, None, 4.0), (1.0, None, 1.5)),
+    "two": ((4.0, None, 3.5), (3.0, None, 4.0)),
+    "three": ((3.0, None, 2.0), (2.0, None, 2.5)),
+}
+
+
+def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
+    for team, areas in TEAMS.items():
+        write(tmp_path / team / "metrics.json", document(*areas))
+    (cohort,) = read_cohorts([tmp_path])
+    ranking = rank(cohort, RankingOptions(bootstraps=30))
+    assert [(team.name, team.rank, team.score) for team in ranking.teams] == [
+        ("two", 1, 1.5),
+        ("one", 2, 2.0),
+        ("three", 3, 2.5),
+    ]
+    assert ranking.division == {"regime": "simulated"}
+    assert ranking.deciding.stability is not None
+    assert "'AUC-Dice' exists for no team in 1 of 3 cases; the general schemes leave these out." in ranking.notes
+
+
+def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None:
+    challenge = LesionSegmentation(LesionsSettings())
+    rows = [row["metrics"] for row in document(*TEAMS["one"])["results"]]
+    resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
+    found = challenge.resampled_figures(rows, {}, resamples)
+    assert found is not None
+    assert found["ranked.auc_dice.mean"].tolist() == [4.25, 4.0, 0.0]
+    assert found["ranked.auc_dmm.mean"].tolist() == [1.25, 1.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    "layout", ["{regime}/{team}/metrics.json", "{team}/{regime}/metrics.json", "{team}/{regime}.json"]
+)
+def test_both_regimes_in_one_call_are_ranked_apart(tmp_path: Path, layout: str) -> None:
+    """Clinicians made their steps with other methods in front: the order there is turned round."""
+    for team, areas in TEAMS.items():
+        write(tmp_path / "in" / layout.format(team=team, regime="simulated"), document(*areas))
+    for team, areas in zip(TEAMS, reversed(TEAMS.values()), strict=True):
+        write(tmp_path / "in" / layout.format(team=team, regime="clinician"), document(*areas, regime="clinician"))
+    output = tmp_path / "out"
+    assert main(["rank", str(tmp_path / "in"), "--output", str(output), "--bootstraps", "20"]) == 0
+    found = {
+        regime: ranking_from_json((output / regime / "ranking.json").read_bytes())
+        for regime in ("simulated", "clinician")
+    }
+    assert [team.name for team in found["simulated"].teams] == ["two", "one", "three"]
+    assert [team.name for team in found["clinician"].teams] == ["two", "three", "one"]
+    assert found["clinician"].significance[0].metric == "auc_dice_normalised"
+    assert "divided by the number of steps" in found["clinician"].deciding.words
+
+
+def test_settings_of_both_regimes_can_be_read_again() -> None:
+    for settings in (LesionsSettings(steps=4), LesionsSettings(regime="clinician", iou_threshold=0.2)):
+        assert LesionsSettings.model_validate(settings.model_dump(mode="json")) == settings
+
+
+def test_within_a_regime_settings_must_agree(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "metrics.json", document(*TEAMS["one"]))
+    other = document(*TEAMS["two"])
+    other["settings"]["iou_threshold"] = 0.5
+    write(tmp_path / "b" / "metrics.json", other)
+    with pytest.raises(UsageError, match=r"b/metrics\.json was scored with iou_threshold = 0\.5, but .*= 0\.1"):
+        read_cohorts([tmp_path])
