@@ -9,7 +9,7 @@ from html import escape
 from podium.report.words import on_one_line
 
 FONT_PX = 14
-_CHARACTER_PX = 0.56 * FONT_PX  # a mean width; labels are cut by it, never measured
+_CHARACTER_PX = 0.63 * FONT_PX  # a mean width of wide fonts; labels are cut by it, never measured
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:

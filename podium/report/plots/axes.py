@@ -13,7 +13,7 @@ AXIS_HEIGHT = 46.0
 
 def row_label_room(labels: Sequence[str]) -> float:
     """The width of the column of labels at the left."""
-    return max(40.0, label_width(labels, longest=LONGEST_LABEL) + 12)
+    return max(40.0, label_width(labels, longest=LONGEST_LABEL) + 14)
 
 
 def row_labels(labels: Sequence[str], *, right: float, row_height: float, top: float = TOP) -> list[str]:

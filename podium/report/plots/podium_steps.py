@@ -77,5 +77,5 @@ def _step(place: Place, *, x: float, bottom: float, tied: bool) -> str:
         rectangle(x + 4, top, _STEP_WIDTH - 8, height, f"fill-{_MEDALS[place.rank]}", rounded=6),
         text(middle, top + height / 2, rank, anchor="middle", class_="medal-number"),
         text(middle, top - 38, place.team, anchor="middle", longest=20, class_="podium-name"),
-        text(middle, top - 16, place.score, anchor="middle", class_="tick"),
+        text(middle, top - 16, place.score, anchor="middle", longest=26, class_="tick"),
     )
