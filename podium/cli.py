@@ -174,7 +174,39 @@ def _parser() -> argparse.ArgumentParser:
     add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
 
     add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
+    _add_freehand(verbs)
     return parser
+
+
+def _add_freehand(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    from podium import cli_freehand
+
+    def ending_with(command: Callable[[argparse.Namespace], str]) -> Command:
+        return lambda options: _end(command(options), 0)
+
+    summary = "tools of the freehand challenge: prepare, pack, plot"
+    freehand = verbs.add_parser("freehand", help=summary, description=f"{summary.capitalize()}.", epilog=_EXIT_CODES)
+    freehand.set_defaults(baked=_BAKED_GROUND_TRUTH)
+    tools = freehand.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    prepare = _verb(
+        tools, "prepare", ending_with(cli_freehand.prepare), "store the errors of not moving with the ground truth"
+    )
+    _add_ground_truth(prepare)
+    _add_workers(prepare)
+    _add_case_timeout(prepare)
+
+    pack = _verb(tools, "pack", ending_with(cli_freehand.pack), "turn .npy fields into the small HDF5 to upload")
+    pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
+    pack.add_argument("--output", type=Path, metavar="DIR", help="where <scan>.h5 goes [beside the scan]")
+    _add_workers(pack)
+
+    plot = _verb(tools, "plot", ending_with(cli_freehand.plot), "draw a scan's trajectories and errors as PNG")
+    plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
+    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [the reference alone]")
+    plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
+    _add_ground_truth(plot)
+    _add_workers(plot)
 
 
 def _verb(

@@ -124,6 +124,7 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
     references = challenge.find_references(folder.references)
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
+    challenge.share_cores(workers=options.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
         shapes = challenge.check_reference(references[case])
@@ -163,6 +164,7 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
         return challenge.unanswered(references[case])
 
     challenge.import_heavy_packages()
+    challenge.share_cores(workers=options.workers, cases=len(collected.predictions))
     scored = _run("scoring", sorted(collected.predictions), score, options)
     errors = dict(collected.refused)
     for case, outcome in scored.items():

@@ -48,6 +48,7 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
             return True
 
         cases = sorted(collected.predictions)
+        chosen.share_cores(workers=workers, cases=len(cases))
         outcomes = run_cases(
             cases, check, workers=workers, timeout_seconds=600, progress=show_progress("checking", len(cases))
         )

@@ -43,8 +43,15 @@ class Challenge(ABC, Generic[Prediction, Reference]):
     output_sockets: ClassVar[frozenset[str]]
     format_settings: ClassVar[Mapping[str, Any]]  # enough to read predictions where the real settings are not at hand
 
+    threads: int = 1
+    """How many threads one case may use: more than one only where there are fewer cases than cores."""
+
     def __init__(self, settings: Any) -> None:
         self.settings = settings
+
+    def share_cores(self, *, workers: int, cases: int) -> None:
+        """Divide the cores among the cases; called before workers are forked, so that all of them know."""
+        self.threads = max(1, workers // max(1, cases))
 
     @classmethod
     @abstractmethod

@@ -4,7 +4,7 @@ A job is linked to its case by the name of an input and by nothing else: pks are
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -69,6 +69,14 @@ class Job:
             found = ", ".join(shown(name) for name in names[:5]) or "nothing"
             raise Refused(f"{self.label} must hold exactly one .mha or .tif image in '{folder}', found: {found}.")
         return self._safe(f"{folder}/{images[0]}")
+
+    def output_file(self, slug: str, *, endings: Sequence[str]) -> SafeFile:
+        """The file of a file socket: at its relative path, else the slug with the first of the endings that exists."""
+        relative = self._output(slug).relative_path
+        if relative is None:
+            names = [f"{slug}{ending}" for ending in endings]
+            relative = next((name for name in names if self._below(name).is_file()), names[0])
+        return self._safe(relative)
 
     def _output(self, slug: str) -> SocketValue:
         try:

@@ -46,6 +46,8 @@ class Policy:
 POLICIES = {
     "dice": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
     "nsd": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    # Empty here is a scan, or its reconstruction, that does not move.
+    "reconstruction": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
     **dict.fromkeys(
         ("bleu_4", "meteor", "meteor_wordnet"),
         Policy(both_empty=0.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),

@@ -9,8 +9,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.errors import PodiumError, Refused
+from podium.contract.errors import Refused
+from podium.readers.field_shapes import check_shape
 from podium.readers.files import SafeFile
+from podium.readers.frames import FieldShape, FrameStream, check_number_type
+from podium.readers.hdf5_damage import damage_refused
+from podium.readers.hdf5_frames import stream_frames
 from podium.readers.hdf5_links import dataset_names, open_dataset
 from podium.readers.hdf5_storage import PlainDataset
 from podium.readers.image_headers import with_crosses
@@ -33,24 +37,29 @@ class Hdf5Source:
 
     def names(self) -> tuple[str, ...]:
         """The datasets right below the root, sorted."""
-        with _damage_refused(self.file):
+        with damage_refused(self.file):
             return dataset_names(self.root)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of whatever stands right below the root, sorted; nothing of it is opened."""
+        with damage_refused(self.file):
+            return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
 
     def has(self, name: str) -> bool:
         """Whether something stands at the root under `name`; that it is a plain dataset shows when it is read."""
-        with _damage_refused(self.file):
+        with damage_refused(self.file):
             return bool(self.root.links.exists(name.encode()))
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a dataset, () for a single value; nothing of its values is read."""
-        with _damage_refused(self.file):
+        with damage_refused(self.file):
             return self._checked(name).shape()
 
     def read(
         self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
     ) -> NDArray[Any]:
         """The values of a dataset in the machine's byte order; of another shape than `shape` they are not read."""
-        with _damage_refused(self.file):
+        with damage_refused(self.file):
             dataset = self._checked(name)
             self._check_size(dataset, shape=shape, max_bytes=max_bytes)
             dataset.check_storage()
@@ -61,9 +70,20 @@ class Hdf5Source:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
         return values
 
+    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+        """A large field as a stream; refused when it has another shape."""
+        with damage_refused(self.file):
+            dataset = self._checked(name)
+            check_shape(dataset.label, dataset.shape(), shape)
+            check_number_type(dataset.label, dataset.identifier.dtype)
+            return stream_frames(self.file, dataset, shape=shape, tile_pixels=tile_pixels)
+
+    def label(self, name: str) -> str:
+        """How the dataset is called in messages."""
+        return f"'{shown(name)}' in '{self.file.name}'"
+
     def _checked(self, name: str) -> PlainDataset:
-        label = f"'{shown(name)}' in '{self.file.name}'"
-        dataset = PlainDataset(open_dataset(self.file, self.root, name), label)
+        dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
         dataset.check_layout()
         dataset.check_type()
         dataset.shape()
@@ -84,31 +104,21 @@ class Hdf5Source:
 
 
 @contextmanager
-def open_hdf5(file: SafeFile) -> Iterator[Hdf5Source]:
+def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Hdf5Source]:
     """Open `file` for reading; nothing in it is trusted because it could be opened."""
     start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
     if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
         raise Refused(f"The content of '{file.name}' is not HDF5.")
-    if file.size > MAX_FILE_BYTES:
-        raise Refused(f"'{file.name}' is larger than {MAX_FILE_BYTES:,} bytes.")
-    with _damage_refused(file):
+    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
+    if file.size > limit:
+        raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
+    with damage_refused(file):
         # No locking: the submission may lie on a read-only file system.
         opened = h5py.File(file.path, "r", locking=False)
     try:
-        with _damage_refused(file):
+        with damage_refused(file):
             root = h5py.h5g.open(opened.id, b"/")
         yield Hdf5Source(file, root)
     finally:
-        with _damage_refused(file):
+        with damage_refused(file):
             opened.close()
-
-
-@contextmanager
-def _damage_refused(file: SafeFile) -> Iterator[None]:
-    """The library reports damage by many kinds of exceptions, some of which name a path: none leaves the readers."""
-    try:
-        yield
-    except PodiumError:
-        raise
-    except Exception:
-        raise Refused(f"'{file.name}' is a damaged HDF5 file.") from None

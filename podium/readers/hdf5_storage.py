@@ -109,40 +109,55 @@ class PlainDataset:
             if stored and not complete:
                 raise Refused(f"{self.label} stores {stored:,} bytes instead of {self.nbytes():,}.")
         if not complete:
-            self._check_fill_value()
+            self.check_fill_value()
 
-    def _check_fill_value(self) -> None:
+    def check_fill_value(self) -> None:
         """What was never written reads as the fill value, which must therefore exist."""
         plan = self.identifier.get_create_plist()
         never = plan.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
         if never or plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
 
+    def chunk_bytes(self) -> int:
+        """Of every chunk, unpacked."""
+        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
+        return math.prod(chunk) * int(self.identifier.get_type().get_size())
+
+    def chunk_grid(self) -> tuple[range, ...]:
+        """For each axis where chunks begin, the step being the chunk's length; refused when too large or too many."""
+        chunk = self.identifier.get_create_plist().get_chunk()
+        if self.chunk_bytes() > max(self.nbytes(), CHUNK_SLACK):
+            raise Refused(
+                f"{self.label} has chunks of {self.chunk_bytes():,} bytes, more than all its values together."
+            )
+        grid = tuple(range(0, length, step) for length, step in zip(self.shape(), chunk, strict=True))
+        if math.prod(len(places) for places in grid) > MAX_CHUNKS:
+            raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
+        return grid
+
+    def chunk_index(self) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk by its place, which is one of the grid."""
+        grid = self.chunk_grid()
+        index = self._listed_chunks(math.prod(len(places) for places in grid))
+        if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
+            raise self.damaged_index()
+        # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
+        if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
+            raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
+        for size in () if self.filters() else index.values():
+            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
+            if size != self.chunk_bytes():
+                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
+        return index
+
     def _check_chunks(self) -> bool:
         """Whether all chunks are there, each of the right size."""
-        shape = self.shape()
-        chunk = self.identifier.get_create_plist().get_chunk()
-        chunk_bytes = math.prod(chunk) * int(self.identifier.get_type().get_size())
-        if chunk_bytes > max(self.nbytes(), CHUNK_SLACK):
-            raise Refused(f"{self.label} has chunks of {chunk_bytes:,} bytes, more than all its values together.")
-        steps = [range(0, length, step) for length, step in zip(shape, chunk, strict=True)]
-        places = math.prod(len(step) for step in steps)
-        if places > MAX_CHUNKS:
-            raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
-        index = self._chunk_index(places)
-        if not all(place in step for offset in index for place, step in zip(offset, steps, strict=True)):
-            raise self._damaged_index()
+        grid, index = self.chunk_grid(), self.chunk_index()
         filters = [code for code, _ in self.filters()]
         if filters:
-            # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
-            if max(index.values(), default=0) > chunk_bytes + chunk_bytes // 64 + 1024:
-                raise Refused(f"A chunk of {self.label} stores more than its {chunk_bytes:,} bytes.")
-            self._check_filtered_chunks(index, itertools.product(*steps), filters=filters, chunk_bytes=chunk_bytes)
-        for size in () if filters else index.values():
-            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
-            if size != chunk_bytes:
-                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {chunk_bytes:,}.")
-        return len(index) == places
+            places = itertools.product(*grid)
+            self._check_filtered_chunks(index, places, filters=filters, chunk_bytes=self.chunk_bytes())
+        return len(index) == math.prod(len(places) for places in grid)
 
     def _check_filtered_chunks(
         self,
@@ -155,13 +170,13 @@ class PlainDataset:
         """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
         for place in places if index else ():
-            mask, stored = self._stored_chunk(place)
+            mask, stored = self.stored_chunk(place)
             if index.get(place) != (None if stored is None else len(stored)):
-                raise self._damaged_index()
+                raise self.damaged_index()
             if stored is not None:
                 self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
 
-    def _chunk_index(self, most: int) -> dict[tuple[int, ...], int]:
+    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], int]:
         """The stored size of every chunk, by its place."""
         entries: list[Any] = []
 
@@ -172,10 +187,10 @@ class PlainDataset:
         self.identifier.chunk_iter(collect)
         index = {entry.chunk_offset: entry.size for entry in entries}
         if len(index) != len(entries) or len(entries) > most:
-            raise self._damaged_index()
+            raise self.damaged_index()
         return index
 
-    def _stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes | None]:
+    def stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes | None]:
         """Filter mask and bytes of one chunk, None where there is none."""
         try:
             mask, stored = self.identifier.read_direct_chunk(place)
@@ -183,7 +198,7 @@ class PlainDataset:
             return 0, None
         return mask, stored
 
-    def _damaged_index(self) -> Refused:
+    def damaged_index(self) -> Refused:
         return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
 
     def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:

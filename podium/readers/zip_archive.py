@@ -37,7 +37,7 @@ class _ModestReader(io.BufferedReader):
 
 
 @dataclass(frozen=True)
-class _Member:
+class ZipMember:
     """One member and the bytes it occupies."""
 
     info: zipfile.ZipInfo
@@ -56,7 +56,7 @@ def is_zip(start: bytes) -> bool:
 def read_zip(file: SafeFile, target: MemberNames) -> None:
     """Hand all members to `target`; nothing is written before all of them were looked at."""
     with file.open() as plain:
-        members = _members(file, plain, target)
+        members = zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes)
         for member in members:
             reason = _reason_to_refuse(file, member.info, member.name)
             if reason is not None:
@@ -64,15 +64,16 @@ def read_zip(file: SafeFile, target: MemberNames) -> None:
             elif member.info.is_dir():
                 target.add_folder(member.name)
             else:
-                target.add_file(member.name, _content(file, plain, member), announced=member.info.file_size)
+                target.add_file(member.name, member_content(file, plain, member), announced=member.info.file_size)
 
 
-def _members(file: SafeFile, plain: BinaryIO, target: MemberNames) -> list[_Member]:
+def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
+    """All members, each held against the header before it; together within the bounds and none over another."""
     infos = _directory(file)
-    if len(infos) > target.max_files:
-        raise SubmissionError(f"'{file.name}' holds more than {target.max_files:,} files.")
-    if sum(info.file_size for info in infos) > target.max_bytes:
-        raise SubmissionError(f"'{file.name}' unpacks to more than {target.max_bytes:,} bytes.")
+    if len(infos) > max_files:
+        raise SubmissionError(f"'{file.name}' holds more than {max_files:,} files.")
+    if sum(info.file_size for info in infos) > max_bytes:
+        raise SubmissionError(f"'{file.name}' unpacks to more than {max_bytes:,} bytes.")
     members = [_checked_member(file, plain, info) for info in infos]
     end = 0
     for member in sorted(members, key=lambda member: member.info.header_offset):
@@ -94,7 +95,7 @@ def _directory(file: SafeFile) -> list[zipfile.ZipInfo]:
         raise _damaged(file) from None
 
 
-def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> _Member:
+def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> ZipMember:
     name = _name(file, info)
     if info.flag_bits & ENCRYPTED_FLAGS:
         raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
@@ -111,7 +112,7 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> _
     same = method == info.compress_type and local_name == _raw_name(info) and not flags & ENCRYPTED_FLAGS
     if signature != b"PK\x03\x04" or not same:
         raise SubmissionError(f"'{file.name}' contradicts itself about '{shown(name)}'; pack it again.")
-    return _Member(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
+    return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
 
 
 def _reason_to_refuse(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
@@ -137,7 +138,7 @@ def _name(file: SafeFile, info: zipfile.ZipInfo) -> str:
         ) from None
 
 
-def _content(file: SafeFile, plain: BinaryIO, member: _Member) -> Iterator[bytes]:
+def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
     """The unpacked bytes; refused as soon as they are more than announced, and at the end if they are not the right
     ones."""
     info = member.info

@@ -52,6 +52,14 @@ class JobFolder:
         url = f"{SITE}/media/components/{random_id(self.rng)}/{slug}.json"
         return self.entry(json_socket(slug, kind="Anything", super_kind="File"), file=url)
 
+    def input_file(self, slug: str, name: str) -> dict[str, Any]:
+        url = f"{SITE}/media/components/{random_id(self.rng)}/{name}"
+        return self.entry(file_socket(slug, name), file=url)
+
+    def output_file(self, slug: str, name: str) -> dict[str, Any]:
+        """A file that was written to `self.output / name`."""
+        return self.input_file(slug, name)
+
     def entry(self, interface: dict[str, Any], **content: object) -> dict[str, Any]:
         number = int(self.rng.integers(100_000, 999_999))
         return {"pk": number, "interface": interface, "value": None, "file": None, "image": None, **content}
@@ -83,3 +91,8 @@ def image_socket(slug: str, *, kind: str) -> dict[str, Any]:
 def json_socket(slug: str, *, kind: str, super_kind: str) -> dict[str, Any]:
     title = slug.replace("-", " ").capitalize()
     return {"slug": slug, "title": title, "kind": kind, "super_kind": super_kind, "relative_path": f"{slug}.json"}
+
+
+def file_socket(slug: str, relative_path: str) -> dict[str, Any]:
+    title = slug.replace("-", " ").capitalize()
+    return {"slug": slug, "title": title, "kind": "Anything", "super_kind": "File", "relative_path": relative_path}

@@ -10,14 +10,17 @@ sys.path.insert(0, str(REPOSITORY / "test"))
 from samples import (  # noqa: E402  (the line above makes them importable)
     carotid,
     expect_carotid,
+    expect_freehand,
     expect_lesions,
     expect_reports,
+    freehand,
     lesions,
     reports,
 )
 
 WRITERS: dict[str, tuple[Callable[[Path], None], ...]] = {
     "carotid": (carotid.write_samples, expect_carotid.write_expected),
+    "freehand": (freehand.write_samples, expect_freehand.write_expected),
     "lesions": (lesions.write_samples, expect_lesions.write_expected),
     "reports": (reports.write_samples, expect_reports.write_expected),
 }

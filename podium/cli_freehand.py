@@ -1,0 +1,83 @@
+"""The `podium freehand` commands: prepare (organisers), pack (participants), plot (both)."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.contract.errors import UsageError
+
+if TYPE_CHECKING:
+    from podium.contract.ground_truth import ChallengeFolder
+
+
+def prepare(options: argparse.Namespace) -> str:
+    """Store the identity errors with the ground truth."""
+    from podium.evaluation import Options
+    from podium.freehand_tools.prepare import prepare_identity
+
+    run = Options(workers=options.workers, case_timeout_seconds=options.case_timeout)
+    path = prepare_identity(_folder(options), run)
+    return f"Wrote the identity errors of the ground truth to {path}."
+
+
+def pack(options: argparse.Namespace) -> str:
+    """Pack scans, one line each; the last sentence sums them up."""
+    from podium.freehand_tools.pack import pack_scan
+
+    done = []
+    for scan in options.scans:
+        if not scan.exists():
+            raise UsageError(f"{scan} does not exist.")
+        packed = pack_scan(scan, output=options.output, threads=options.workers)
+        done.append(packed)
+        print(f"{packed.path}: {_change(packed.bytes_before, packed.bytes_after)}", flush=True)
+    before, after = sum(each.bytes_before for each in done), sum(each.bytes_after for each in done)
+    scans = "1 scan" if len(done) == 1 else f"{len(done)} scans"
+    return f"Packed {scans}, checked and complete: {_change(before, after)}."
+
+
+def plot(options: argparse.Namespace) -> str:
+    """Draw a scan's trajectories and errors."""
+    from podium.challenges.freehand_reference import read_truth
+    from podium.contract.submission import open_submission
+    from podium.freehand_tools.plot import draw_trajectory
+    from podium.freehand_tools.prepare import freehand_challenge
+    from podium.freehand_tools.trajectory import scan_trajectory
+
+    folder = _folder(options)
+    challenge = freehand_challenge(folder)
+    challenge.threads = options.workers
+    references = challenge.find_references(folder.references)
+    if options.scan not in references:
+        raise UsageError(f"There is no scan '{options.scan}'; there is: {', '.join(sorted(references)[:10])}.")
+    truth = read_truth(references[options.scan], challenge.grid)
+    path: Path = options.output or Path(f"{options.scan}.png")
+    if options.input is None:
+        draw_trajectory(scan_trajectory(challenge, truth, None), title=options.scan, path=path)
+    else:
+        limit = challenge.submission_bytes([challenge.check_reference(each) for each in references.values()])
+        with open_submission(options.input, max_bytes=limit) as submission:
+            collected = challenge.collect(submission, references.keys())
+            if options.scan in collected.refused:
+                raise UsageError(collected.refused[options.scan])
+            if options.scan not in collected.predictions:
+                raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
+            trajectory = scan_trajectory(challenge, truth, collected.predictions[options.scan])
+        draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
+    return f"Drew {path}."
+
+
+def _folder(options: argparse.Namespace) -> "ChallengeFolder":
+    from podium.challenges import CHALLENGES
+    from podium.contract.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge
+
+    root = locate_ground_truth(options.ground_truth, beside=options.baked)
+    folders = read_challenge_folders(root, known=CHALLENGES)
+    named = None if len(folders) == 1 else "freehand"
+    return choose_challenge(folders, named=named, submission=None)
+
+
+def _change(before: int, after: int) -> str:
+    ratio = f"{before / after:.1f} times smaller" if after < before else f"{after / before:.1f} times larger"
+    return f"{before / 1e6:,.1f} MB became {after / 1e6:,.1f} MB, {ratio}"

@@ -1,0 +1,179 @@
+"""Displacement fields of many gigabytes, read frame by frame into small buffers that are used again and again.
+
+A field has the shape (frames, 3, pixels). Whatever file it lies in, it comes out as tiles: some pixels of one frame,
+all three components. Spans of frames may be read by several threads at once.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.contract.errors import Refused
+from podium.readers.checksums import combined_crc32, crc32
+from podium.readers.files import SafeFile
+
+SPAN_BYTES = 64 * 1024 * 1024
+"""So much is read by one thread before it takes up something else."""
+
+FieldShape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`values` (3, n) are the displacements of pixels start .. start+n-1; valid until the next tile is asked for."""
+
+    frame: int
+    start: int
+    values: NDArray[Any]
+
+
+class FrameStream(ABC):
+    """One stored field, checked as far as that goes without reading it; `label` names it in messages."""
+
+    label: str
+    shape: FieldShape
+    dtype: np.dtype[Any]
+    tile_pixels: int
+
+    @abstractmethod
+    def spans(self) -> Sequence[range]:
+        """Frames that are read together, in order; different spans may be read at the same time."""
+
+    @abstractmethod
+    def tiles(self, span: range) -> Iterator[Tile]:
+        """Every pixel of the span's frames, each once."""
+
+    def finish(self) -> None:  # noqa: B027  (most streams have nothing left to check)
+        """What can be checked only when every span was read to its end."""
+
+    @property
+    def frame_bytes(self) -> int:
+        return self.shape[1] * self.shape[2] * self.dtype.itemsize
+
+    def cut(self, frame: int, values: NDArray[Any], *, start: int = 0) -> Iterator[Tile]:
+        """Pixels (3, n) of a frame, of which `start` is the first, as tiles."""
+        for first in range(0, values.shape[1], self.tile_pixels):
+            yield Tile(frame, start + first, values[:, first : first + self.tile_pixels])
+
+    def even_spans(self) -> Sequence[range]:
+        frames = self.shape[0]
+        step = max(1, SPAN_BYTES // self.frame_bytes)
+        return [range(first, min(first + step, frames)) for first in range(0, frames, step)]
+
+
+class ArraySource(Protocol):
+    """A file, or some files, that hold numeric arrays by name."""
+
+    def names(self) -> tuple[str, ...]:
+        """Of the arrays there are, sorted."""
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of that name; that it can be used shows when it is read."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """As announced; nothing of the values is read."""
+
+    def read(self, name: str, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+        """A small array as a whole; of another shape than `shape` it is not read."""
+
+    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+        """A large field as a stream; refused when it has another shape."""
+
+    def label(self, name: str) -> str:
+        """How the array is called in messages."""
+
+
+class RawFrames(FrameStream):
+    """Values that lie in a file as they are, one after another: .npy, a stored member of an .npz, contiguous HDF5.
+
+    `offset` is where the first value lies. `before` (a checksum of what precedes it) and `expected` are given where the
+    file has a CRC-32 over all of it.
+    """
+
+    def __init__(  # noqa: PLR0913  (a place in a file takes that many words)
+        self,
+        file: SafeFile,
+        *,
+        label: str,
+        offset: int,
+        dtype: np.dtype[Any],
+        shape: FieldShape,
+        tile_pixels: int,
+        before: int = 0,
+        expected: int | None = None,
+    ) -> None:
+        self.file, self.label, self.offset = file, label, offset
+        self.dtype, self.shape, self.tile_pixels = dtype, shape, tile_pixels
+        self._before, self._expected = before, expected
+        self._checksums: dict[int, tuple[int, int]] = {}  # first frame of a span -> CRC-32, bytes
+        if file.size < offset + shape[0] * self.frame_bytes:
+            raise self._cut_short()
+
+    def spans(self) -> Sequence[range]:
+        return self.even_spans()
+
+    def tiles(self, span: range) -> Iterator[Tile]:
+        with self.file.open() as stream:
+            if self._expected is None:
+                yield from self._tiles(stream.fileno(), span)
+            else:
+                yield from self._checked_frames(stream.fileno(), span)
+
+    def _tiles(self, descriptor: int, span: range) -> Iterator[Tile]:
+        """Component by component of each tile: what was just read is then still in the core's cache."""
+        _, components, pixels = self.shape
+        item = self.dtype.itemsize
+        buffer = np.empty((components, min(self.tile_pixels, pixels)), self.dtype)
+        for frame in span:
+            for start in range(0, pixels, self.tile_pixels):
+                values = buffer[:, : min(self.tile_pixels, pixels - start)]
+                for component in range(components):
+                    place = (frame * components + component) * pixels + start
+                    self._fill(descriptor, values[component], self.offset + place * item)
+                yield Tile(frame, start, values)
+
+    def _checked_frames(self, descriptor: int, span: range) -> Iterator[Tile]:
+        """Whole frames in the order of the file, which is the order the checksum needs."""
+        buffer = np.empty(self.shape[1:], self.dtype)
+        checksum = 0
+        for frame in span:
+            self._fill(descriptor, buffer, self.offset + frame * self.frame_bytes)
+            checksum = crc32(buffer, checksum)
+            yield from self.cut(frame, buffer)
+        self._checksums[span.start] = (checksum, len(span) * self.frame_bytes)
+
+    def _fill(self, descriptor: int, values: NDArray[Any], place: int) -> None:
+        wanted = values.view(np.uint8).data.cast("B")
+        while wanted.nbytes:
+            count = os.preadv(descriptor, [wanted], place)
+            if not count:
+                raise self._cut_short()
+            wanted, place = wanted[count:], place + count
+
+    def finish(self) -> None:
+        if self._expected is None:
+            return
+        checksum = self._before
+        for start in sorted(self._checksums):
+            checksum = combined_crc32(checksum, *self._checksums[start])
+        if checksum != self._expected:
+            raise Refused(f"{self.label} is damaged: its checksum is wrong.")
+
+    def _cut_short(self) -> Refused:
+        return Refused(f"{self.label} is cut short: the file ends before its last value.")
+
+
+def check_number_type(label: str, dtype: np.dtype[Any]) -> None:
+    """Floats and integers of at most 8 bytes."""
+    if dtype.hasobject:
+        raise Refused(f"{label} holds Python objects (dtype object); store plain numbers, such as float32.")
+    if dtype.kind not in "fiu":
+        what = {"c": "complex numbers", "b": "booleans", "V": "records"}.get(dtype.kind, "no numbers")
+        raise Refused(f"{label} holds {what}; store plain numbers, such as float32.")
+    if dtype.itemsize > 8:
+        raise Refused(f"{label} holds numbers of {dtype.itemsize} bytes; store at most 8.")

@@ -1,0 +1,389 @@
+"""Freehand scans from files to metrics.json, in every form a prediction may come in."""
+
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from challenges.freehand_files import (
+    SCAN,
+    off_by_5_mm,
+    reference_sets,
+    write_ground_truth,
+    write_h5,
+    write_job,
+    write_npy,
+    write_npz,
+    write_predictions,
+)
+from metrics import freehand_golden as golden
+
+from podium.cli import main
+
+PROJECT = Path(__file__).resolve().parents[2]
+TEAMS = ("fathom", "gyro", "wander")
+NAMES = ("gpe", "gle", "lpe", "lle")
+SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
+
+
+def evaluate(submission: Path, truth: Path, output: Path, *arguments: str) -> dict[str, Any]:
+    """metrics.json, its rows by case; the evaluation must succeed."""
+    paths = ("--input", str(submission), "--output", str(output), "--ground-truth", str(truth))
+    assert main(["evaluate", *paths, *arguments]) == 0
+    metrics: dict[str, Any] = json.loads((output / "metrics.json").read_text())
+    metrics["results"] = {row["case"]: row for row in metrics["results"]}
+    return metrics
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    return write_ground_truth(tmp_path / "truth")
+
+
+def assert_close(expected: Any, found: Any, where: str = "") -> None:
+    """Every expected figure is there, to 1e-6."""
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert key in found, f"{where}.{key}"
+            assert_close(value, found[key], f"{where}.{key}")
+    else:
+        assert found == (
+            expected if expected is None or isinstance(expected, str) else pytest.approx(expected, abs=1e-6)
+        ), where
+
+
+@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize("workers", ["1", "9"])
+def test_samples_score_what_the_literal_rules_say(team: str, workers: str, tmp_path: Path) -> None:
+    expected = json.loads((PROJECT / f"test/expected/freehand/{team}.json").read_text())
+    submission = PROJECT / "test/submissions/freehand" / team
+    found = evaluate(submission, PROJECT / "ground-truth/freehand", tmp_path, "--workers", workers)
+    assert found["results"].keys() == expected["results"].keys()
+    assert_close(expected, found)
+
+
+def test_threads_and_processes_give_the_same_bytes(tmp_path: Path) -> None:
+    submission, truth = PROJECT / "test/submissions/freehand/fathom", PROJECT / "ground-truth/freehand"
+    contents = set()
+    for workers in ("1", "2", "4", "16"):
+        evaluate(submission, truth, tmp_path / workers, "--workers", workers)
+        contents.add((tmp_path / workers / "metrics.json").read_bytes())
+    assert len(contents) == 1
+
+
+FORMS: dict[str, Callable[[Path, Any], Any]] = {
+    ".npy": lambda folder, sets: write_npy(folder / SCAN, sets),
+    ".npy, one folder too deep": lambda folder, sets: write_npy(folder / "predictions" / SCAN, sets),
+    ".npz deflated": lambda folder, sets: write_npz(folder / f"{SCAN}.npz", sets),
+    ".npz stored": lambda folder, sets: write_npz(folder / f"{SCAN}.npz", sets, deflated=False),
+    ".npz of numpy": lambda folder, sets: np.savez(folder / f"{SCAN}.npz", **sets),
+    ".h5 contiguous": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets),
+    ".h5 recommended": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(1, 3, 20), **SHUFFLED),
+    ".h5 gzip alone": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(2, 3, 20), compression=9),
+    ".h5 shuffled alone": lambda folder, sets: write_h5(
+        folder / f"{SCAN}.h5", sets, chunks=(2, 2, 7), shuffle=True, compression=None
+    ),
+    ".h5 odd chunks": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(2, 2, 7), **SHUFFLED),
+    ".h5 small chunks": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(1, 1, 1), **SHUFFLED),
+    ".h5 lzf": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(1, 3, 9), compression="lzf"),
+    ".h5 checksums": lambda folder, sets: write_h5(folder / f"{SCAN}.h5", sets, chunks=(2, 1, 20), fletcher32=True),
+    ".h5 growable": lambda folder, sets: write_h5(
+        folder / f"{SCAN}.h5", sets, chunks=(16, 3, 32), maxshape=(None, 3, None), compression="gzip"
+    ),
+    "tar.gz of .npy": lambda folder, sets: pack(folder, write_npy(folder / SCAN, sets)),
+}
+
+
+def pack(folder: Path, scan: Path) -> None:
+    with tarfile.open(folder / "submission.tar.gz", "w:gz") as archive:
+        for path in sorted(scan.iterdir()):
+            archive.add(path, f"{scan.name}/{path.name}")
+            path.unlink()
+    scan.rmdir()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f4", ">f8"])
+def test_every_form_of_the_worked_example_scores_the_same(form: str, dtype: str, tmp_path: Path, truth: Path) -> None:
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    FORMS[form](submission, off_by_5_mm(dtype))
+    found = evaluate(submission, truth, tmp_path / "output")
+    row = found["results"][SCAN]["metrics"]
+    assert {name: row[name] for name in NAMES} == pytest.approx(dict.fromkeys(NAMES, 5.0), abs=1e-5)
+    assert row["normalised"] == pytest.approx(golden.NORMALISED_AT_5_MM, abs=1e-5)
+    assert row["largest"] == pytest.approx(golden.LARGEST, abs=1e-5)
+    assert found["aggregates"]["final_score"] == pytest.approx(golden.FINAL_AT_5_MM, abs=1e-5)
+    assert found["aggregates"]["score"] == 0.799
+
+
+def test_an_unusual_float_is_read_by_the_library(tmp_path: Path, truth: Path) -> None:
+    """A 32-bit float with its exponent moved: NumPy has no such type, and the raw bytes would mean something else."""
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_fields(31, 22, 9, 0, 22)
+    kind.set_ebias(255)
+    path = tmp_path / "submission" / f"{SCAN}.h5"
+    write_h5(path, {name: values for name, values in reference_sets().items() if values.ndim == 2})
+    with h5py.File(path, "a") as file:
+        for name in ("GP", "LP"):
+            values = reference_sets()[name]
+            space = h5py.h5s.create_simple(values.shape)
+            h5py.h5d.create(file.id, name.encode(), kind, space).write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    found = evaluate(path.parent, truth, tmp_path / "output")
+    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_chunks_that_were_never_written_are_the_fill_value(tmp_path: Path, truth: Path) -> None:
+    path = tmp_path / "submission" / f"{SCAN}.h5"
+    sets = reference_sets()
+    write_h5(path, {name: sets[name] for name in ("GL", "LL", "LP")})
+    with h5py.File(path, "a") as file:
+        file.create_dataset("GP", (2, 3, 20), "f4", chunks=(1, 3, 20), fillvalue=0, **SHUFFLED)[0] = sets["GP"][0]
+    row = evaluate(path.parent, truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    assert row["gpe"] == pytest.approx(np.linalg.norm(golden.GP[1], axis=0).mean() / 2, abs=1e-5)
+
+
+TRANSFORMS = {"global_transforms": golden.GLOBAL, "local_transforms": golden.LOCAL}
+
+
+@pytest.mark.parametrize(
+    "given", [("local_transforms",), ("global_transforms",), ("global_transforms", "local_transforms")]
+)
+@pytest.mark.parametrize("write", [write_h5, write_npz])
+def test_transforms_stand_in_for_everything(
+    given: tuple[str, ...], write: Callable[..., Path], tmp_path: Path, truth: Path
+) -> None:
+    ending = ".h5" if write is write_h5 else ".npz"
+    submission = tmp_path / "submission"
+    write(submission / f"{SCAN}{ending}", {name: TRANSFORMS[name] for name in given})
+    found = evaluate(submission, truth, tmp_path / "output")
+    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_transforms_in_npy_files(tmp_path: Path, truth: Path) -> None:
+    write_npy(tmp_path / "submission" / SCAN, {"local_transforms": golden.LOCAL})
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_identity_transforms_score_nothing(tmp_path: Path, truth: Path) -> None:
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"local_transforms": np.tile(np.eye(4), (2, 1, 1))})
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    row = found["results"][SCAN]["metrics"]
+    assert {name: row[name] for name in NAMES} == pytest.approx(golden.LARGEST, abs=1e-5)
+    assert found["aggregates"]["final_score"] == pytest.approx(0, abs=1e-6)
+
+
+def test_what_is_given_explicitly_wins_over_transforms(tmp_path: Path, truth: Path) -> None:
+    sets = off_by_5_mm()
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {**TRANSFORMS, "GP": sets["GP"], "LL": sets["LL"]})
+    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    assert {name: row[name] for name in NAMES} == pytest.approx({"gpe": 5, "gle": 0, "lpe": 0, "lle": 5}, abs=1e-5)
+
+
+def test_a_tiny_rounding_error_in_the_last_row_is_forgiven(tmp_path: Path, truth: Path) -> None:
+    rough = golden.LOCAL + np.array([0, 0, 0, 3e-8])[:, None]
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"local_transforms": rough})
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_pixels_in_the_wrong_order_cost_what_the_worked_example_says(tmp_path: Path, truth: Path) -> None:
+    sets = reference_sets() | {"GP": golden.column_major(golden.GP), "LP": golden.column_major(golden.LP)}
+    write_npy(tmp_path / "submission" / SCAN, sets)
+    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    assert {name: row[name] for name in ("gpe", "lpe")} == pytest.approx(golden.COLUMN_MAJOR, abs=1e-5)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_worse_than_identity(clip: bool, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth", extra=f"clip = {str(clip).lower()}\n")
+    write_npy(tmp_path / "submission" / SCAN, {name: -values for name, values in reference_sets().items()})
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    row, total = found["results"][SCAN]["metrics"], found["aggregates"]
+    expected = 0 if clip else -1
+    assert row["unclipped"] == pytest.approx(dict.fromkeys(NAMES, -1), abs=1e-5)
+    assert row["normalised"] == pytest.approx(dict.fromkeys(NAMES, expected), abs=1e-5)
+    assert total["score"] == expected
+    assert total["final_score_unclipped"] == pytest.approx(-1, abs=1e-5)
+    assert total["global_score"] == pytest.approx(expected, abs=1e-5)
+    assert total["as_written"]["global_score"] == pytest.approx(1 - expected, abs=1e-5)
+
+
+def test_a_scan_that_did_not_move(tmp_path: Path) -> None:
+    """Whatever the pose: the identity is perfect, anything else worth nothing."""
+    pose = np.linalg.inv(golden.IMAGE_TO_TOOL) @ golden.TOOL_TO_CAMERA[1] @ golden.TOOL_TO_CAMERA[2]
+    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: np.tile(pose, (3, 1, 1))})
+    still, moving = tmp_path / "still", tmp_path / "moving"
+    write_h5(still / f"{SCAN}.h5", {"local_transforms": np.tile(np.eye(4), (2, 1, 1))})
+    write_npy(moving / SCAN, reference_sets())
+    assert evaluate(still, truth, tmp_path / "a")["aggregates"]["score"] == 1
+    assert evaluate(moving, truth, tmp_path / "b")["aggregates"]["score"] == 0
+
+
+def test_two_frames_are_enough(tmp_path: Path) -> None:
+    landmarks = golden.LANDMARKS[golden.LANDMARKS[:, 0] == 1]
+    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA[:2]}, landmarks=landmarks)
+    sets = {"GP": golden.GP[:1], "LP": golden.LP[:1], "GL": golden.GL[:, [0, 3]], "LL": golden.LL[:, [0, 3]]}
+    write_npy(tmp_path / "submission" / SCAN, sets)
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-6)
+
+
+def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, truth: Path) -> None:
+    sets = reference_sets()
+    sets["GP"] = sets["GP"] + np.array([3e25, 4e25, 0])[:, None]
+    write_npy(tmp_path / "submission" / SCAN, sets)
+    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    assert row["gpe"] == pytest.approx(5e25)
+    assert row["normalised"]["gpe"] == 0
+
+
+def test_without_keys_every_scan_is_a_case(tmp_path: Path) -> None:
+    scans = {SCAN: golden.TOOL_TO_CAMERA, "sub051__RH_rotation": golden.TOOL_TO_CAMERA}
+    truth = write_ground_truth(tmp_path / "truth", scans=scans, keys=False)
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert {case: row["status"] for case, row in found["results"].items()} == {
+        SCAN: "scored",
+        "sub051__RH_rotation": "missing",
+    }
+    assert found["aggregates"]["score"] == 0.5
+    assert found["aggregates"]["gpe"]["mean"] == pytest.approx(0, abs=1e-5)
+    assert found["aggregates"]["scans"] == {"expected": 2, "scored": 1, "failed": 0, "missing": 1}
+
+
+# Jobs
+
+
+def test_jobs_are_paired_by_the_name_of_an_input(tmp_path: Path, truth: Path) -> None:
+    folder = tmp_path / "submission"
+    jobs = [
+        write_job(folder, pk="1", inputs=["landmarks.json", f"{SCAN}.h5"], output="displacement-fields.h5"),
+        write_job(folder, pk="2", inputs=["sub099__X.h5"], output="displacement-fields.h5"),
+    ]
+    write_h5(folder / "1/output/displacement-fields.h5", off_by_5_mm())
+    write_predictions(folder, jobs)
+    found = evaluate(folder, truth, tmp_path / "output")
+    assert found["aggregates"]["score"] == 0.799
+    assert found["aggregates"]["runtime_seconds"] == 12
+    assert found["counts"]["unmatched"] == 1
+
+
+def test_a_job_may_send_a_zip_of_arrays(tmp_path: Path, truth: Path) -> None:
+    folder = tmp_path / "submission"
+    job = write_job(folder, pk="1", inputs=[f"{SCAN}.h5"], output="displacement-fields.zip", seconds=None)
+    write_npz(folder / "1/output/displacement-fields.zip", off_by_5_mm(), prefix="fields/")
+    write_predictions(folder, [job])
+    found = evaluate(folder, truth, tmp_path / "output")
+    assert found["aggregates"]["score"] == 0.799
+    assert found["aggregates"]["runtime_known"] == 0
+
+
+def test_two_jobs_for_one_scan_are_refused(tmp_path: Path, truth: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "submission"
+    jobs = [write_job(folder, pk=pk, inputs=[f"{SCAN}.h5"], output="displacement-fields.h5") for pk in ("1", "2")]
+    for pk in ("1", "2"):
+        write_h5(folder / pk / "output/displacement-fields.h5", reference_sets())
+    write_predictions(folder, jobs)
+    paths = ("--input", str(folder), "--output", str(tmp_path / "o"), "--ground-truth", str(truth))
+    assert main(["evaluate", *paths]) == 1
+    assert "There are 2 predictions for this case ('job 1', 'job 2'); send one." in capfd.readouterr().err
+
+
+# Runtime
+
+
+def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_thousandth(
+    tmp_path: Path, truth: Path
+) -> None:
+    ranking = []
+    for name, seconds in (("fast", 0.0), ("slow", 300.0), ("unknown", None)):
+        write_npy(tmp_path / name / SCAN, off_by_5_mm())
+        if seconds is not None:
+            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds, "other": 1}))
+        total = evaluate(tmp_path / name, truth, tmp_path / "output" / name)["aggregates"]
+        assert total["score"] == 0.799
+        assert (total["runtime_known"], total["runtime_seconds"]) == (int(seconds is not None), seconds or 0.0)
+        ranking.append(total["ranking_score"])
+    assert 0.8 > ranking[0] > ranking[1] > ranking[2] == 0.799
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{}", "runtime.json lacks 1 of the submitted scans: the runtime is unknown."),
+        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
+        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
+        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
+        ("[1]", 'runtime.json must be {"<scan>": seconds}.'),
+        (f'{{"{SCAN}": NaN}}', "'runtime.json' holds NaN, which is not a JSON number."),
+    ],
+)
+def test_a_bad_runtime_is_an_unknown_runtime(
+    content: str, problem: str, tmp_path: Path, truth: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    (tmp_path / "submission/runtime.json").write_text(content)
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert found["aggregates"]["runtime_known"] == 0
+    assert f"timing: {problem}" in capfd.readouterr().out
+
+
+# Around the evaluation
+
+
+def test_the_case_list_holds_shapes_and_participants_check_against_it(
+    tmp_path: Path, truth: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cases = tmp_path / "cases.json"
+    assert main(["manifest", "--ground-truth", str(truth), "--output", str(cases)]) == 0
+    content = json.loads(cases.read_text())
+    assert content["cases"] == {SCAN: {"GP": [2, 3, 20], "GL": [3, 4], "LP": [2, 3, 20], "LL": [3, 4]}}
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    assert main(["validate", str(tmp_path / "submission"), "--cases", str(cases)]) == 0
+    np.save(tmp_path / "submission" / SCAN / "LP.npy", golden.LP[:1])
+    assert main(["validate", str(tmp_path / "submission"), "--cases", str(cases)]) == 1
+    assert "3 x 20, expected" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "tar" not in form])
+def test_without_a_case_list_the_sets_are_held_against_each_other(form: str, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    bad.mkdir()
+    sets = reference_sets()
+    FORMS[form](good, sets)
+    assert main(["validate", str(good), "--challenge", "freehand"]) == 0
+    sets["LP"][1, 0, 7] = np.inf
+    FORMS[form](bad, sets)
+    assert main(["validate", str(bad), "--challenge", "freehand"]) == 1
+
+
+@pytest.mark.parametrize("name", [f"{SCAN}.h5", f"{SCAN}/GP.npy", f"x/{SCAN}.npz"])
+def test_a_freehand_submission_is_recognised_from_outside(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "submission"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_bytes(b"")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(folder / name, name)
+    truth = PROJECT / "ground-truth"
+    for submission in (folder, tmp_path / "all.zip"):
+        paths = ("--input", str(submission), "--output", str(tmp_path / "o"), "--ground-truth", str(truth))
+        assert main(["evaluate", *paths]) == 1  # understood as freehand, and empty
+
+
+def test_reference_values_stay_out_of_anonymous_rows(tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    toml = truth / "challenge.toml"
+    toml.write_text(toml.read_text().replace('"full"', '"anonymous"'))
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    ((case, row),) = found["results"].items()
+    assert case.startswith("case-")
+    assert "largest" not in row["metrics"]

@@ -1,0 +1,450 @@
+"""What is wrong with a scan costs that scan, and is said in words; what is wrong with a reference stops everything."""
+
+import io
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from challenges.freehand_files import (
+    SCAN,
+    reference_sets,
+    write_ground_truth,
+    write_h5,
+    write_npy,
+    write_npz,
+)
+from metrics import freehand_golden as golden
+
+from podium.cli import main
+
+OTHER = "sub051__RH_rotation"
+SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
+
+
+@pytest.fixture
+def refusal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[[Path], str]:
+    """Evaluate a folder that holds something wrong for SCAN; the other scan must be scored. What is said about it."""
+    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA, OTHER: golden.TOOL_TO_CAMERA})
+
+    def run(folder: Path) -> str:
+        write_h5(folder / f"{OTHER}.h5", {"local_transforms": golden.LOCAL})
+        output = tmp_path / "output"
+        paths = ("--input", str(folder), "--output", str(output), "--ground-truth", str(truth))
+        assert main(["evaluate", *paths, "--workers", "4"]) == 0
+        rows = {row["case"]: row for row in json.loads((output / "metrics.json").read_text())["results"]}
+        assert rows[OTHER]["status"] == "scored"
+        assert rows[OTHER]["metrics"]["final_score"] == pytest.approx(1, abs=1e-5)
+        row = rows[SCAN]
+        assert row["status"] == "failed"
+        assert row["metrics"]["final_score"] == 0
+        assert row["metrics"]["gpe"] is None
+        assert str(tmp_path) not in row["error"]
+        capfd.readouterr()
+        return str(row["error"])
+
+    return run
+
+
+def changed(name: str, values: Any) -> dict[str, Any]:
+    return reference_sets() | {name: values}
+
+
+WRONG_SHAPES = [
+    ("GP", golden.GP[:1], "is 1 x 3 x 20, expected 2 x 3 x 20."),
+    ("GP", golden.GP[:1, :1, :1], "is 1 x 1 x 1, expected 2 x 3 x 20."),
+    ("GP", golden.GP[0], "is 3 x 20, expected 2 x 3 x 20."),
+    ("LP", golden.LP[:, :, :1], "is 2 x 3 x 1, expected 2 x 3 x 20."),
+    ("LP", np.array(0.0), "is a single number, expected 2 x 3 x 20."),
+    (
+        "GP",
+        golden.GP.transpose(0, 2, 1).copy(),
+        "is 2 x 20 x 3, expected 2 x 3 x 20; the axes are (frame, component, pixel): swap them.",
+    ),
+    (
+        "GP",
+        np.concatenate([golden.GP, golden.GP[:1]]),
+        "is 3 x 3 x 20, expected 2 x 3 x 20; the first frame has no displacement: leave it out.",
+    ),
+    (
+        "GP",
+        golden.GP.reshape(2, 3, 4, 5),
+        "is 2 x 3 x 4 x 5, expected 2 x 3 x 20; flatten the rows and columns of each frame, columns fastest.",
+    ),
+    ("GL", golden.GL.T.copy(), "is 4 x 3, expected 3 x 4; the axes are (component, landmark): swap them."),
+    ("LL", golden.LL[:, :1], "is 3 x 1, expected 3 x 4."),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "words"), WRONG_SHAPES)
+@pytest.mark.parametrize("form", [".npy", ".npz", ".h5"])
+def test_wrong_shapes(  # noqa: PLR0917
+    name: str, values: Any, words: str, form: str, tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    folder = tmp_path / "submission"
+    sets = changed(name, values)
+    if form == ".npy":
+        write_npy(folder / SCAN, sets)
+        label = f"'{SCAN}/{name}.npy'"
+    else:
+        (write_npz if form == ".npz" else write_h5)(folder / f"{SCAN}{form}", sets)
+        label = f"'{name}' in '{SCAN}{form}'"
+    assert refusal(folder) == f"{label} {words}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"), [(np.nan, "NaN"), (np.inf, "an infinite value"), (-np.inf, "an infinite value")]
+)
+@pytest.mark.parametrize(("name", "place"), [("GP", (1, 2, 19)), ("LP", (0, 0, 0)), ("GL", (2, 3)), ("LL", (0, 1))])
+@pytest.mark.parametrize("form", [".npy", ".npz", ".h5"])
+def test_a_single_value_that_is_not_finite(  # noqa: PLR0917
+    bad: float, what: str, name: str, place: tuple[int, ...], form: str, tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    sets = reference_sets(np.float32)
+    sets[name][place] = bad
+    folder = tmp_path / "submission"
+    if form == ".npy":
+        write_npy(folder / SCAN, sets)
+        label = f"'{SCAN}/{name}.npy'"
+    else:
+        options = {"chunks": (1, 3, 20), **SHUFFLED} if form == ".h5" else {}
+        (write_npz if form == ".npz" else write_h5)(folder / f"{SCAN}{form}", sets, **options)
+        label = f"'{name}' in '{SCAN}{form}'"
+    assert refusal(folder) == f"{label} holds {what}, first at {list(place)}."
+
+
+def test_the_earliest_of_several_faults_is_named_whatever_the_threads(
+    tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    sets = reference_sets()
+    sets["GP"][1, 0, 3] = sets["LP"][0, 1, 1] = np.nan
+    write_npy(tmp_path / "submission" / SCAN, sets)
+    assert {refusal(tmp_path / "submission") for _ in range(5)} == {f"'{SCAN}/GP.npy' holds NaN, first at [1, 0, 3]."}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("GP", "GL", "LL"), "holds GP, GL, LL, but not LP;"),
+        (("GP",), "holds GP, but not LP, GL, LL;"),
+        (("GL", "LL"), "holds GL, LL, but not GP, LP;"),
+    ],
+)
+def test_some_sets_alone(given: tuple[str, ...], words: str, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_npy(tmp_path / "submission" / SCAN, {name: reference_sets()[name] for name in given})
+    ending = "send GP, GL, LP and LL, or global_transforms or local_transforms."
+    assert refusal(tmp_path / "submission") == f"'{SCAN}/' {words} {ending}"
+
+
+def test_arrays_of_other_names(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_npz(tmp_path / "submission" / f"{SCAN}.npz", {"gp": golden.GP, "flow": golden.GP})
+    words = refusal(tmp_path / "submission")
+    assert words.startswith(f"'{SCAN}.npz' holds flow, gp, but not GP, LP, GL, LL;")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (golden.GP.astype(object), "holds Python objects (dtype object); store plain numbers, such as float32."),
+        (golden.GP.astype(complex), "holds complex numbers; store plain numbers, such as float32."),
+        (golden.GP > 0, "holds booleans; store plain numbers, such as float32."),
+        (golden.GP.astype("U5"), "holds no numbers; store plain numbers, such as float32."),
+        (golden.GP.astype(np.longdouble), "holds numbers of 16 bytes; store at most 8."),
+    ],
+    ids=["objects", "complex", "booleans", "text", "long"],
+)
+@pytest.mark.parametrize("form", [".npy", ".npz"])
+def test_types_that_are_no_plain_numbers(
+    values: Any, words: str, form: str, tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    folder = tmp_path / "submission"
+    if form == ".npy":
+        write_npy(folder / SCAN, changed("GP", values))
+        assert refusal(folder) == f"'{SCAN}/GP.npy' {words}"
+    else:
+        write_npz(folder / f"{SCAN}.npz", changed("GP", values))
+        assert refusal(folder) == f"'GP' in '{SCAN}.npz' {words}"
+
+
+def test_a_pickle_in_place_of_landmarks_is_never_opened(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.mkdir, (str(tmp_path / "opened"),)
+
+    trap = np.array([Trap()], dtype=object)
+    write_npy(tmp_path / "submission" / SCAN, changed("GL", trap))
+    assert "holds Python objects" in refusal(tmp_path / "submission")
+    assert not (tmp_path / "opened").exists()
+
+
+def test_fortran_order(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_npy(tmp_path / "submission" / SCAN, changed("GP", np.asfortranarray(golden.GP)))
+    words = f"'{SCAN}/GP.npy' is stored in Fortran order; save np.ascontiguousarray of it."
+    assert refusal(tmp_path / "submission") == words
+
+
+@pytest.mark.parametrize("name", ["GP", "LL"])
+def test_a_truncated_npy(name: str, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    path = folder / f"{name}.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+    words = f"'{SCAN}/{name}.npy' is cut short: the file ends before its last value."
+    assert refusal(tmp_path / "submission") == words
+
+
+@pytest.mark.parametrize("ending", ["npz", "h5"])
+def test_a_truncated_file(ending: str, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    path = tmp_path / "submission" / f"{SCAN}.{ending}"
+    (write_npz if ending == "npz" else write_h5)(path, reference_sets())
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+    expected = {
+        "npz": f"'{SCAN}.npz' is a damaged or incomplete zip archive; pack it again.",
+        "h5": f"'{SCAN}.h5' is a damaged HDF5 file.",
+    }
+    assert refusal(tmp_path / "submission") == expected[ending]
+
+
+@pytest.mark.parametrize("deflated", [True, False])
+def test_a_flipped_bit_in_an_npz(deflated: bool, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    path = write_npz(tmp_path / "submission" / f"{SCAN}.npz", reference_sets(), deflated=deflated)
+    with zipfile.ZipFile(path) as archive:
+        middle = archive.getinfo("LP.npy").header_offset + (300 if deflated else 700)
+    content = bytearray(path.read_bytes())
+    content[middle] ^= 1
+    path.write_bytes(content)
+    words = refusal(tmp_path / "submission")
+    assert words.startswith((f"'LP' in '{SCAN}.npz' ", f"'LP.npy' in '{SCAN}.npz' "))
+    if not deflated:
+        assert words == f"'LP' in '{SCAN}.npz' is damaged: its checksum is wrong."
+
+
+def npz_with_header(path: Path, shape: tuple[int, ...], content: bytes) -> None:
+    """GP announces `shape` and holds `content`."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    write_npz(path, {name: values for name, values in reference_sets().items() if name != "GP"})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("GP.npy", buffer.getvalue() + content)
+
+
+def test_an_npz_that_unpacks_to_more_than_a_scan(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    npz_with_header(tmp_path / "submission" / f"{SCAN}.npz", (2, 3, 20), bytes(80_000_000))
+    assert refusal(tmp_path / "submission").startswith(f"'{SCAN}.npz' unpacks to more than ")
+
+
+def test_an_npz_that_holds_more_than_its_header_says(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    npz_with_header(tmp_path / "submission" / f"{SCAN}.npz", (2, 3, 20), bytes(481))
+    words = f"'GP' in '{SCAN}.npz' has 481 bytes of values, its header announces 480."
+    assert refusal(tmp_path / "submission") == words
+
+
+def test_a_chunk_that_unpacks_to_more_than_it_may(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    import zlib
+
+    path = write_h5(tmp_path / "submission" / f"{SCAN}.h5", reference_sets(), chunks=(1, 3, 20), compression="gzip")
+    with h5py.File(path, "a") as file:
+        file["LP"].id.write_direct_chunk((1, 0, 0), zlib.compress(bytes(400_000)))
+    words = f"A compressed chunk of 'LP' in '{SCAN}.h5' unpacks to more than its 480 bytes."
+    assert refusal(tmp_path / "submission") == words
+
+
+def test_a_chunk_that_holds_less_than_it_must(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    import zlib
+
+    path = write_h5(tmp_path / "submission" / f"{SCAN}.h5", reference_sets(), chunks=(1, 3, 20), compression="gzip")
+    with h5py.File(path, "a") as file:
+        file["LP"].id.write_direct_chunk((1, 0, 0), zlib.compress(bytes(479)))
+    words = f"A compressed chunk of 'LP' in '{SCAN}.h5' holds fewer than its 480 bytes."
+    assert refusal(tmp_path / "submission") == words
+
+
+def test_an_external_link_to_the_reference(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    truth = tmp_path / "truth/references/transfs/050/LH_Par_L_DtP.h5"
+    path = write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"GL": golden.GL})
+    with h5py.File(path, "a") as file:
+        file["global_transforms"] = h5py.ExternalLink(str(truth), "tforms")
+    words = f"'global_transforms' in '{SCAN}.h5' is an external link; store the dataset itself."
+    assert refusal(tmp_path / "submission") == words
+
+
+def test_a_symbolic_link(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    shutil.move(folder / "GP.npy", tmp_path / "GP.npy")
+    (folder / "GP.npy").symlink_to(tmp_path / "GP.npy")
+    assert refusal(tmp_path / "submission") == f"'{SCAN}/GP.npy' is a symbolic link; send the file itself."
+
+
+def test_two_forms_of_one_scan(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    write_npz(tmp_path / "submission" / f"{SCAN}.npz", reference_sets())
+    words = refusal(tmp_path / "submission")
+    assert words == f"There are 2 predictions for this case ('{SCAN}.npz', '{SCAN}/'); send one."
+
+
+def test_a_file_that_is_neither(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / f"{SCAN}.h5").write_text("hello")
+    words = f"The content of '{SCAN}.h5' is neither HDF5 nor a zip of .npy arrays (.npz)."
+    assert refusal(folder) == words
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda m: m.__setitem__((1, 0, 3), np.nan), "Transform 2 of {} holds NaN or infinite values."),
+        (lambda m: m.__setitem__((0, 2, 2), np.inf), "Transform 1 of {} holds NaN or infinite values."),
+        (lambda m: m.__setitem__((1, 3, 3), 2), "The last row of transform 2 of {} is not 0, 0, 0, 1."),
+        (lambda m: m.__setitem__((0, 3, 0), 0.01), "The last row of transform 1 of {} is not 0, 0, 0, 1."),
+    ],
+)
+@pytest.mark.parametrize("name", ["global_transforms", "local_transforms"])
+def test_transforms_that_are_none(
+    spoil: Callable[[Any], None], words: str, name: str, tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    matrices = golden.LOCAL.copy()
+    spoil(matrices)
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {name: matrices})
+    assert refusal(tmp_path / "submission") == words.format(f"'{name}' in '{SCAN}.h5'")
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 4), (2, 3, 4), (1, 4, 4), (2, 16)])
+def test_transforms_of_a_wrong_shape(shape: tuple[int, ...], tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"local_transforms": np.zeros(shape)})
+    assert "expected 2 x 4 x 4" in refusal(tmp_path / "submission")
+
+
+def test_global_transforms_that_cannot_be_undone(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    flat = golden.GLOBAL.copy()
+    flat[0, :3, 2] = 0
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"global_transforms": flat})
+    words = f"Transform 1 of 'global_transforms' in '{SCAN}.h5' cannot be inverted."
+    assert refusal(tmp_path / "submission") == words
+
+
+@pytest.mark.parametrize(("name", "follows"), [("local_transforms", "global"), ("global_transforms", "local")])
+def test_transforms_beyond_all_measure(name: str, follows: str, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    huge = golden.LOCAL.copy()
+    huge[0, :3] *= 1e200 if follows == "global" else 1e-200
+    huge[1, :3] *= 1e200
+    write_npy(tmp_path / "submission" / SCAN, {name: huge})
+    words = f"The {follows} transforms that follow from '{SCAN}/{name}.npy' are too large to be computed."
+    assert refusal(tmp_path / "submission") == words
+
+
+@pytest.mark.parametrize("name", ["GP", "LL", "global_transforms"])
+def test_displacements_beyond_all_measure(name: str, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    sets = reference_sets() | {"global_transforms": golden.GLOBAL}
+    if name == "global_transforms":
+        del sets["GP"]
+    sets[name] = sets[name].copy()
+    sets[name][1, 1, ...] = 1e300 if name != "global_transforms" else [0, 0.8, -0.6, 1e300]
+    write_npy(tmp_path / "submission" / SCAN, sets)
+    assert refusal(tmp_path / "submission") == f"'{SCAN}/' holds displacements too large to be measured."
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 20)",
+        b"__import__('os').system('true')",
+        b"[" * 5_000,
+        b"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3, 20)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, True)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3, 20)}",
+        b"{'descr': '<f99', 'fortran_order': False, 'shape': (2, 3, 20)}",
+    ],
+    ids=range(7),
+)
+def test_damaged_headers(header: bytes, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    (folder / "GP.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(480))
+    words = f"'{SCAN}/GP.npy' has a damaged header; save it again with numpy.save."
+    assert refusal(tmp_path / "submission") == words
+
+
+# The ground truth
+
+
+def broken(truth: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """The last line a participant reads, and the organiser's log, of an evaluation that must stop."""
+    write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    output = tmp_path / "output"
+    paths = ("--input", str(tmp_path / "submission"), "--output", str(output), "--ground-truth", str(truth))
+    assert main(["evaluate", *paths]) == 2
+    assert not (output / "metrics.json").exists()
+    out, err = capfd.readouterr()
+    assert SCAN not in err
+    return err.splitlines()[-1], out
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ([0, 1, 1], "(frame 0, x 1, y 1)"),
+        ([3, 1, 1], "(frame 3, x 1, y 1)"),
+        ([1, 0, 1], "(frame 1, x 0, y 1)"),
+        ([1, 6, 1], "(frame 1, x 6, y 1)"),
+        ([1, 1, 5], "(frame 1, x 1, y 5)"),
+        ([1, 1, 0], "(frame 1, x 1, y 0)"),
+        ([-1, 1, 1], "(frame -1, x 1, y 1)"),
+    ],
+)
+def test_landmarks_outside_the_frames(
+    row: list[int], words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The organisers' own code would wrap around in silence."""
+    truth = write_ground_truth(tmp_path / "truth", landmarks=np.array([*golden.LANDMARKS.tolist(), row]))
+    last, log = broken(truth, tmp_path, capfd)
+    assert last == "1 of 1 references are broken; the organisers find the details in the log."
+    assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} lies outside frames 1 to 2" in log
+
+
+def test_a_scan_of_one_frame(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA[:1]})
+    assert "a scan of one frame has no displacement" in broken(truth, tmp_path, capfd)[1]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: (folder / "calib_matrix.csv").unlink(), "The references lack calib_matrix.csv."),
+        (lambda folder: shutil.rmtree(folder / "transfs"), "A scan of the ground truth has no transforms."),
+        (lambda folder: shutil.rmtree(folder / "landmark"), "A scan of the ground truth has no landmarks."),
+        (lambda folder: (folder / "dataset_keys.h5").write_text("x"), "dataset_keys.h5 cannot be read."),
+        (
+            lambda folder: (folder / "identity_errors.json").write_text("{}"),
+            "identity_errors.json is damaged; delete it, or write it again with 'podium freehand prepare'.",
+        ),
+    ],
+)
+def test_files_that_lack(
+    spoil: Callable[[Path], Any], words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    spoil(truth / "references")
+    assert broken(truth, tmp_path, capfd)[0] == words
+
+
+@pytest.mark.parametrize(
+    ("replace", "words"),
+    [
+        (("scale,,,\n", ""), "must hold a header and four rows, twice; it has 9 lines."),
+        (("0.5,", "half,"), "holds a row that is not four numbers."),
+        (("0.5,", ""), "holds a row that is not four numbers."),
+        (("10.0", "nan"), "Transform 2 of 'calib_matrix.csv' holds NaN or infinite values."),
+    ],
+)
+def test_calibrations_that_are_none(
+    replace: tuple[str, str], words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    path = truth / "references/calib_matrix.csv"
+    path.write_text(path.read_text().replace(*replace))
+    assert words in broken(truth, tmp_path, capfd)[1]

@@ -1,0 +1,170 @@
+"""Streams of frames: whatever the file and the cut, every value comes out once, at its place."""
+
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podium.contract.errors import Refused
+from podium.readers import frames as frames_module
+from podium.readers.checksums import combined_crc32
+from podium.readers.files import SafeFile
+from podium.readers.frames import FrameStream
+from podium.readers.hdf5 import open_hdf5
+from podium.readers.npy import NpyFiles
+from podium.readers.npz import open_npz
+
+
+def gathered(stream: FrameStream) -> np.ndarray:
+    """The whole field, put together from its tiles; every value must come exactly once."""
+    field = np.full(stream.shape, np.nan)
+    for span in stream.spans():
+        for tile in stream.tiles(span):
+            place = field[tile.frame, :, tile.start : tile.start + tile.values.shape[1]]
+            assert np.isnan(place).all()
+            place[:] = tile.values
+    stream.finish()
+    assert not np.isnan(field).any()
+    return field
+
+
+def values_of(shape: tuple[int, int, int], dtype: Any) -> np.ndarray:
+    return (np.arange(np.prod(shape)).reshape(shape) % 2039 - 500).astype(dtype)
+
+
+@pytest.mark.parametrize("span_bytes", [1, 500, 1 << 30])
+@pytest.mark.parametrize("tile_pixels", [1, 3, 7, 50])
+@pytest.mark.parametrize("form", ["npy", "stored", "deflated", "h5"])
+def test_tiles_cover_the_field(
+    form: str, tile_pixels: int, span_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames_module, "SPAN_BYTES", span_bytes)
+    values = values_of((5, 3, 7), np.float32)
+    path = tmp_path / f"x.{form}"
+    with path.open("wb") as stream:
+        if form == "npy":
+            np.save(stream, values)
+        elif form == "stored":
+            np.savez(stream, GP=values)
+        elif form == "deflated":
+            np.savez_compressed(stream, GP=values)
+    if form == "h5":
+        with h5py.File(path, "w") as file:
+            file["GP"] = values
+    file = SafeFile.inside(tmp_path, path.name)
+    wanted = {"shape": values.shape, "tile_pixels": tile_pixels}
+    if form == "npy":
+        assert np.array_equal(gathered(NpyFiles({"GP": file}).frames("GP", **wanted)), values)
+    elif form == "h5":
+        with open_hdf5(file) as source:
+            assert np.array_equal(gathered(source.frames("GP", **wanted)), values)
+    else:
+        with open_npz(file, max_bytes=10_000) as source:
+            assert np.array_equal(gathered(source.frames("GP", **wanted)), values)
+
+
+lengths = st.integers(1, 9)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    shape=st.tuples(lengths, lengths),
+    chunk=st.tuples(lengths, st.integers(1, 3), lengths),
+    dtype=st.sampled_from(["<f4", ">f4", "<f8", "<f2", ">i2", "u1"]),
+    packing=st.sampled_from(
+        [
+            {},
+            {"compression": "gzip"},
+            {"shuffle": True},
+            {"shuffle": True, "compression": "gzip", "compression_opts": 1},
+            {"compression": "lzf"},
+            {"fletcher32": True},
+            {"shuffle": True, "compression": "gzip", "fletcher32": True},
+        ]
+    ),
+    tile_pixels=lengths,
+    written=st.integers(0, 9),
+)
+def test_any_chunks_and_filters_of_hdf5(  # noqa: PLR0917
+    tmp_path: Path,
+    shape: tuple[int, int],
+    chunk: tuple[int, int, int],
+    dtype: str,
+    packing: dict[str, Any],
+    tile_pixels: int,
+    written: int,
+) -> None:
+    """Also where only the first frames were written, the others being the fill value."""
+    values = values_of((shape[0], 3, shape[1]), dtype)
+    values[written:] = 7
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        growable = {"maxshape": (None, None, None)}
+        dataset = file.create_dataset("GP", values.shape, dtype, chunks=chunk, fillvalue=7, **growable, **packing)
+        dataset[:written] = values[:written]
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source:
+        found = gathered(source.frames("GP", shape=values.shape, tile_pixels=tile_pixels))
+    assert np.array_equal(found, values)
+
+
+def test_chunks_may_be_read_by_many_threads(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(size=(40, 3, 2000)).astype(np.float32)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("GP", data=values, chunks=(1, 3, 2000), shuffle=True, compression=1)
+    found = np.zeros_like(values)
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source:
+        stream = source.frames("GP", shape=values.shape, tile_pixels=2000)
+
+        def read(spans: list[range]) -> None:
+            for span in spans:
+                for tile in stream.tiles(span):
+                    found[tile.frame] = tile.values
+
+        threads = [threading.Thread(target=read, args=(list(stream.spans())[first::4],)) for first in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert np.array_equal(found, values)
+
+
+def test_chunks_of_too_many_frames_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("GP", (200, 3, 100_000), "f4", chunks=(120, 3, 100_000), compression="gzip")
+    words = (
+        r"^'GP' in 'x.h5' is stored in chunks of 120 frames, 144,000,000 bytes at once; "
+        r"save it with chunks of one frame\.$"
+    )
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
+        source.frames("GP", shape=(200, 3, 100_000), tile_pixels=1000)
+
+
+def test_a_chunk_that_announces_more_bytes_than_it_can_need(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset("GP", (1, 3, 10), "f4", chunks=(1, 3, 10), compression="gzip")
+        dataset.id.write_direct_chunk((0, 0, 0), zlib.compress(bytes(120)) + bytes(5000))
+    words = r"^A chunk of 'GP' in 'x.h5' stores more than its 120 bytes\.$"
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
+        source.frames("GP", shape=(1, 3, 10), tile_pixels=10)
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "GP.npy", np.zeros((4, 3, 1000)))
+    stream = NpyFiles({"GP": SafeFile.inside(tmp_path, "GP.npy")}).frames("GP", shape=(4, 3, 1000), tile_pixels=1000)
+    with (tmp_path / "GP.npy").open("r+b") as file:
+        file.truncate(50_000)
+    with pytest.raises(Refused, match=r"^'GP.npy' is cut short: the file ends before its last value\.$"):
+        gathered(stream)
+
+
+@given(first=st.binary(max_size=300), second=st.binary(max_size=300))
+def test_checksums_of_parts_make_the_checksum_of_the_whole(first: bytes, second: bytes) -> None:
+    combined = combined_crc32(zlib.crc32(first), zlib.crc32(second), len(second))
+    assert combined == zlib.crc32(first + second)
