@@ -5,6 +5,9 @@ from typing import Any
 
 from podium.contract.results import Figures
 from podium.metrics.declaration import Curve
+from podium.metrics.stretches import stretched
+
+_LONGEST = 1_000_000  # a file that announces more is not believed
 
 
 def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
@@ -17,7 +20,8 @@ def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
         return None
     if not all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
         return None
-    return values
+    length = _follow(figures, curve.length.split(".")) if curve.length else None
+    return stretched(values, length=length) if isinstance(length, int) and 0 < length <= _LONGEST else values
 
 
 def _follow(value: Any, path: Sequence[str]) -> Any:

@@ -222,3 +222,24 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     assert "DMM by interaction step" in titles
     assert sum("axial slice" in title for title in titles) == 4
     assert page.text.count("data:image/png;base64,") == 4
+
+
+@pytest.mark.parametrize("team", ["fathom", "gyro"])
+def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
+    assert evaluate(ROOT / "test/submissions/freehand" / team, tmp_path / team, ROOT / "ground-truth/freehand") == 0
+    metrics = tmp_path / team / "metrics.json"
+    expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text(encoding="utf-8"))["results"]
+    rows = {row["case"]: row for row in json.loads(metrics.read_text(encoding="utf-8"))["results"]}
+    for case, result in expected.items():
+        for name in ("gpe", "lpe"):
+            if result["status"] == "scored":
+                frames = rows[case]["metrics"]["by_frame"][name]
+                assert len(frames) == rows[case]["metrics"]["by_frame"]["frames"]
+                assert sum(frames) / len(frames) == pytest.approx(result["metrics"][name])
+            else:
+                assert rows[case]["metrics"]["by_frame"] is None
+    page = page_of(metrics, output=tmp_path / "page.html")
+    titles = [svg[0].text or "" for svg in page.plots]
+    assert "GPE by frame" in titles
+    assert "LPE by frame" in titles
+    assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")
