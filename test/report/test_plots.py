@@ -119,7 +119,7 @@ def test_boxes_and_their_table() -> None:
     assert exhibit.table.rows[1] == ("b", "5", "5", *["–"] * 7)
     assert len(of_class(exhibit.svg, "box")) == 1
     assert "lower is better" in exhibit.svg
-    assert "The best median is 2.500 (mm), of a." in exhibit.svg
+    assert "The best median is 2.500 mm, of a." in exhibit.svg
 
 
 def test_many_cases_are_thinned_and_the_caption_says_so() -> None:

@@ -37,11 +37,11 @@ def box_and_dots(metric: Metric, teams: Sequence[str], values: Sequence[NDArray[
         _row(each, summary, scale, middle=TOP + (row + 0.5) * row_height, height=row_height, most=most)
         for row, (each, summary) in enumerate(zip(ordered, summaries, strict=True))
     ]
-    unit = f" ({metric.unit})" if metric.unit else ""
+    unit, spoken = (f" ({metric.unit})", f" {metric.unit}") if metric.unit else ("", "")
     better = f"{metric.direction} is better"
     known = [(summary.median, team) for summary, team in zip(summaries, teams, strict=True) if summary]
     extreme = (max if metric.direction == "higher" else min)(known, key=lambda pair: pair[0], default=None)
-    told = f"The best median is {figure(extreme[0])}{unit}, of {extreme[1]}." if extreme else "No case has a value."
+    told = f"The best median is {figure(extreme[0])}{spoken}, of {extreme[1]}." if extreme else "No case has a value."
     thin = any(len(each) > most for each in ordered)
     return Exhibit(
         title=metric.title,

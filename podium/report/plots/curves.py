@@ -36,7 +36,7 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
     x = Scale(curve.first, max(curve.first + length - 1, curve.first + 1), _LEFT + 8, _WIDTH - 18)
     y = scale_for(known.tolist(), start=bottom, end=_TOP, lowest=curve.lowest, highest=curve.highest)
     parts = value_axis(x, top=_TOP, bottom=bottom, title=curve.along)
-    unit = f" ({curve.unit})" if curve.unit else ""
+    unit, spoken = (f" ({curve.unit})", f" {curve.unit}") if curve.unit else ("", "")
     better = f"{curve.direction} is better"
     parts += upright_axis(y, left=_LEFT, right=_WIDTH - 10, title=f"{curve.title}{unit}, {better}")
     lines = _evenly(len(values), _MOST_LINES)
@@ -49,7 +49,7 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
         parts += [marker(0, x(place), y(mean), 4, "fill-series-1") for place, mean in points if math.isfinite(mean)]
     ends = [value for value in (summary[0][0], summary[0][-1]) if math.isfinite(value)] if length else []
     told = (
-        f"The mean runs from {figure(ends[0])} to {figure(ends[1])}{unit}."
+        f"The mean runs from {figure(ends[0])} to {figure(ends[1])}{spoken}."
         if len(ends) == 2
         else "No case has a value."
     )
@@ -57,8 +57,8 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
     return Exhibit(
         title=f"{curve.title} over {curve.along.lower()}s",
         caption=(
-            f"{told} Thin lines are {count(len(values), 'case')}, the thick line their mean at each point, the band "
-            f"the middle half.{thin}"
+            f"{told} Thin lines are {count(len(values), 'case')}, the thick line is the mean of those that reach so far, "
+            f"the band their middle half.{thin}"
         ),
         svg=picture(
             width=_WIDTH,
