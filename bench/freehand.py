@@ -174,6 +174,7 @@ def timed(work: Callable[[], object]) -> float:
 
 def measure_here(name: str, truth: Path, submission: Path) -> None:
     """In the child: seconds, and memory beyond what was there once everything was imported."""
+    import podium.challenges.freehand  # noqa: F401
 
     before, cpu = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     seconds = MEASURES[name](truth, submission)

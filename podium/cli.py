@@ -169,10 +169,9 @@ def _parser() -> argparse.ArgumentParser:
     leaderboard = _verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
 
+    add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
     add_rank_arguments(_verb(verbs, "rank", run_rank, "rank the teams of a challenge and say how sure the ranking is"))
     add_report_options(_verb(verbs, "report", lambda options: _end(report(options), 0), SUMMARY))
-    add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
-
     add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     _add_freehand(verbs)
     return parser

@@ -64,6 +64,11 @@ class Challenge(ABC, Generic[Prediction, Reference]):
         """The declaration of every per-case figure."""
 
     @property
+    def offline_metrics(self) -> Sequence[Metric]:
+        """The declaration of every per-case figure that offline tools add to the rows, for ranking."""
+        return ()
+
+    @property
     def curves(self) -> Sequence[Curve]:
         """Figures that run along a case, for reports."""
         return ()
@@ -77,6 +82,11 @@ class Challenge(ABC, Generic[Prediction, Reference]):
     @abstractmethod
     def columns(cls) -> Sequence[Column]:
         """What the leaderboard shows, the ranking score first."""
+
+    @classmethod
+    def offline_columns(cls) -> Sequence[Column]:
+        """Figures below `aggregates` that offline tools add: no live leaderboard has them, the final table does."""
+        return ()
 
     def import_heavy_packages(self) -> None:
         """Load what scoring needs, once, before workers are forked."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from podium.challenges.challenge import Challenge, Collected, Shapes
 from podium.challenges.reports_pairing import check_distinct, collect_files, collect_jobs
+from podium.challenges.reports_ranking import resampled_final_score
 from podium.challenges.reports_settings import ReportsSettings
 from podium.challenges.reports_sources import (
     ALL_IN_CSV,
@@ -21,6 +22,7 @@ from podium.challenges.reports_sources import (
 )
 from podium.contract.errors import GroundTruthError
 from podium.contract.leaderboard import Column
+from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
@@ -28,10 +30,12 @@ from podium.contract.timing import Timing
 from podium.metrics.declaration import Metric
 from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.policy import POLICIES
+from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.text import NgramCounts, bleu_4, count_ngrams, meteor, sum_counts, tokens_of
 from podium.readers.files import SafeFile, list_files
 from podium.readers.wordnet import find_wordnet
 
+FINALISTS = 7  # the best so many methods go on to the arena
 EMPTY_REPORT = "The report is empty and scores 0."
 _TITLES = {"bleu_4": "BLEU-4", "meteor": "METEOR", "meteor_wordnet": "METEOR (WordNet)"}
 
@@ -150,6 +154,46 @@ class Reports(Challenge[Source, SafeFile]):
         figures["radfact_known"] = 0
         figures["empty_reports"] = sum(row["tokens"]["candidate"] == 0 for row in rows)
         return figures
+
+    # Ranking
+
+    @property
+    def offline_metrics(self) -> Sequence[Metric]:
+        return (_metric("radfact.f1", "RadFact F1", 0.0),)
+
+    @classmethod
+    def offline_columns(cls) -> Sequence[Column]:
+        return (
+            Column(path="score_final", title="Final score", direction="higher", headline=True),
+            Column(path="clinical", title="Clinical", direction="higher", headline=True),
+            Column(path="radfact.precision", title="RadFact precision", direction="higher"),
+            Column(path="radfact.recall", title="RadFact recall", direction="higher"),
+        )
+
+    def ranking_rule(self) -> RankingRule:
+        weights = self.settings.weights
+        return RankingRule(
+            words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score",
+            criteria=(
+                Criterion(
+                    path="score_final",
+                    title="Final score",
+                    direction="higher",
+                    if_absent="Run 'podium judge' on it first; '--scheme platform' ranks by what the container knows.",
+                ),
+            ),
+            case_metrics=("radfact.f1", "captioning"),
+            finalists=FINALISTS,
+        )
+
+    def resampled_figures(
+        self,
+        rows: Sequence[Figures],
+        aggregates: Figures,  # noqa: ARG002  (all that is ranked comes from the cases)
+        resamples: Resamples,
+    ) -> Mapping[str, Floats] | None:
+        score = resampled_final_score(rows, resamples, self.settings)
+        return None if score is None else {"score_final": score}
 
 
 def _figures(candidate: Sequence[str], reference: Sequence[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A reference is split once however many teams are judged, and teams that say the 
 """
 
 import re
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -19,6 +20,9 @@ from podium.judge.asking import CallFailed
 from podium.judge.engine import Engine, Findings, Verdict
 from podium.judge.meter import Meter
 from podium.judge.suspicion import addresses_judge, clean
+
+# For questions under way when a stage is stopped: most have their answer by then and can put their connection away.
+_SECONDS_TO_FINISH = 2.0
 
 Item = TypeVar("Item", bound=Hashable)
 Value = TypeVar("Value")
@@ -135,8 +139,9 @@ class _Stage:
 
         # Daemons, and not a pool of the standard library's: that one waits for its threads even when we are asked to
         # stop, and a question under way may take minutes.
-        for _ in range(min(self._concurrency, len(distinct))):
-            Thread(target=serve, daemon=True).start()
+        threads = [Thread(target=serve, daemon=True) for _ in range(min(self._concurrency, len(distinct)))]
+        for thread in threads:
+            thread.start()
         found: dict[Item, Value | None] = {}
         try:
             while len(found) < len(distinct):
@@ -147,4 +152,7 @@ class _Stage:
             return found
         finally:
             waiting.clear()
+            deadline = time.monotonic() + _SECONDS_TO_FINISH
+            for thread in threads:
+                thread.join(timeout=max(0.0, deadline - time.monotonic()))
             self._meter.close()

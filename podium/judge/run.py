@@ -179,6 +179,7 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
     finally:
         asker.stop()
+        client.close()
         cache.close()
 
 

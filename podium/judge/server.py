@@ -54,7 +54,6 @@ class Judge:
     def stop(self) -> None:
         """Let no thread wait or ask any more."""
         self._stop.set()
-        self._client.close()
 
     def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> Answer:
         """From the cache, else from the server; raises CallFailed when all attempts are used up."""

@@ -76,7 +76,7 @@ def _tables(
     rows: Sequence[Mapping[str, CaseRow]],
 ) -> dict[str, CaseTable]:
     tables = {}
-    for metric in challenge.metrics:
+    for metric in (*challenge.metrics, *challenge.offline_metrics):
         values = [
             [_case_figure(file, team[case], metric.name) for case in cases]
             for file, team in zip(files, rows, strict=True)
@@ -98,7 +98,7 @@ def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
 
 
 def _check_chosen(names: Sequence[str], challenge: Challenge[Any, Any], tables: Mapping[str, CaseTable]) -> None:
-    declared = [metric.name for metric in challenge.metrics]
+    declared = [metric.name for metric in (*challenge.metrics, *challenge.offline_metrics)]
     for name in names:
         if name not in declared:
             raise UsageError(f"There is no metric '{name}'; there is: {', '.join(declared)}.")

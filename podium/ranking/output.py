@@ -70,13 +70,15 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False
     )
     deciding, stability = ranking.deciding, ranking.deciding.stability
+    is_narrow = console.width < 100
     shown = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
+    shown = shown[:4] if is_narrow else shown  # the others are in ranking.csv
     table.add_column("#", justify="right")
     table.add_column("Team", overflow="fold")
     for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
         table.add_column(heading.replace(" ", "\n", 1), justify="right")
     for column in shown:
-        table.add_column(column.title, justify="right", max_width=None if console.width >= 100 else 10)
+        table.add_column(column.title, justify="right", max_width=10 if is_narrow else None)
     for number, team in enumerate(ranking.teams):
         cells = [_shown(team.score, deciding.scores)]
         if stability:

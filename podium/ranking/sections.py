@@ -54,7 +54,7 @@ def aggregate_columns(facts: Facts, official: Official | None) -> tuple[Aggregat
             if column.error_path
             else None,
         )
-        for column in facts.challenge.columns()
+        for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
     ]
     if official is not None and official.ratings is not None:
         ratings = plain_row(official.ratings)

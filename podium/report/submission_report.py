@@ -28,9 +28,7 @@ def submission_report(
     """The whole HTML file; it says nothing that metrics.json does not, except for `overlays`, the organiser's own."""
     content = file.content
     counts = content.counts
-    metrics = [
-        metric for metric in challenge.metrics if any(value_of(row, metric) is not None for row in content.results)
-    ]
+    metrics = shown_metrics(challenge, content.results)
     deciding = deciding_metric(challenge, metrics)
     troubles = [row for row in content.results if row.status != "scored"]
     warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
@@ -83,6 +81,12 @@ def value_of(row: CaseRow, metric: Metric) -> float | None:
     return _figure_at(row.metrics, metric.name)
 
 
+def shown_metrics(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Metric]:
+    """The declared metrics that at least one row has a value of; an offline tool may have added some."""
+    declared = (*challenge.metrics, *challenge.offline_metrics)
+    return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
+
+
 def deciding_metric(challenge: Challenge[Any, Any], metrics: Sequence[Metric]) -> Metric | None:
     """What cases are called good or bad by: the first metric of the challenge's ranking rule that the rows show."""
     wanted = challenge.ranking_rule().case_metrics
@@ -99,7 +103,7 @@ def worst_cases(rows: Sequence[CaseRow], metric: Metric) -> list[CaseRow]:
 
 def worst_captions(file: TeamFile, challenge: Challenge[Any, Any], *, most: int) -> dict[str, str]:
     """The worst scored cases with the figure that makes them so, for overlays."""
-    metric = deciding_metric(challenge, challenge.metrics)
+    metric = deciding_metric(challenge, shown_metrics(challenge, file.content.results))
     if metric is None:
         return {}
     rows = worst_cases(file.content.results, metric)[:most]

@@ -57,8 +57,8 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
     return Exhibit(
         title=f"{curve.title} over {curve.along.lower()}s",
         caption=(
-            f"{told} Thin lines are {count(len(values), 'case')}, the thick line is the mean of those that reach so far, "
-            f"the band their middle half.{thin}"
+            f"{told} Thin lines are {count(len(values), 'case')}, the thick line is the mean of those that reach so "
+            f"far, the band their middle half.{thin}"
         ),
         svg=picture(
             width=_WIDTH,
