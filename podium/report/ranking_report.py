@@ -201,9 +201,6 @@ def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
                 replicates=max(each.replicates for _, each in steady),
             )
         )
-    if len(ranking.schemes) > 1:
-        ranks = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
-        exhibits.append(scheme_lines(names, [scheme.title for scheme in ranking.schemes], ranks=ranks))
     titles = {metric.name: metric.title for metric in ranking.metrics}
     exhibits += [
         significance_map(
@@ -218,6 +215,9 @@ def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
         for tests in ranking.significance
         if len(names) > 1
     ]
+    if len(ranking.schemes) > 1:
+        ranks = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
+        exhibits.append(scheme_lines(names, [scheme.title for scheme in ranking.schemes], ranks=ranks))
     return exhibits
 
 
