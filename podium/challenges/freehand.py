@@ -36,7 +36,7 @@ from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, g
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
-from podium.metrics.declaration import Metric
+from podium.metrics.declaration import Curve, Metric
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.policy import POLICIES
 from podium.metrics.reconstruction import (
@@ -103,6 +103,22 @@ def _declare(*, clip: bool) -> tuple[Metric, ...]:
     )
 
 
+_CURVES = tuple(
+    Curve(
+        name=f"by_frame.{name}",
+        title=_TITLES[name],
+        along="Frame",
+        direction="lower",
+        lowest=0.0,
+        highest=math.inf,
+        unit="mm",
+        first=1,
+        length="by_frame.frames",
+    )
+    for name in ("gpe", "lpe")
+)
+
+
 class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     """Freehand ultrasound reconstruction from the images alone."""
 
@@ -133,8 +149,13 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         return self._metrics
 
     @property
+    def curves(self) -> Sequence[Curve]:
+        return _CURVES
+
+    @property
     def confidential_figures(self) -> Sequence[str]:
-        return ("largest",)
+        # The error of a prediction that does not move is the reference's own motion, frame by frame in the second.
+        return ("largest", "by_frame")
 
     @classmethod
     def columns(cls) -> Sequence[Column]:
@@ -263,7 +284,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
 
     def score(self, prediction: FreehandPrediction, reference: FreehandReference) -> CaseScore:
         truth = read_truth(reference, self.grid)
-        errors = self._errors(prediction, truth)
+        errors, by_frame = self._errors(prediction, truth)
         largest = self.identity(reference.case, truth).errors
         unclipped = {name: normalised_error(errors[name], largest=largest[name]) for name in ERRORS}
         return CaseScore(
@@ -271,19 +292,23 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 **errors,
                 **self._scores(unclipped),
                 "largest": dict(largest),
+                "by_frame": {"frames": truth.frames, **by_frame},
                 "runtime_seconds": prediction.runtime_seconds,
             }
         )
 
-    def _errors(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
-        """GPE, GLE, LPE and LLE in mm; what is too large for float64 shows at the end."""
+    def _errors(self, prediction: FreehandPrediction, truth: Truth) -> tuple[dict[str, float], dict[str, list[float]]]:
+        """GPE, GLE, LPE and LLE in mm, and how GPE and LPE run over the frames; what is too large for float64 shows at
+        the end."""
         with np.errstate(over="ignore", invalid="ignore"):
-            errors = self._measured(prediction, truth)
+            errors, by_frame = self._measured(prediction, truth)
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{_shown_source(prediction)}' holds displacements too large to be measured.")
-        return errors
+        return errors, by_frame
 
-    def _measured(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
+    def _measured(
+        self, prediction: FreehandPrediction, truth: Truth
+    ) -> tuple[dict[str, float], dict[str, list[float]]]:
         expected = Expected(truth.frames, self.grid.pixels, len(truth.landmarks))
         with open_arrays(prediction, expected) as source:
             answer = self._answer(source, prediction, expected)
@@ -291,7 +316,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 Field(answer.pixels("global", truth.pixel_to_mm), truth.global_field),
                 Field(answer.pixels("local", truth.pixel_to_mm), truth.local_field),
             ]
-            gpe, lpe = (_mean(means.tolist()) for means in frame_errors(fields, self.grid, threads=self.threads))
+            frames = [means.tolist() for means in frame_errors(fields, self.grid, threads=self.threads)]
+        gpe, lpe = map(_mean, frames)
         gle, lle = (
             mean_distance(
                 prediction=answer.at_landmarks(level, truth.landmarks, truth.pixel_to_mm),
@@ -299,7 +325,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             )
             for level, field in (("global", truth.global_field), ("local", truth.local_field))
         )
-        return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+        errors = {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+        return errors, {name: stretch_means(means) for name, means in zip(("gpe", "lpe"), frames, strict=True)}
 
     def identity(self, case: str, truth: Truth) -> IdentityErrors:
         """The errors of a prediction that moves nothing: as stored with the ground truth if that still fits it."""
@@ -325,6 +352,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             **dict.fromkeys(ERRORS),
             **self._scores(dict.fromkeys(ERRORS, failed)),
             "largest": dict.fromkeys(ERRORS),
+            "by_frame": None,
             "runtime_seconds": None,
         }
 
