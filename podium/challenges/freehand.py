@@ -51,6 +51,7 @@ from podium.metrics.reconstruction import (
     normalised_error,
 )
 from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.stretches import stretch_means
 from podium.readers.files import SafeFile
 from podium.readers.frames import ArraySource
 
