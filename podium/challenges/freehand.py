@@ -385,9 +385,9 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     # Ranking
 
     def ranking_rule(self) -> RankingRule:
-        runtime = Criterion(path="runtime_seconds", title="Runtime (s)", direction="lower", known_path="runtime_known")
+        runtime = Criterion(path="runtime_seconds", title="Mean runtime", direction="lower", known_path="runtime_known")
         return RankingRule(
-            words="teams are ranked by the final score to 3 decimals; where it is equal, by the smaller mean runtime",
+            words="teams are ranked by the final score, the mean over all scans rounded to 3 decimals",
             criteria=(Criterion(path="final_score", title="Final score", direction="higher", decimals=3),),
             tie_breaks=(runtime,),
             case_metrics=("final_score",),
