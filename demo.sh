@@ -19,6 +19,11 @@ for samples in test/submissions/*/; do
     if .venv/bin/podium evaluate --input "$submission" --output "$results/$team" --ground-truth "ground-truth/$challenge" \
       >"$results/$team/log.txt" 2>"$results/$team/errors.txt"; then
       echo "scored"
+      overlays=()
+      if [[ -d test/images/$challenge ]]; then
+        overlays=(--images "test/images/$challenge" --submission "$submission" --ground-truth "ground-truth/$challenge")
+      fi
+      .venv/bin/podium report "$results/$team/metrics.json" "${overlays[@]}" 2>"$results/$team/report.txt"
     else   # what the platform would show the team: the last line of stderr that is not empty
       echo "${red}failed:${plain} $(grep -v '^[[:space:]]*$' "$results/$team/errors.txt" | tail -n 1)"
     fi
@@ -45,4 +50,5 @@ rm -rf "$simulation"
   --images test/images/lesions --references ground-truth/lesions/references --output "$simulation.png" 2>>demo-output/simulation.txt
 echo "Its predictions and scribbles are in $simulation/, one step drawn in $simulation.png."
 echo
-echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/."
+echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/.
+Open demo-output/<challenge>/ranking/report.html and demo-output/<challenge>/<team>/report.html in a browser."

@@ -14,6 +14,7 @@ from podium import __version__
 from podium.cli_interaction import add_interaction_verbs
 from podium.cli_judge import add_judge_arguments, run_judge
 from podium.cli_rank import add_rank_arguments, run_rank
+from podium.cli_report import SUMMARY, add_report_options, report
 from podium.contract.errors import PodiumError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.readers.names import shown
@@ -170,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_judge_arguments(_verb(verbs, "judge", run_judge, "have an LLM judge add RadFact to a reports submission"))
     add_rank_arguments(_verb(verbs, "rank", run_rank, "rank the teams of a challenge and say how sure the ranking is"))
+    add_report_options(_verb(verbs, "report", lambda options: _end(report(options), 0), SUMMARY))
     add_interaction_verbs(lambda name, command, summary: _verb(verbs, name, command, summary))
     _add_freehand(verbs)
     return parser

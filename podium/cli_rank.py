@@ -75,6 +75,8 @@ def run_rank(options: argparse.Namespace) -> int:
     from podium.ranking.options import RankingOptions
     from podium.ranking.output import print_ranking, write_ranking
     from podium.ranking.rank import rank
+    from podium.report.page import write_page
+    from podium.report.ranking_report import REPORT_FILE, ranking_report
 
     wanted = RankingOptions(
         scheme=_scheme(options),
@@ -91,6 +93,7 @@ def run_rank(options: argparse.Namespace) -> int:
         ranking = rank(cohort, wanted)
         folder = options.output if len(cohorts) == 1 else options.output.joinpath(*cohort.division.values())
         write_ranking(ranking, folder)
+        write_page(ranking_report(ranking), folder / REPORT_FILE)
         console = Console()
         print_ranking(ranking, console)
         console.print(f"Written to {folder}.", highlight=False, markup=False)

@@ -55,3 +55,10 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
 
 def test_no_module_is_called_utils() -> None:
     assert not [path for path in PACKAGE.rglob("*.py") if "util" in path.stem]
+
+
+def test_reports_open_no_image_but_for_overlays() -> None:
+    """Whoever reads metrics.json must not need the images, and a participant's report must not reach a reference."""
+    for path in sorted((PACKAGE / "report").rglob("*.py")):
+        reaching = {name for name in imports(path) if name.startswith(("podium.readers", "podium.evaluation"))}
+        assert not reaching or path.stem == "worst_overlays", f"{path.stem} imports {reaching}"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.carotid_settings import CarotidSettings, Weights
 from podium.challenges.challenge import Challenge, Collected, Shapes, pair_once
+from podium.challenges.overlay import Outlined, Overlay
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
@@ -43,6 +44,7 @@ Number = TypeVar("Number", float, Floats)
 
 VIEWS = {"long": "long_mask", "trans": "trans_mask"}  # view -> its dataset in the .h5 files
 STRUCTURES = ("vessel", "plaque")
+_VIEW_TITLES = {"long": "Longitudinal view", "trans": "Transverse view"}
 CLASS_DATASET = "cls"
 
 VIEW_SOCKETS = {"long": "carotid-longitudinal-segmentation", "trans": "carotid-transverse-segmentation"}
@@ -324,6 +326,27 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         )
         return math.fsum(terms) / len(VIEWS)
 
+    def overlays(
+        self, case: str, prediction: CarotidPrediction, reference: SafeFile, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        """Both views; an image is `<case>_long.png` (or another image format) or `long_img` in `<case>.h5`."""
+        truth = self._read_file(reference, None)
+        shapes = {dataset: truth.masks[view, "plaque"].shape for view, dataset in VIEWS.items()}
+        answer = self._read(prediction, shapes)
+        return [
+            Overlay(
+                title=title,
+                image=_view_image(images, case=case, view=view, shape=shapes[VIEWS[view]]),
+                layers={
+                    structure: Outlined(
+                        prediction=answer.masks[view, structure], reference=truth.masks[view, structure]
+                    )
+                    for structure in reversed(STRUCTURES)
+                },
+            )
+            for view, title in _VIEW_TITLES.items()
+        ]
+
     # Adding up
 
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
@@ -422,6 +445,19 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         rule = self.settings.time
         bounds = fixed_bounds if rule.rule == "fixed" else widest_cohort_bounds
         return bounds(rule.baseline_seconds).score(seconds)
+
+
+def _view_image(images: Sequence[SafeFile], *, case: str, view: str, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """The ultrasound image of one view, if the organiser's folder has it."""
+    for file in images:
+        name = PurePosixPath(file.name).name
+        if case_of(name) == f"{case}_{view}":
+            return read_image(file, shape=shape).array
+        if name in (f"{case}.h5", f"{case}_image.h5"):
+            with open_hdf5(file) as source:
+                if source.has(f"{view}_img"):
+                    return source.read(f"{view}_img", shape=shape)
+    return None
 
 
 def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from podium.challenges.overlay import Overlay
 from podium.contract.leaderboard import Column
 from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, put
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
-from podium.metrics.declaration import Metric
+from podium.metrics.declaration import Curve, Metric
 from podium.metrics.resampling import Floats, Resamples
 from podium.readers.files import SafeFile
 
@@ -65,6 +66,11 @@ class Challenge(ABC, Generic[Prediction, Reference]):
     @property
     def offline_metrics(self) -> Sequence[Metric]:
         """The declaration of every per-case figure that offline tools add to the rows, for ranking."""
+        return ()
+
+    @property
+    def curves(self) -> Sequence[Curve]:
+        """Figures that run along a case, for reports."""
         return ()
 
     @property
@@ -149,6 +155,21 @@ class Challenge(ABC, Generic[Prediction, Reference]):
         anonymous rows may not.
         """
         return None
+
+    # Reports
+
+    def overlays(
+        self,
+        case: str,  # noqa: ARG002  (the interface; a challenge without pictures needs none of them)
+        prediction: Prediction,  # noqa: ARG002
+        reference: Reference,  # noqa: ARG002
+        images: Sequence[SafeFile],  # noqa: ARG002
+    ) -> Sequence[Overlay]:
+        """The views of one case with the outlines of prediction and reference, for an organiser's report.
+
+        `images` are all files of the folder the organiser named; nothing where the challenge has no pictures.
+        """
+        return ()
 
     def worst_figures(self) -> dict[str, Any]:
         """The declared worst value of every metric."""

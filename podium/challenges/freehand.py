@@ -36,7 +36,7 @@ from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, g
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
-from podium.metrics.declaration import Metric
+from podium.metrics.declaration import Curve, Metric
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.policy import POLICIES
 from podium.metrics.reconstruction import (
@@ -51,6 +51,7 @@ from podium.metrics.reconstruction import (
     normalised_error,
 )
 from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.stretches import stretch_means
 from podium.readers.files import SafeFile
 from podium.readers.frames import ArraySource
 
@@ -103,6 +104,22 @@ def _declare(*, clip: bool) -> tuple[Metric, ...]:
     )
 
 
+_CURVES = tuple(
+    Curve(
+        name=f"by_frame.{name}",
+        title=_TITLES[name],
+        along="Frame",
+        direction="lower",
+        lowest=0.0,
+        highest=math.inf,
+        unit="mm",
+        first=1,
+        length="by_frame.frames",
+    )
+    for name in ("gpe", "lpe")
+)
+
+
 class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     """Freehand ultrasound reconstruction from the images alone."""
 
@@ -133,8 +150,13 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         return self._metrics
 
     @property
+    def curves(self) -> Sequence[Curve]:
+        return _CURVES
+
+    @property
     def confidential_figures(self) -> Sequence[str]:
-        return ("largest",)
+        # The error of a prediction that does not move is the reference's own motion, frame by frame in the second.
+        return ("largest", "by_frame")
 
     @classmethod
     def columns(cls) -> Sequence[Column]:
@@ -263,7 +285,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
 
     def score(self, prediction: FreehandPrediction, reference: FreehandReference) -> CaseScore:
         truth = read_truth(reference, self.grid)
-        errors = self._errors(prediction, truth)
+        errors, by_frame = self._errors(prediction, truth)
         largest = self.identity(reference.case, truth).errors
         unclipped = {name: normalised_error(errors[name], largest=largest[name]) for name in ERRORS}
         return CaseScore(
@@ -271,19 +293,23 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 **errors,
                 **self._scores(unclipped),
                 "largest": dict(largest),
+                "by_frame": {"frames": truth.frames, **by_frame},
                 "runtime_seconds": prediction.runtime_seconds,
             }
         )
 
-    def _errors(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
-        """GPE, GLE, LPE and LLE in mm; what is too large for float64 shows at the end."""
+    def _errors(self, prediction: FreehandPrediction, truth: Truth) -> tuple[dict[str, float], dict[str, list[float]]]:
+        """GPE, GLE, LPE and LLE in mm, and how GPE and LPE run over the frames; what is too large for float64 shows at
+        the end."""
         with np.errstate(over="ignore", invalid="ignore"):
-            errors = self._measured(prediction, truth)
+            errors, by_frame = self._measured(prediction, truth)
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{_shown_source(prediction)}' holds displacements too large to be measured.")
-        return errors
+        return errors, by_frame
 
-    def _measured(self, prediction: FreehandPrediction, truth: Truth) -> dict[str, float]:
+    def _measured(
+        self, prediction: FreehandPrediction, truth: Truth
+    ) -> tuple[dict[str, float], dict[str, list[float]]]:
         expected = Expected(truth.frames, self.grid.pixels, len(truth.landmarks))
         with open_arrays(prediction, expected) as source:
             answer = self._answer(source, prediction, expected)
@@ -291,7 +317,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 Field(answer.pixels("global", truth.pixel_to_mm), truth.global_field),
                 Field(answer.pixels("local", truth.pixel_to_mm), truth.local_field),
             ]
-            gpe, lpe = (_mean(means.tolist()) for means in frame_errors(fields, self.grid, threads=self.threads))
+            frames = [means.tolist() for means in frame_errors(fields, self.grid, threads=self.threads)]
+        gpe, lpe = map(_mean, frames)
         gle, lle = (
             mean_distance(
                 prediction=answer.at_landmarks(level, truth.landmarks, truth.pixel_to_mm),
@@ -299,7 +326,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             )
             for level, field in (("global", truth.global_field), ("local", truth.local_field))
         )
-        return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+        errors = {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+        return errors, {name: stretch_means(means) for name, means in zip(("gpe", "lpe"), frames, strict=True)}
 
     def identity(self, case: str, truth: Truth) -> IdentityErrors:
         """The errors of a prediction that moves nothing: as stored with the ground truth if that still fits it."""
@@ -325,6 +353,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             **dict.fromkeys(ERRORS),
             **self._scores(dict.fromkeys(ERRORS, failed)),
             "largest": dict.fromkeys(ERRORS),
+            "by_frame": None,
             "runtime_seconds": None,
         }
 
@@ -356,19 +385,18 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     # Ranking
 
     def ranking_rule(self) -> RankingRule:
+        runtime = Criterion(path="runtime_seconds", title="Runtime (s)", direction="lower", known_path="runtime_known")
         return RankingRule(
-            words="teams are ranked by the final score, the mean over all scans rounded to 3 decimals",
+            words="teams are ranked by the final score to 3 decimals; where it is equal, by the smaller mean runtime",
             criteria=(Criterion(path="final_score", title="Final score", direction="higher", decimals=3),),
-            tie_breaks=(
-                Criterion(path="runtime_seconds", title="Mean runtime", direction="lower", known_path="runtime_known"),
-            ),
+            tie_breaks=(runtime,),
             case_metrics=("final_score",),
         )
 
     def resampled_figures(
         self,
         rows: Sequence[Figures],
-        aggregates: Figures,  # noqa: ARG002  (the runtime stays as it is)
+        aggregates: Figures,  # noqa: ARG002  (the runtime is one figure and does not depend on the scans drawn)
         resamples: Resamples,
     ) -> Mapping[str, Floats] | None:
         return {"final_score": resamples.mean([row["final_score"] for row in rows])}

@@ -6,6 +6,7 @@ One case is a sequence of masks, one after every scribble; see docs/lesions.md f
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from podium.challenges.challenge import Challenge, Collected, Shapes
 from podium.challenges.lesions_aggregates import aggregate_lesions
 from podium.challenges.lesions_case import LesionReference, case_figures, failed_step, score_step
+from podium.challenges.lesions_overlay import lesion_overlay
 from podium.challenges.lesions_settings import LesionsSettings
 from podium.challenges.lesions_steps import (
     OUTPUT_SOCKET,
@@ -23,6 +25,7 @@ from podium.challenges.lesions_steps import (
     looks_like_a_step,
     sort_steps,
 )
+from podium.challenges.overlay import Overlay
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
@@ -33,7 +36,7 @@ from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import Components, find_lesions, label_components
-from podium.metrics.declaration import Direction, Metric
+from podium.metrics.declaration import Curve, Direction, Metric
 from podium.metrics.detection import centroid_hits
 from podium.metrics.resampling import Floats, Resamples
 from podium.readers.files import SafeFile, list_files
@@ -74,6 +77,12 @@ def _declare(settings: LesionsSettings) -> tuple[Metric, ...]:
     return tuple(declared)
 
 
+_CURVES = (
+    Curve(name="steps.dice", title="Dice", along="Interaction step", direction="higher", lowest=0.0, highest=1.0),
+    Curve(name="steps.dmm", title="DMM", along="Interaction step", direction="higher", lowest=0.0, highest=1.0),
+)
+
+
 class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     """Interactive PET/CT lesion segmentation."""
 
@@ -92,6 +101,10 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     @property
     def metrics(self) -> Sequence[Metric]:
         return _declare(self.settings)
+
+    @property
+    def curves(self) -> Sequence[Curve]:
+        return _CURVES
 
     @property
     def confidential_figures(self) -> Sequence[str]:
@@ -288,6 +301,21 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
                 hits = {"tp": found.tp, "fp": found.fp, "fn": found.fn}
             figures["final_centroid_hits"] = hits
         return figures
+
+    # Reports
+
+    def overlays(
+        self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        """The last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT); empty if it was lost."""
+        volume = read_label_volume(reference)
+        truth = volume.labels != 0
+        last = self._expected_steps(prediction)[-1]
+        mask = np.zeros_like(truth)
+        if last in prediction.steps:
+            with suppress(Refused):  # then nothing was found, as scoring has it
+                mask = read_mask_volume(prediction.steps[last].file(), shape=truth.shape).labels.view(np.bool_)
+        return [lesion_overlay(case, prediction=mask, reference=truth, spacing=volume.geometry.spacing, images=images)]
 
     # Adding up
 

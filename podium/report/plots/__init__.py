@@ -1,0 +1,1 @@
+"""One plot a file: plain arrays in, an Exhibit (SVG, words, table) out. They know no challenge and no file."""

@@ -1,0 +1,109 @@
+"""Podium plot after Eugster et al. (2008): every case's values by the rank they earned, and who stood there."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.metrics.declaration import Metric
+from podium.report.exhibit import Exhibit, Table
+from podium.report.palette import SERIES
+from podium.report.plots.axes import upright_axis
+from podium.report.plots.summary import defined
+from podium.report.scale import scale_for
+from podium.report.svg import dots, group, line, picture, polyline, rectangle, text
+from podium.report.words import count
+
+MOST_TEAMS = 12
+"""More columns than this cannot be read; the ranking heat map counts the same ranks."""
+
+_MOST_CASES = 120
+_LEFT, _TOP, _HEIGHT, _BARS = 64.0, 30.0, 230.0, 70.0
+
+
+def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64]) -> Exhibit:
+    """`values` (teams by cases) without undefined cases; teams in ranking order.
+
+    Each column is a rank, and inside a column each team has its lane, in ranking order. A dot is a case's value of the
+    team that had the rank; lines join the dots of a case. Equal values stand in the order of the ranking.
+    """
+    size, cases = values.shape
+    places = places_in_case(values, higher_is_better=metric.direction == "higher")
+    lane = max(9.0, 380.0 / size / (size + 1.5))
+    column = (size + 1.5) * lane
+    bottom = _TOP + _HEIGHT
+    right = _LEFT + size * column
+    known = defined(values.ravel())
+    y = scale_for(known.tolist(), start=bottom, end=_TOP, lowest=metric.lowest, highest=metric.highest)
+
+    def x(place: int, team: int) -> float:
+        return float(_LEFT + place * column + (team + 1.25) * lane)
+
+    unit = f" ({metric.unit})" if metric.unit else ""
+    parts = upright_axis(y, left=_LEFT, right=right, title=f"{metric.title}{unit}, {metric.direction} is better")
+    base = bottom + 14 + _BARS
+    parts += [line(_LEFT + place * column, _TOP, _LEFT + place * column, base, "grid") for place in range(size)]
+    shown = np.unique(np.rint(np.linspace(0, cases - 1, min(cases, _MOST_CASES))).astype(int)).tolist()
+    for case in shown:
+        order = np.argsort(places[:, case])
+        points = [
+            (x(place, int(team)), y(float(values[team, case])))
+            for place, team in enumerate(order)
+            if np.isfinite(values[team, case])
+        ]
+        parts.append(polyline(points, "case-link"))
+    counts = np.stack([(places == place).sum(axis=1) for place in range(size)], axis=1)
+    most = max(1, int(counts.max()))
+    for team in range(size):
+        kind = f"series-{team + 1}" if team < SERIES else "other"
+        marks = [
+            (x(int(places[team, case]), team), y(float(values[team, case])))
+            for case in shown
+            if np.isfinite(values[team, case])
+        ]
+        bars = [
+            rectangle(x(place, team) - 0.4 * lane, base - tall, 0.8 * lane, tall, f"fill-{kind}")
+            for place in range(size)
+            if (tall := _BARS * float(counts[team, place]) / most)
+        ]
+        parts.append(group(dots(marks, f"many many-{kind}"), *bars))
+    for place in range(size):
+        middle = _LEFT + (place + 0.5) * column
+        parts.append(
+            text(
+                middle, base + 14, f"Rank {place + 1}" if size <= 6 else str(place + 1), anchor="middle", class_="tick"
+            )
+        )
+    parts.append(line(_LEFT, base, right, base, "whisker"))
+    first = int(counts[:, 0].argmax())
+    thin = f" {len(shown)} of {cases:,} cases are drawn; the bars count all." if len(shown) < cases else ""
+    return Exhibit(
+        wide=right > 560,
+        title=f"Podium plot: {metric.title}",
+        caption=(
+            "A column is a rank; in it the teams stand from left to right in the order of the ranking. A dot is a "
+            f"case, a line joins its dots, the bars below count how often a team stood there.{thin}"
+        ),
+        svg=picture(
+            width=right + 8,
+            height=base + 28,
+            title=f"Podium plot: {metric.title}",
+            description=(
+                f"Values of {count(cases, 'case')} by the rank they earned. {teams[first]} stands on rank 1 most "
+                f"often, in {count(int(counts[first, 0]), 'case')}."
+            ),
+            parts=parts,
+        ),
+        table=Table(
+            head=("Team", *(f"Place {place + 1}" for place in range(size))),
+            rows=[(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams)],
+            caption="Cases by place; equal values stand in the order of the ranking",
+        ),
+    )
+
+
+def places_in_case(values: NDArray[np.float64], *, higher_is_better: bool) -> NDArray[np.int64]:
+    """(teams, cases): 0 for the best, every place taken once; equal values by the order of the teams, NaN last."""
+    losses = np.where(np.isnan(values), np.inf, -values if higher_is_better else values)
+    order = np.argsort(losses, axis=0, kind="stable")
+    return np.asarray(np.argsort(order, axis=0, kind="stable"), dtype=np.int64)

@@ -1,0 +1,246 @@
+"""The report of a ranking: podium, table, how sure it is, metric by metric, team by team, and the methods."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from podium.ranking.result import AggregateColumn, Ranking
+from podium.report.case_values import CaseValues, case_values
+from podium.report.exhibit import Exhibit, Table
+from podium.report.methods import REFERENCES, methods_prose, ranking_settings
+from podium.report.overlay_pictures import OverlayPicture
+from podium.report.page import render
+from podium.report.plots.blob import blob_plot
+from podium.report.plots.box_dots import box_and_dots
+from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
+from podium.report.plots.podium_steps import Place, podium_steps
+from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
+from podium.report.plots.rank_interval import rank_interval
+from podium.report.plots.scheme_lines import scheme_lines
+from podium.report.plots.share_bars import is_yes_or_no, share_bars
+from podium.report.plots.significance_map import significance_map
+from podium.report.plots.tau_violin import tau_violin
+from podium.report.team_pages import anchor, rank_words, team_pages
+from podium.report.words import NOTHING, count, figure, fixed, percent, sentence, telling
+
+REPORT_FILE = "report.html"
+
+
+def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> str:
+    """The whole HTML file; `overlays` of the worst cases by team, where the organiser gave images."""
+    values = case_values(ranking)
+    stability = ranking.deciding.stability
+    metric_exhibits = [_metric_exhibit(ranking, each) for each in values]
+    rank_exhibits = _rank_exhibits(ranking, values)
+    contents = [
+        ("ranking", "Ranking"),
+        ("stability", "How sure?"),
+        *([("metrics", "Metrics")] if metric_exhibits else []),
+        *([("cases", "Cases")] if rank_exhibits else []),
+        ("teams", "Teams"),
+        ("methods", "Methods"),
+    ]
+    columns = _columns(ranking)
+    return render(
+        "ranking.html.jinja",
+        kicker="Ranking",
+        heading=ranking.title,
+        facts=_facts(ranking),
+        contents=contents,
+        podium=podium_steps(places) if (places := _places(ranking)) else None,
+        scheme_words=sentence(ranking.deciding.words),
+        notes=ranking.notes,
+        score_title=ranking.deciding.score_title,
+        has_stability=stability is not None,
+        interval_title=f"Rank, {percent(ranking.methods.confidence)} interval",
+        column_titles=[column.title for column in columns],
+        rows=_rows(ranking, columns),
+        table_note=_table_note(ranking),
+        stability_words=_stability_words(ranking),
+        stability_exhibits=_stability_exhibits(ranking),
+        scheme_taus=_scheme_taus(ranking),
+        metric_exhibits=metric_exhibits,
+        rank_words="What one case says about the teams: their ranks within each case.",
+        rank_exhibits=rank_exhibits,
+        teams=team_pages(ranking, values, overlays or {}),
+        methods=methods_prose(ranking),
+        settings=ranking_settings(ranking),
+        references=REFERENCES,
+    )
+
+
+def _names(ranking: Ranking) -> list[str]:
+    return [team.name for team in ranking.teams]
+
+
+def _columns(ranking: Ranking) -> list[AggregateColumn]:
+    """The short table's columns, without the one that is the score already."""
+    scores = tuple(team.score for team in ranking.teams)
+    return [column for column in ranking.columns if column.headline and column.values != scores]
+
+
+def _metric_exhibit(ranking: Ranking, each: CaseValues) -> Exhibit:
+    draw = share_bars if is_yes_or_no(each.metric, list(each.filled)) else box_and_dots
+    return draw(each.metric, _names(ranking), list(each.filled))
+
+
+def _facts(ranking: Ranking) -> list[tuple[str, str]]:
+    cases = len(ranking.cases) or max((team.expected for team in ranking.teams), default=0)
+    return [
+        ("Version", ranking.version),
+        *((name.capitalize(), value) for name, value in ranking.division.items()),
+        ("Teams", f"{len(ranking.teams):,}"),
+        ("Cases", f"{cases:,}"),
+        ("Scheme", ranking.deciding.title),
+    ]
+
+
+def _places(ranking: Ranking) -> list[Place]:
+    score = telling(team.score for team in ranking.teams)
+    return [
+        Place(rank=team.rank, team=team.name, score=f"{ranking.deciding.score_title} {score(team.score)}")
+        for team in ranking.teams
+        if team.rank is not None
+    ]
+
+
+def _rows(ranking: Ranking, columns: Sequence[AggregateColumn]) -> list[dict[str, Any]]:
+    score = telling(team.score for team in ranking.teams)
+    values = [telling(column.values) for column in columns]
+    rows = []
+    for row, team in enumerate(ranking.teams):
+        printed = [
+            write(column.values[row]) + _spread(column, row) for column, write in zip(columns, values, strict=True)
+        ]
+        rows.append({**_row(ranking, row), "score": score(team.score), "columns": printed})
+    return rows
+
+
+def _row(ranking: Ranking, row: int) -> dict[str, Any]:
+    team, stability = ranking.teams[row], ranking.deciding.stability
+    lost = [f"{number} {what}" for number, what in ((team.failed, "failed"), (team.missing, "missing")) if number]
+    shown = {
+        "rank": rank_words(team),
+        "first": team.rank == 1,
+        "anchor": anchor(row),
+        "name": team.name,
+        "finalist": team.finalist,
+        "scored": f"{team.scored} of {team.expected}",
+        "lost": ", ".join(lost),
+    }
+    if stability is not None:
+        low, high = stability.rank_intervals[row]
+        shown["interval"] = str(low) if low == high else f"{low} to {high}"
+        shown["interval_svg"] = rank_interval(low=low, high=high, rank=team.rank, teams=len(ranking.teams))
+        shown["win"] = percent(stability.win_probabilities[row])
+    return shown
+
+
+def _spread(column: AggregateColumn, row: int) -> str:
+    spread = column.errors[row] if column.errors is not None else None
+    return "" if spread is None else f" ± {figure(spread, digits=2)}"
+
+
+def _table_note(ranking: Ranking) -> str:
+    words = ["Teams of equal rank are marked with =."]
+    if any(column.errors is not None for column in ranking.columns if column.headline):
+        words.append("± is the standard deviation over cases.")
+    if any(team.failed or team.missing for team in ranking.teams):
+        words.append("Failed and missing cases count with the worst value of each metric.")
+    if ranking.deciding.stability is not None:
+        words.append(
+            "Interval and chance of winning come from drawing the cases anew, with replacement; a shared first place "
+            "is an equal part of a win."
+        )
+    return " ".join(words)
+
+
+def _stability_words(ranking: Ranking) -> list[str]:
+    words = []
+    deciding = ranking.deciding
+    if deciding.stability is None:
+        words.append(sentence(deciding.why_no_stability or "This ranking could not be bootstrapped."))
+    else:
+        wins = deciding.stability.win_probabilities
+        best = max(range(len(wins)), key=lambda row: wins[row])
+        taus = deciding.stability.taus
+        words.append(
+            f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won "
+            f"with a probability of {percent(wins[best])}. Over {count(deciding.stability.replicates, 'replicate')} "
+            f"the ranking agrees with the one above at a median Kendall's τ-b of {fixed(taus.median, 2)} "
+            f"(quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
+        )
+    for scheme in ranking.schemes:
+        if scheme.why_no_stability and scheme is not deciding:
+            words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")
+    return words
+
+
+def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
+    names = _names(ranking)
+    exhibits = []
+    stability = ranking.deciding.stability
+    if stability is not None:
+        exhibits.append(
+            blob_plot(
+                names,
+                frequency=np.array(stability.rank_frequencies, dtype=np.float64),
+                intervals=stability.rank_intervals,
+                ranks=[team.rank for team in ranking.teams],
+                replicates=stability.replicates,
+                confidence=ranking.methods.confidence,
+            )
+        )
+    steady = [(scheme.title, scheme.stability) for scheme in ranking.schemes if scheme.stability is not None]
+    if steady:
+        exhibits.append(
+            tau_violin(
+                [title for title, _ in steady],
+                [np.array(each.taus.values, dtype=np.float64) for _, each in steady],
+                replicates=max(each.replicates for _, each in steady),
+            )
+        )
+    titles = {metric.name: metric.title for metric in ranking.metrics}
+    exhibits += [
+        significance_map(
+            titles.get(tests.metric, tests.metric),
+            names,
+            p=np.array(tests.p, dtype=np.float64),
+            p_holm=np.array(tests.p_holm, dtype=np.float64),
+            significant=np.array(tests.significant, dtype=np.bool_),
+            significant_holm=np.array(tests.significant_holm, dtype=np.bool_),
+            alpha=ranking.methods.alpha,
+        )
+        for tests in ranking.significance
+        if len(names) > 1
+    ]
+    if len(ranking.schemes) > 1:
+        ranks = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
+        exhibits.append(scheme_lines(names, [scheme.title for scheme in ranking.schemes], ranks=ranks))
+    return exhibits
+
+
+def _scheme_taus(ranking: Ranking) -> Table | None:
+    if len(ranking.schemes) < 2 or not ranking.scheme_taus:
+        return None
+    titles = [scheme.title for scheme in ranking.schemes]
+    rows = [
+        (title, *(NOTHING if tau is None else fixed(tau, 2) for tau in row))
+        for title, row in zip(titles, ranking.scheme_taus, strict=True)
+    ]
+    return Table(head=("Scheme", *titles), rows=rows, caption="Kendall's τ-b between schemes")
+
+
+def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
+    """Podium plots and heat maps of the metrics the schemes rank by; of all metrics they would fill pages."""
+    podiums, heat_maps = [], []
+    names = _names(ranking)
+    for each in values:
+        if each.in_schemes and len(names) > 1:
+            known = each.filled[:, ~np.isnan(each.filled).all(axis=0)]
+            if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
+                podiums.append(podium_plot(each.metric, names, known))
+            ranks = case_ranks(known, higher_is_better=each.metric.direction == "higher")
+            heat_maps.append(rank_heatmap(each.metric.title, names, counts=rank_counts(ranks)))
+    return [*podiums, *heat_maps]

@@ -1,0 +1,36 @@
+"""A challenge's settings as a table of dotted names, so that a reader sees by which rules a figure came about."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podium.report.exhibit import Table
+from podium.report.words import figure
+
+
+def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
+    """Every setting by its name in challenge.toml, then what else has to be known."""
+    rows = [*_leaves(settings, ""), *(extra or {}).items()]
+    return Table(head=("Setting", "Value"), rows=rows)
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list | tuple) and any(isinstance(each, Mapping) for each in value):
+        for number, inner in enumerate(value, start=1):
+            yield from _leaves(inner, f"{name}[{number}]")
+    else:
+        yield name, _word(value)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "not set"
+    if isinstance(value, int | float):
+        return figure(value, digits=6)
+    if isinstance(value, list | tuple):
+        return ", ".join(_word(each) for each in value)
+    return str(value)

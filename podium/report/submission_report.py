@@ -1,0 +1,189 @@
+"""The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from podium.challenges.challenge import Challenge
+from podium.contract.results import Figures, get
+from podium.metrics.declaration import Metric
+from podium.ranking.documents import CaseRow, TeamFile
+from podium.report.case_curves import curve_of
+from podium.report.exhibit import Exhibit, Table
+from podium.report.overlay_pictures import OverlayPicture
+from podium.report.page import render
+from podium.report.plots.curves import curves
+from podium.report.plots.distribution import distribution
+from podium.report.settings_table import settings_table
+from podium.report.words import count, figure, listed
+
+WORST_CASES = 10
+_MOST_TROUBLES = 50
+_MOST_WARNINGS = 50
+
+
+def submission_report(
+    file: TeamFile, challenge: Challenge[Any, Any], overlays: Sequence[OverlayPicture] | None = None
+) -> str:
+    """The whole HTML file; it says nothing that metrics.json does not, except for `overlays`, the organiser's own."""
+    content = file.content
+    counts = content.counts
+    metrics = shown_metrics(challenge, content.results)
+    deciding = deciding_metric(challenge, metrics)
+    troubles = [row for row in content.results if row.status != "scored"]
+    warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
+    drawn = _curves(challenge, content.results)
+    worst = worst_cases(content.results, deciding)[:WORST_CASES] if deciding else []
+    contents = [
+        ("result", "Result"),
+        *([("problems", "Problems")] if troubles else []),
+        *([("curves", "Along a case")] if drawn else []),
+        *([("worst", "Worst cases")] if worst else []),
+        *([("metrics", "Metrics")] if metrics else []),
+        *([("warnings", "Warnings")] if warnings else []),
+        ("methods", "Methods"),
+    ]
+    return render(
+        "submission.html.jinja",
+        kicker="Submission report",
+        heading=content.title,
+        facts=[
+            ("Submission", file.team),
+            ("Version", content.version),
+            ("Cases", f"{counts.expected:,}"),
+            ("Scored", f"{counts.scored:,}"),
+            ("Failed", f"{counts.failed:,}"),
+            ("Missing", f"{counts.missing:,}"),
+        ],
+        contents=contents,
+        summary=_summary(file),
+        scores=_scores(challenge, content.aggregates),
+        notes=_notes(file),
+        troubles=troubles[:_MOST_TROUBLES],
+        more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
+        trouble_words=(
+            "Each of these counts with the worst value of every metric. Mend them first: nothing else gains as much."
+        ),
+        curves=drawn,
+        worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
+        worst_words=f"The scored cases with the worst {deciding.title}, the worst first." if deciding else "",
+        overlays=overlays or (),
+        distributions=[_distribution(metric, content.results) for metric in metrics],
+        warnings=warnings[:_MOST_WARNINGS],
+        more_warnings=_more(len(warnings) - _MOST_WARNINGS, "warning"),
+        methods=_methods(file, metrics),
+        settings=settings_table(content.settings),
+    )
+
+
+def value_of(row: CaseRow, metric: Metric) -> float | None:
+    """A row's figure; None where it is undefined or the row does not show it."""
+    return _figure_at(row.metrics, metric.name)
+
+
+def shown_metrics(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Metric]:
+    """The declared metrics that at least one row has a value of; an offline tool may have added some."""
+    declared = (*challenge.metrics, *challenge.offline_metrics)
+    return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
+
+
+def deciding_metric(challenge: Challenge[Any, Any], metrics: Sequence[Metric]) -> Metric | None:
+    """What cases are called good or bad by: the first metric of the challenge's ranking rule that the rows show."""
+    wanted = challenge.ranking_rule().case_metrics
+    shown = {metric.name: metric for metric in metrics}
+    return next((shown[name] for name in wanted if name in shown), metrics[0] if metrics else None)
+
+
+def worst_cases(rows: Sequence[CaseRow], metric: Metric) -> list[CaseRow]:
+    """The scored cases with a value, the worst first."""
+    sign = 1 if metric.direction == "higher" else -1
+    found = [(value, row) for row in rows if row.status == "scored" and (value := value_of(row, metric)) is not None]
+    return [row for _, row in sorted(found, key=lambda pair: (sign * pair[0], pair[1].case))]
+
+
+def worst_captions(file: TeamFile, challenge: Challenge[Any, Any], *, most: int) -> dict[str, str]:
+    """The worst scored cases with the figure that makes them so, for overlays."""
+    metric = deciding_metric(challenge, shown_metrics(challenge, file.content.results))
+    if metric is None:
+        return {}
+    rows = worst_cases(file.content.results, metric)[:most]
+    return {row.case: f"{metric.title} {figure(value_of(row, metric))}" for row in rows}
+
+
+def _summary(file: TeamFile) -> str:
+    counts = file.content.counts
+    words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
+    lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
+    if lost:
+        words += f" {listed(lost)}: each counts with the worst value of every metric."
+    if counts.unmatched:
+        words += f" {count(counts.unmatched, 'submitted file or job', 'submitted files or jobs')} belonged to no case."
+    return words
+
+
+def _notes(file: TeamFile) -> list[str]:
+    if not file.content.results:
+        return ["The organisers publish no single cases, so there is nothing to plot but the scores."]
+    return []
+
+
+def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
+    rows = []
+    for column in challenge.columns():
+        value, spread = _figure_at(aggregates, column.path), _figure_at(aggregates, column.error_path)
+        if value is not None:
+            rows.append((column.title, figure(value, 5), figure(spread), column.direction))
+    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Leaderboard figures")
+
+
+def _figure_at(figures: Figures, path: str | None) -> float | None:
+    try:
+        value = get(figures, path) if path else None
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    except (KeyError, TypeError, OverflowError):
+        return None
+
+
+def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:
+    lost = sum(row.status != "scored" and value_of(row, metric) is not None for row in rows)
+    return distribution(metric, [value_of(row, metric) for row in rows], lost=lost)
+
+
+def _curves(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Exhibit]:
+    exhibits = []
+    for curve in challenge.curves:
+        cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
+        if cases:
+            exhibits.append(curves(curve, cases))
+    return exhibits
+
+
+def _worst_table(rows: Sequence[CaseRow], metrics: Sequence[Metric], deciding: Metric) -> Table:
+    shown = [deciding, *(metric for metric in metrics if metric.name != deciding.name)]
+    return Table(
+        head=("Case", *(f"{metric.title} ({metric.unit})" if metric.unit else metric.title for metric in shown)),
+        rows=[(row.case, *(figure(value_of(row, metric)) for metric in shown)) for row in rows],
+        caption="Worst cases",
+    )
+
+
+def _more(number: int, what: str) -> str:
+    return f"and {count(number, f'more {what}')}." if number > 0 else ""
+
+
+def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
+    from podium import __version__
+
+    content = file.content
+    words = (
+        f"Scored by the rules of '{content.challenge}', version {content.version}; report made by Podium {__version__}."
+    )
+    bounded = [f"{metric.title} {_range(metric)}" for metric in metrics]
+    if bounded:
+        words += f" Ranges: {'; '.join(bounded)}."
+    return words + " Quartiles are by linear interpolation."
+
+
+def _range(metric: Metric) -> str:
+    unit = f" {metric.unit}" if metric.unit else ""
+    return f"{figure(metric.lowest)} to {figure(metric.highest)}{unit} ({metric.direction} is better)"

@@ -1,0 +1,93 @@
+"""Contrast of every colour a report uses, by the formulas of WCAG 2.2 and, for colour blindness, of Machado et al."""
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from podium.report.palette import DARK, LIGHT, SERIES, stylesheet_variables
+from podium.report.plots.rank_heatmap import STRONGEST
+
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+TEXT, LARGE_TEXT_OR_SHAPE = 4.5, 3.0
+
+
+def channels(colour: str) -> np.ndarray:
+    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+
+
+def linear(colour: np.ndarray) -> np.ndarray:
+    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    bright, dim = sorted((float(linear(one) @ weights), float(linear(other) @ weights)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def blended(theme: Mapping[str, str], colour: str, opacity: float, below: str) -> np.ndarray:
+    return opacity * channels(theme[colour]) + (1 - opacity) * channels(theme[below])
+
+
+def test_the_formula_gives_the_known_extremes() -> None:
+    assert contrast(channels("#000000"), channels("#ffffff")) == pytest.approx(21)
+    assert contrast(channels("#777777"), channels("#ffffff")) == pytest.approx(4.48, abs=0.01)
+
+
+@THEMES
+@pytest.mark.parametrize("paper", ["paper", "panel"])
+@pytest.mark.parametrize("ink", ["ink", "quiet", "accent", "bad"])
+def test_text_is_legible(theme: Mapping[str, str], paper: str, ink: str) -> None:
+    assert contrast(channels(theme[ink]), channels(theme[paper])) >= TEXT
+
+
+@THEMES
+def test_text_on_tinted_ground_is_legible(theme: Mapping[str, str]) -> None:
+    for ground in ("accent-soft", "bad-soft"):
+        assert contrast(channels(theme["ink"]), channels(theme[ground])) >= TEXT
+    assert contrast(channels(theme["accent"]), channels(theme["panel"])) >= TEXT  # links in articles
+    for opacity in np.linspace(0, STRONGEST, 6):
+        assert contrast(channels(theme["ink"]), blended(theme, "accent", float(opacity), "panel")) >= TEXT
+
+
+@THEMES
+@pytest.mark.parametrize("shape", ["gold", "silver", "bronze", *(f"series-{n}" for n in range(1, SERIES + 1))])
+def test_shapes_stand_out_from_the_paper(theme: Mapping[str, str], shape: str) -> None:
+    for paper in ("paper", "panel"):
+        assert contrast(channels(theme[shape]), channels(theme[paper])) >= LARGE_TEXT_OR_SHAPE
+
+
+@THEMES
+@pytest.mark.parametrize("medal", ["gold", "silver", "bronze"])
+def test_the_number_on_a_medal_is_legible(theme: Mapping[str, str], medal: str) -> None:
+    assert contrast(channels(theme["on-medal"]), channels(theme[medal])) >= LARGE_TEXT_OR_SHAPE
+
+
+# Machado, Oliveira, Fernandes (2009), severity 1.0
+BLINDNESS = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@THEMES
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_the_first_three_lines_differ_for_the_colour_blind(theme: Mapping[str, str], kind: str) -> None:
+    """The medal ranks by colour alone; the further lines also by marker and dash."""
+    seen = [
+        np.clip(np.array(BLINDNESS[kind]) @ linear(channels(theme[f"series-{n}"])), 0, 1) ** (1 / 2.2)
+        for n in (1, 2, 3)
+    ]
+    for one, other in itertools.combinations(seen, 2):
+        assert np.linalg.norm(one - other) > 0.15
+
+
+def test_both_themes_name_the_same_colours_and_paper_is_light() -> None:
+    assert LIGHT.keys() == DARK.keys()
+    style = stylesheet_variables()
+    light, dark = style.split("@media")
+    assert f"--paper:{LIGHT['paper']}" in light
+    assert dark.startswith(" screen and (prefers-color-scheme: dark)")
+    assert f"--paper:{DARK['paper']}" in dark
