@@ -19,6 +19,7 @@ from podium.challenges.carotid_settings import CarotidSettings, Weights
 from podium.challenges.challenge import Challenge, Collected, Shapes, pair_once
 from podium.challenges.overlay import Outlined, Overlay
 from podium.contract.errors import GroundTruthError, Refused
+from podium.contract.ground_truth import list_references
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
@@ -35,7 +36,7 @@ from podium.metrics.policy import POLICIES
 from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.surface import surface_dice
 from podium.metrics.time_score import cohort_bounds, fixed_bounds, widest_cohort_bounds
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.labels import as_integer_labels
@@ -161,12 +162,8 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
     # Finding and pairing
 
     def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
-        listing = list_files(folder)
-        if listing.refused:
-            name, reason = listing.refused[0]
-            raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
         references: dict[str, SafeFile] = {}
-        for file in listing.files:
+        for file in list_references(folder):
             match = _REFERENCE_NAME.fullmatch(file.name)
             if match is None:
                 raise GroundTruthError("A reference is not named <case>_label.h5.", detail=f"references/{file.name}")

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.contract.errors import GroundTruthError, Refused
+from podium.contract.ground_truth import list_references
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients, field_coefficients, global_transforms, local_transforms
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 
 CALIBRATION = "calib_matrix.csv"
@@ -62,11 +63,7 @@ class Truth:
 
 def find_freehand_references(folder: Path) -> Mapping[str, FreehandReference]:
     """Every expected case, by the key in dataset_keys.h5, or by its files where there is none."""
-    listing = list_files(folder)
-    if listing.refused:
-        name, reason = listing.refused[0]
-        raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
-    files = {file.name: file for file in listing.files}
+    files = {file.name: file for file in list_references(folder)}
     if CALIBRATION not in files:
         raise GroundTruthError(f"The references lack {CALIBRATION}.", detail=str(folder))
     transforms = {

@@ -27,6 +27,7 @@ from podium.challenges.lesions_steps import (
 )
 from podium.challenges.overlay import Overlay
 from podium.contract.errors import GroundTruthError, Refused
+from podium.contract.ground_truth import list_references
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
 from podium.contract.ranking_rule import Criterion, RankingRule
@@ -39,7 +40,7 @@ from podium.metrics.components import Components, find_lesions, label_components
 from podium.metrics.declaration import Curve, Direction, Metric
 from podium.metrics.detection import centroid_hits
 from podium.metrics.resampling import Floats, Resamples
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import SafeFile
 from podium.readers.images import Geometry
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
@@ -163,12 +164,8 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     # Finding and pairing
 
     def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
-        listing = list_files(folder)
-        if listing.refused:
-            name, reason = listing.refused[0]
-            raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
         references: dict[str, SafeFile] = {}
-        for file in listing.files:
+        for file in list_references(folder):
             if "/" in file.name or not file.name.endswith(_REFERENCE_ENDINGS):
                 raise GroundTruthError(
                     "A reference is not named <case>.nii.gz or <case>.mha.", detail=f"references/{file.name}"

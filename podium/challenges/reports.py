@@ -21,6 +21,7 @@ from podium.challenges.reports_sources import (
     read_report,
 )
 from podium.contract.errors import GroundTruthError
+from podium.contract.ground_truth import list_references
 from podium.contract.leaderboard import Column
 from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures
@@ -32,7 +33,7 @@ from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.policy import POLICIES
 from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.text import NgramCounts, bleu_4, count_ngrams, meteor, sum_counts, tokens_of
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import SafeFile
 from podium.readers.wordnet import find_wordnet
 
 FINALISTS = 7  # the best so many methods go on to the arena
@@ -101,12 +102,8 @@ class Reports(Challenge[Source, SafeFile]):
     # Finding and reading
 
     def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
-        listing = list_files(folder)
-        if listing.refused:
-            name, reason = listing.refused[0]
-            raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
         references: dict[str, SafeFile] = {}
-        for file in listing.files:
+        for file in list_references(folder):
             path = PurePosixPath(file.name)
             if path.suffix != ".txt" or len(path.parts) != 1:
                 raise GroundTruthError("A reference is not named <case>.txt.", detail=f"references/{file.name}")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from podium.contract.errors import ConfigurationError, GroundTruthError
 from podium.contract.settings import ChallengeFile, Common
+from podium.readers.files import SafeFile, list_files
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
@@ -67,3 +68,12 @@ def read_challenge_folders(root: Path, *, known: Collection[str]) -> Mapping[str
             )
         folders[file.challenge] = folder
     return folders
+
+
+def list_references(folder: Path) -> tuple[SafeFile, ...]:
+    """The files in the folder of references; a link or a special file among them is a broken ground truth."""
+    listing = list_files(folder)
+    if listing.refused:
+        name, reason = listing.refused[0]
+        raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
+    return listing.files
