@@ -80,7 +80,7 @@ def run_rank(options: argparse.Namespace) -> int:
 
     wanted = RankingOptions(
         scheme=_scheme(options),
-        metrics=tuple(options.metrics),
+        metrics=tuple(dict.fromkeys(options.metrics)),
         bootstraps=options.bootstraps,
         seed=options.seed,
         quantile=options.quantile if options.quantile is not None else RankingOptions.quantile,

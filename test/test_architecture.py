@@ -15,7 +15,7 @@ ALLOWED = {
     "readers": {"podium.contract.errors"},
     "contract": {"podium.readers", "podium.metrics.declaration"},
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
-    "ranking": {"podium.challenges", "podium.contract", "podium.metrics"},
+    "ranking": {"podium.challenges", "podium.contract", "podium.metrics", "podium.readers.names"},
     "judge": {"podium.contract", "podium.challenges", "podium.evaluation"},
 }
 HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite"}

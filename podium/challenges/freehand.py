@@ -31,6 +31,7 @@ from podium.contract.errors import Refused
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
 from podium.contract.names import case_of
+from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
@@ -49,6 +50,7 @@ from podium.metrics.reconstruction import (
     mean_distance,
     normalised_error,
 )
+from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.stretches import stretch_means
 from podium.readers.files import SafeFile
 from podium.readers.frames import ArraySource
@@ -379,6 +381,25 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         figures["score"] = round(figures["final_score"], 3)
         figures["ranking_score"] = figures["score"] + (0.0 if runtime is None else TIE_BREAK_SHARE / (1 + runtime))
         return figures
+
+    # Ranking
+
+    def ranking_rule(self) -> RankingRule:
+        runtime = Criterion(path="runtime_seconds", title="Mean runtime", direction="lower", known_path="runtime_known")
+        return RankingRule(
+            words="teams are ranked by the final score, the mean over all scans rounded to 3 decimals",
+            criteria=(Criterion(path="final_score", title="Final score", direction="higher", decimals=3),),
+            tie_breaks=(runtime,),
+            case_metrics=("final_score",),
+        )
+
+    def resampled_figures(
+        self,
+        rows: Sequence[Figures],
+        aggregates: Figures,  # noqa: ARG002  (the runtime is one figure and does not depend on the scans drawn)
+        resamples: Resamples,
+    ) -> Mapping[str, Floats] | None:
+        return {"final_score": resamples.mean([row["final_score"] for row in rows])}
 
 
 _NOT_A_SCAN = "it is neither <scan>.h5, <scan>.npz nor <scan>/GP.npy, GL.npy, LP.npy, LL.npy"

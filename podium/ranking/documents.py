@@ -13,6 +13,7 @@ from podium.challenges.challenge import Challenge
 from podium.contract.errors import UsageError
 from podium.contract.metrics_file import METRICS_FILE
 from podium.contract.results import Status
+from podium.readers.names import shown
 
 OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none
 _COUNT = Annotated[int, Field(ge=0)]
@@ -141,13 +142,14 @@ def _find(path: Path) -> Iterator[Path]:
 
 
 def _team(path: Path) -> str:
-    return path.resolve().parent.name if path.name == METRICS_FILE else path.stem
+    """As a printable line: a name may hold anything, and goes into tables, JSON and HTML."""
+    return shown(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
 
 
 def _outer_name(label: str) -> str:
     """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: what is named for the half it holds is not the team."""
     folder = Path(label).resolve().parent
-    return folder.parent.name if Path(label).name == METRICS_FILE else folder.name
+    return shown(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
 
 
 def _read(path: Path) -> MetricsDocument:

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from podium.challenges.challenge import Challenge
 from podium.contract.errors import UsageError
 from podium.contract.ranking_rule import RankingRule
 from podium.contract.results import Figures
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import CaseRow, Cohort, TeamFile
+from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
 
 
@@ -92,9 +91,10 @@ def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
         value = value.get(part) if isinstance(value, dict) else None
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+    number = finite_number(value)
+    if number is None:
         raise UsageError(f"{file.label}: '{path}' of the case '{row.case}' is not a number.")
-    return float(value)
+    return number
 
 
 def _check_chosen(names: Sequence[str], challenge: Challenge[Any, Any], tables: Mapping[str, CaseTable]) -> None:

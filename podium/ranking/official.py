@@ -13,6 +13,7 @@ from podium.contract.results import Figures, get
 from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.facts import Facts
+from podium.ranking.numbers import finite_number
 from podium.ranking.positions import Ranks, mean_positions, positions
 from podium.ranking.schemes import Outcome
 
@@ -26,11 +27,9 @@ class MissingFigure(UsageError):
 def figure(aggregates: Figures, path: str) -> float | None:
     """The number at a dotted path below `aggregates`, None where there is none."""
     try:
-        value = get(aggregates, path)
+        return finite_number(get(aggregates, path))
     except (KeyError, TypeError):
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
-    return float(value) if is_number else None
 
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:

@@ -71,29 +71,29 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     )
     deciding, stability = ranking.deciding, ranking.deciding.stability
     is_narrow = console.width < 100
-    shown = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
-    shown = shown[:4] if is_narrow else shown  # the others are in ranking.csv
+    columns = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
+    columns = columns[:4] if is_narrow else columns  # the others are in ranking.csv
     table.add_column("#", justify="right")
     table.add_column("Team", overflow="fold")
     for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
         table.add_column(heading.replace(" ", "\n", 1), justify="right")
-    for column in shown:
+    for column in columns:
         table.add_column(column.title, justify="right", max_width=10 if is_narrow else None)
     for number, team in enumerate(ranking.teams):
-        cells = [_shown(team.score, deciding.scores)]
+        cells = [_figure(team.score, deciding.scores)]
         if stability:
             low, high = stability.rank_intervals[number]
             cells += [f"{low}-{high}" if low != high else f"{low}", f"{stability.win_probabilities[number]:.0%}"]
         cells.append(f"{team.scored}/{team.expected}")
-        cells += [_shown(column.values[number], column.values) for column in shown]
-        name = f"{team.name} *" if team.finalist else team.name
+        cells += [_figure(column.values[number], column.values) for column in columns]
+        name = team.name + (" *" if team.finalist else "")
         table.add_row("-" if team.rank is None else str(team.rank), escape(name), *cells)
     console.print(table)
     for line in _lines_below(ranking):
         console.print(escape(line), highlight=False)
 
 
-def _shown(value: float | None, column: Row) -> str:
+def _figure(value: float | None, column: Row) -> str:
     """Figures of 0 to 1 need more places than those of 0 to 100."""
     if value is None:
         return "-"

@@ -42,9 +42,13 @@ def scheme_rankings(
 
 
 def _official(facts: Facts, official: Official, resamples: Resamples | None) -> SchemeRanking:
+    names = (OFFICIAL, "Official", facts.rule.words)
+    if official.ratings is not None:
+        reason = "The arena decides among the finalists, and drawing cases anew says nothing about its votes."
+        return _ranking(names, official.outcome, None, reason)
     replicates = official_replicates(facts, resamples) if resamples else None
     why_not = None if replicates is not None else _why_not(facts, resamples)
-    return _ranking((OFFICIAL, "Official", facts.rule.words), official.outcome, replicates, why_not)
+    return _ranking(names, official.outcome, replicates, why_not)
 
 
 def _general(scheme: Scheme, facts: Facts, resamples: Resamples | None, options: RankingOptions) -> SchemeRanking:

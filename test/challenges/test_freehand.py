@@ -387,3 +387,16 @@ def test_reference_values_stay_out_of_anonymous_rows(tmp_path: Path) -> None:
     ((case, row),) = found["results"].items()
     assert case.startswith("case-")
     assert "largest" not in row["metrics"]
+
+
+def test_teams_equal_to_three_decimals_are_ranked_by_runtime(tmp_path: Path, truth: Path) -> None:
+    """slow is better in the fifth decimal, which does not count; unknown comes behind everything known."""
+    for name, factor, seconds in (("slow", 0.80000, 9.0), ("fast", 0.79999, 5.0), ("unknown", 0.80001, None)):
+        write_npy(tmp_path / name / SCAN, {array: factor * values for array, values in reference_sets().items()})
+        if seconds is not None:
+            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds}))
+        evaluate(tmp_path / name, truth, tmp_path / "teams" / name)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking")]) == 0
+    ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
+    ranks = {team["name"]: team["rank"] for team in ranking["teams"]}
+    assert ranks == {"fast": 1, "slow": 2, "unknown": 3}

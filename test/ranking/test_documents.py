@@ -141,3 +141,8 @@ def test_without_single_cases_their_number_must_agree(tmp_path: Path) -> None:
     stray["counts"]["expected"] = 7
     write_teams(tmp_path, three_teams(per_case="none") | {"zebra": stray})
     assert "expects this number of cases: '7'" in refusal(tmp_path)
+
+
+def test_a_team_name_is_one_printable_line(tmp_path: Path) -> None:
+    write_teams(tmp_path, {"a\x1b[31m\nb": carotid_document(GOOD), "c\udcff": carotid_document(FAIR)})
+    assert teams(tmp_path) == ["a\\x1b[31m\\nb", "c\\udcff"]

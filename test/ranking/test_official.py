@@ -76,7 +76,7 @@ def test_every_replicate_is_ranked_alone_and_a_constant_tie_break_serves_all() -
     assert apply_rule(wanted, figures).ranks.tolist() == [[3, 2, 1], [1, 2, 3]]
 
 
-@pytest.mark.parametrize("value", [None, True, "0.5", {}, float("nan")])
+@pytest.mark.parametrize("value", [None, True, "0.5", {}, float("nan"), 10**400])
 def test_what_is_no_number_is_no_figure(value: Any) -> None:
     assert figure({"a": {"b": value}}, "a.b") is None
     assert figure({"a": 0}, "a.b") is None

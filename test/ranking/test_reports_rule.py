@@ -164,6 +164,8 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
     ]
     column = next(column for column in ranking.columns if column.path == "arena.rating")
     assert column.values == (1200, 1200, 1005, 1004, 1003, 1002, 1001, None, None)
+    assert ranking.deciding.stability is None
+    assert any(note.startswith("The official ranking has no interval. The arena decides") for note in ranking.notes)
     assert any("whose ratings decided among them" in sentence for sentence in ranking.methods.sentences)
     assert "* ordered by the arena's ratings" in capfd.readouterr().out
 
