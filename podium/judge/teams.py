@@ -43,7 +43,7 @@ class TeamReports:
 def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[Team]:
     """A target is a submission, or a metrics.json whose submission is `submissions`/<team> (or `submissions` itself).
 
-    A team's name is its folder's, as in `podium scores`.
+    A team's name is its folder's, as in `podium rank`.
     """
     teams = [_team(target, submissions, alone=len(targets) == 1) for target in targets]
     names = [team.name for team in teams]

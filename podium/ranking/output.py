@@ -78,7 +78,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
         table.add_column(heading.replace(" ", "\n", 1), justify="right")
     for column in columns:
-        table.add_column(column.title, justify="right", max_width=10 if is_narrow else None)
+        table.add_column(column.title, justify="right", overflow="fold", max_width=10 if is_narrow else None)
     for number, team in enumerate(ranking.teams):
         cells = [_figure(team.score, deciding.scores)]
         if stability:
