@@ -8,11 +8,7 @@ from typing import Any
 
 from podium.challenges import CHALLENGES
 from podium.challenges.challenge import Challenge, Collected, Shapes
-from podium.contract.errors import (
-    GroundTruthError,
-    SubmissionError,
-    UsageError,
-)
+from podium.contract.errors import GroundTruthError, SubmissionError, UsageError
 from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
 from podium.contract.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.contract.privacy import published_results
@@ -102,10 +98,15 @@ def choose_challenge(
         raise UsageError(f"There are several challenges here ({choices}); name one with --challenge.")
     names = submission_names(submission)
     fitting = [folder for name, folder in folders.items() if CHALLENGES[name].recognises(names)]
-    if len(fitting) != 1:
-        found = "fits none of" if not fitting else "fits more than one of"
+    if not fitting:
+        raise SubmissionError(
+            f"The submission looks made for none of the challenges here ({choices}): check the names of its files, or "
+            "name the challenge with --challenge or PODIUM_CHALLENGE."
+        )
+    if len(fitting) > 1:
         raise UsageError(
-            f"The submission {found} the challenges here ({choices}); name one with --challenge or PODIUM_CHALLENGE."
+            f"The submission fits more than one of the challenges here ({choices}); "
+            "name one with --challenge or PODIUM_CHALLENGE."
         )
     return fitting[0]
 
