@@ -17,14 +17,12 @@ class Policy:
     both_empty        neither mask has a pixel of the structure
     prediction_empty  only the reference has it
     reference_empty   only the prediction has it
-    missing           the submission holds nothing for the case
-    failed            what it holds is unreadable or breaks the rules
+    failed            the submission holds nothing for the case (missing), or nothing usable
     """
 
     both_empty: float
     prediction_empty: float
     reference_empty: float
-    missing: float
     failed: float
 
     def decide(self, *, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float | None:
@@ -44,13 +42,13 @@ class Policy:
 
 
 POLICIES = {
-    "dice": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
-    "nsd": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    "dice": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, failed=0.0),
+    "nsd": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, failed=0.0),
     # Empty here is a scan, or its reconstruction, that does not move.
-    "reconstruction": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+    "reconstruction": Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, failed=0.0),
     **dict.fromkeys(
         ("bleu_4", "meteor", "meteor_wordnet"),
-        Policy(both_empty=0.0, prediction_empty=0.0, reference_empty=0.0, missing=0.0, failed=0.0),
+        Policy(both_empty=0.0, prediction_empty=0.0, reference_empty=0.0, failed=0.0),
     ),
 }
 

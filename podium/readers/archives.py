@@ -21,12 +21,6 @@ MAX_RATIO = 1_100
 passes this bound. Honest but huge archives are stopped by their total size."""
 
 
-def is_archive(file: SafeFile) -> bool:
-    """Whether `file` is an archive we can unpack; a gzipped image is none."""
-    start = file.first_bytes(BLOCK_BYTES)
-    return is_zip(start) or is_tar(start) or is_tar(_gunzipped_start(file))
-
-
 def extract_archive(
     file: SafeFile,
     destination: Path,
