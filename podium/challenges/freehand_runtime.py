@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.contract.errors import Refused
 from podium.contract.jobs import Job
-from podium.contract.timing import Timing
+from podium.contract.timing import A_DURATION, Timing, is_duration
 from podium.readers.files import SafeFile
 from podium.readers.json_files import read_json
 
@@ -32,9 +32,8 @@ def _runtimes(content: Any, cases: Collection[str]) -> dict[str, float]:
     if lacking:
         raise Refused(f"{RUNTIME_FILE} lacks {len(lacking)} of the submitted scans: the runtime is unknown.")
     for case in cases:
-        value = content[case]
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise Refused(f"{RUNTIME_FILE}: '{case}' must be a number of seconds, not negative.")
+        if not is_duration(content[case]):
+            raise Refused(f"{RUNTIME_FILE}: '{case}' {A_DURATION}.")
     return {case: float(content[case]) for case in cases}
 
 

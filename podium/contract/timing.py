@@ -12,6 +12,7 @@ from podium.readers.json_files import read_json
 from podium.readers.names import shown
 
 TIMING_FILE = "timing.json"
+A_DURATION = "must be a number of seconds, not negative and at most 1e9"
 _LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
 
 
@@ -65,6 +66,11 @@ def _sum_of_cases(by_case: Mapping[str, Any], cases: Collection[str]) -> float:
 
 
 def _seconds(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST_SECONDS:
-        raise Refused(f"{TIMING_FILE}: '{shown(key)}' must be a number of seconds, not negative and at most 1e9.")
+    if not is_duration(value):
+        raise Refused(f"{TIMING_FILE}: '{shown(key)}' {A_DURATION}.")
     return float(value)
+
+
+def is_duration(value: Any) -> bool:
+    """Whether a value from JSON is what `A_DURATION` asks for."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_SECONDS

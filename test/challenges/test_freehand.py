@@ -318,9 +318,10 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
     ("content", "problem"),
     [
         ("{}", "runtime.json lacks 1 of the submitted scans: the runtime is unknown."),
-        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
-        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
-        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
+        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": 1e308}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         ("[1]", 'runtime.json must be {"<scan>": seconds}.'),
         (f'{{"{SCAN}": NaN}}', "'runtime.json' holds NaN, which is not a JSON number."),
     ],
