@@ -329,6 +329,24 @@ def test_hdf5_that_points_to_the_reference(files: Path, tmp_path: Path, evaluate
     assert str(tmp_path) not in row["error"]
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("NaN", "'job 1: plaque-vulnerability' holds NaN, which is not a JSON number."),
+        ("1e999", "'job 1: plaque-vulnerability' holds Infinity, which is not a JSON number."),
+        ('"\\ud800"', "'job 1: plaque-vulnerability' holds half of a surrogate pair, which is no character."),
+    ],
+)
+def test_what_json_cannot_mean_costs_its_job_alone(written: str, words: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    write_predictions(root, [write_job(root, "1", "a", cls="HERE"), write_job(root, "2", "b")])
+    text = (root / "predictions.json").read_text()
+    (root / "predictions.json").write_text(text.replace('"HERE"', written))
+    run = evaluate(root)
+    assert run.rows["a"]["error"] == words
+    assert run.rows["b"]["status"] == "scored"
+
+
 @pytest.mark.parametrize("place", ["relative_path", "pk"])
 def test_jobs_cannot_lead_outside(place: str, tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"

@@ -1,5 +1,6 @@
 """Which file or job is which step of which case: steps come as numbered files, or as jobs in no order at all."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -187,7 +188,7 @@ def _number(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
 
 def _told_step(job: Job) -> int:
     value = job.inputs[STEP_SOCKET].value
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf or value != int(value):
         raise Refused(f"The input '{STEP_SOCKET}' of {job.label} is not a whole number from 0 on.")
     return int(value)
 

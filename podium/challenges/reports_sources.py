@@ -1,5 +1,6 @@
 """Where a submitted report may lie, and how its text is read."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -22,6 +23,7 @@ REPORT_LIMIT_BYTES = 4 * LONGEST_REPORT_CHARACTERS
 ALL_REPORTS_LIMIT_BYTES = 32_000_000
 MOST_REPORTS = 10_000
 
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _CASE_COLUMNS = ("case", "case_id", "caseid", "id", "name", "image", "file", "filename")
 _REPORT_COLUMNS = ("report", "text", "prediction", "findings")
 
@@ -59,6 +61,8 @@ def _as_text(content: Any, label: str) -> str:
         raise Refused(f"'{shown(label)}' must hold the report as text, it holds {_kind(content)}.")
     if len(content) > LONGEST_REPORT_CHARACTERS:
         raise Refused(f"'{shown(label)}' is longer than {LONGEST_REPORT_CHARACTERS:,} characters.")
+    if _HALF_A_PAIR.search(content):
+        raise Refused(f"'{shown(label)}' holds half of a surrogate pair, which is no character.")
     return content.lstrip("\ufeff")
 
 
@@ -79,7 +83,7 @@ def entries_of(file: SafeFile) -> Iterator[tuple[str, Entry]]:
 
 
 def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
-    content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES)
+    content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES, judged_later=True)
     if not isinstance(content, dict):
         raise Refused(f"""'{shown(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
     yield from content.items()

@@ -18,6 +18,7 @@ from podium.readers.names import is_printable, shown
 PREDICTIONS_FILE = "predictions.json"
 _PREDICTIONS_LIMIT_BYTES = 32_000_000
 _PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
+_PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
 _LONGEST_NAME = 255
 _OUTPUT_JSON_LIMIT_BYTES = 16_000_000
 _IMAGE_EXTENSIONS = (".mha", ".tif", ".tiff")
@@ -108,7 +109,8 @@ def read_jobs(root: Path) -> tuple[Job, ...]:
             SafeFile.inside(root, PREDICTIONS_FILE),
             limit_bytes=_PREDICTIONS_LIMIT_BYTES,
             max_depth=_PREDICTIONS_DEPTH,
-            large_integers_as_floats=True,
+            max_containers=_PREDICTIONS_CONTAINERS,
+            judged_later=True,
         )
     except Refused as refusal:
         raise SubmissionError(str(refusal)) from None

@@ -1,6 +1,7 @@
 """lesions from files to metrics.json: samples, layouts, and every way a step or a case can go wrong."""
 
 import json
+import math
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,7 @@ def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path
     assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
 
 
-@pytest.mark.parametrize("told", [-1, 0.5, True, "1"])
+@pytest.mark.parametrize("told", [-1, 0.5, True, "1", math.nan, math.inf, 10**400])
 def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -> None:
     jobs = [{"case": "a.mha", "mask": LESION, "step": told}, {"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)

@@ -268,6 +268,22 @@ def test_an_unreadable_report_costs_its_case_alone(bench: Bench, name: str, cont
     assert metrics["counts"]["failed"] == metrics["aggregates"]["empty_reports"] == 1
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("NaN", "must hold the report as text, it holds a number."),
+        ("1e999", "must hold the report as text, it holds a number."),
+        ('"\\ud83d"', "holds half of a surrogate pair, which is no character."),
+        ('{"report": "a\\udfff"}', "holds half of a surrogate pair, which is no character."),
+    ],
+)
+def test_what_json_cannot_mean_costs_its_case_alone(written: str, words: str, bench: Bench) -> None:
+    bench.write("reports.json", f'{{"A003": {written}, "b.7": {json.dumps(TEXTS["b.7"])}}}')
+    rows = bench.rows()
+    assert rows["A003"]["error"] == f"'reports.json: A003' {words}"
+    assert rows["b.7"]["metrics"]["captioning"] > 0.9
+
+
 def test_numbers_in_reports_json_cost_their_cases_alone(bench: Bench) -> None:
     bench.write("reports.json", json.dumps({"A003": 7, "b.7": TEXTS["b.7"]}))
     rows = bench.rows()

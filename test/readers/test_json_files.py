@@ -1,5 +1,6 @@
 """JSON by the standard, nothing more."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,25 @@ def test_the_number_of_lists_and_objects_is_bounded() -> None:
         parse_json(b"[" + b"{}," * 500_000 + b"0]", name="a.json")
 
 
-def test_large_integers_become_floats_only_where_asked_for() -> None:
-    text = b"[18446744073709551616]"
-    assert parse_json(text, name="a.json", large_integers_as_floats=True) == [2.0**64]
-    with pytest.raises(Refused, match="too large"):
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"[18446744073709551616]", [2.0**64]),
+        (b"1" * 900_000, math.inf),
+        (b"[-1e999, Infinity]", [-math.inf, math.inf]),
+        (b'"\\ud800"', "\ud800"),
+    ],
+)
+def test_what_json_cannot_mean_is_left_to_the_caller_only_where_asked_for(text: bytes, value: Any) -> None:
+    assert parse_json(text, name="a.json", judged_later=True) == value
+    with pytest.raises(Refused):
         parse_json(text, name="a.json")
+
+
+def test_a_nan_left_to_the_caller() -> None:
+    (value,) = parse_json(b"[NaN]", name="a.json", judged_later=True)
+    assert math.isnan(value)
+
+
+def test_the_number_of_lists_and_objects_may_be_asked_for() -> None:
+    assert len(parse_json(b"[" + b"[]," * 500_000 + b"0]", name="a.json", max_containers=500_001)) == 500_001
