@@ -221,7 +221,7 @@ def _nothing_matched(collected: Collected[Any]) -> str:
     first = collected.unmatched[0]
     return (
         f"None of the {len(collected.unmatched)} submitted predictions belongs to an expected case; "
-        f"the first is {first.name}: {first.reason}."
+        f"the first is {first.name}: {first.reason.removesuffix('.')}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from podium.validation import Report
 
@@ -15,5 +16,5 @@ def print_report(report: Report, console: Console) -> None:
     table.add_column("where", overflow="fold")
     table.add_column("what", overflow="fold")
     for problem in report.problems:
-        table.add_row(problem.where, problem.what)
+        table.add_row(Text(problem.where), Text(problem.what))  # a name such as '[/b]' is no markup
     console.print(table)

@@ -57,7 +57,10 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
     if manifest:
         answered = {*collected.predictions, *collected.refused}
         problems += [Problem(where=case, what="is missing.") for case in sorted(manifest.cases) if case not in answered]
-    problems += [Problem(where=each.name, what=f"belongs to no case: {each.reason}.") for each in collected.unmatched]
+    problems += [
+        Problem(where=each.name, what=f"belongs to no case: {each.reason.removesuffix('.')}.")
+        for each in collected.unmatched
+    ]
     if collected.timing.problem:
         problems.append(Problem(where="time", what=collected.timing.problem))
     if not collected.predictions and not problems:

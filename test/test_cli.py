@@ -110,6 +110,23 @@ def test_without_a_case_list_files_are_still_read(podium: Any, tmp_path: Path) -
     assert "'bad_pred.h5: long_mask' holds the value 5" in ended.out
 
 
+@pytest.mark.parametrize("name", ["[bold]x.bin", "[/red].bin", "x\\.bin"])
+def test_a_name_is_no_markup_of_the_table(name: str, podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    path = tmp_path / "s" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    ended = podium("validate", tmp_path / "s")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert name in ended.out
+
+
+def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    (tmp_path / "s" / "x").symlink_to("good_pred.h5")
+    assert "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+
+
 def test_an_algorithm_submission_and_an_archive_file(podium: Any, tmp_path: Path) -> None:
     root = tmp_path / "s"
     assert podium("validate", write_predictions(root, [write_job(root, "1", "a")])).code == 0

@@ -15,7 +15,7 @@ from podium.contract.names import case_of
 from podium.contract.results import Unmatched
 from podium.contract.submission import Submission
 from podium.contract.timing import TIMING_FILE
-from podium.readers.names import shown
+from podium.readers.names import is_printable, shown
 
 CASE_SOCKET = "cbct-image"
 _PK_OF_CASE = re.compile(r"job-(?P<case>.+)", re.IGNORECASE)
@@ -39,7 +39,7 @@ class CaseNames:
         if len(name) > _LONGEST_NAME:
             return None
         if self._by_key is None:
-            return case_of(name)
+            return case_of(name) if is_printable(name) else None
         return next((self._by_key[key] for key in _keys(name) if key in self._by_key), None)
 
 

@@ -458,6 +458,15 @@ def test_recognises_its_own(sockets: set[str], files: tuple[str, ...], recognise
     assert Reports.recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
 
 
+@pytest.mark.parametrize("name", ["\\ud800", "a\\nb"])
+def test_a_name_that_cannot_be_shown_is_no_case(
+    name: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.write("reports.json", f'{{"A003": "x", "{name}": 5}}')
+    assert main(["validate", str(bench.submission)]) == 1
+    assert f"reports.json: {name}" in capsys.readouterr().out
+
+
 def test_validate_and_manifest(bench: Bench, tmp_path: Path) -> None:
     write_truth(bench.truth)
     manifest = tmp_path / "cases.json"
