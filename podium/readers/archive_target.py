@@ -29,16 +29,19 @@ class MemberNames:
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
     """'file' or 'folder' for every path so far."""
     refused: list[tuple[str, str]] = field(default_factory=list)
-    """(name, reason) of links and special files: each costs itself, not the archive."""
+    """(name, reason) of links, special files and names that cannot be shown: each costs itself, not the archive."""
 
     def refuse(self, name: str, reason: str) -> None:
         """Note a member that is not unpacked; its name is checked like any other."""
         self._checked_parts(name)
         self._count_member()
-        self.refused.append((name, reason))
+        self.refused.append((shown(name), reason))
 
     def add_folder(self, name: str) -> None:
         parts = self._checked_parts(name)
+        if not is_printable(name):
+            self._refuse_unprintable(name)
+            return
         self._count_member()
         self._add_folders(parts, name)
 
@@ -50,6 +53,9 @@ class MemberNames:
         parts = self._checked_parts(name)
         if not parts:
             raise SubmissionError(f"'{self.archive}' holds a file without a name.")
+        if not is_printable(name):
+            self._refuse_unprintable(name)
+            return
         self._count_member()
         self.total_bytes += announced
         if self.total_bytes > self.max_bytes:
@@ -81,8 +87,6 @@ class MemberNames:
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
-        if not is_printable(name):
-            raise SubmissionError(f"'{self.archive}' holds the name '{shown(name)}', which is not plain UTF-8 text.")
         if "\\" in name or name[1:2] == ":":
             raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', a Windows path; use forward slashes.")
         if name.startswith("/"):
@@ -90,16 +94,25 @@ class MemberNames:
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
         if ".." in parts:
             raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', which leads out of the archive.")
-        if len(name.encode()) > MAX_NAME_BYTES or any(len(part.encode()) > MAX_PART_BYTES for part in parts):
+        if _length(name) > MAX_NAME_BYTES or any(_length(part) > MAX_PART_BYTES for part in parts):
             raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{shown(name)}'.")
         if len(parts) > MAX_DEPTH:
             raise SubmissionError(f"'{self.archive}' nests '{shown(name)}' deeper than {MAX_DEPTH} folders.")
         return parts
 
+    def _refuse_unprintable(self, name: str) -> None:
+        """Such a name could not be shown to anyone; in the macOS world 'Icon\\r' is a common one."""
+        reason = f"'{shown(name)}' in '{self.archive}' has unprintable characters in its name; rename it."
+        self.refuse(name, reason)
+
     def _count_member(self) -> None:
         self.members += 1
         if self.members > self.max_files:
             raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
+
+
+def _length(name: str) -> int:
+    return len(name.encode("utf-8", "surrogateescape"))
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Archives that hold a whole submission: zip, tar and gzipped tar, told by their content.
 
 Whatever is wrong with the archive makes the whole submission unusable, so everything here is a SubmissionError; only
-links and special files in it are left out one by one. Archives inside archives are unpacked as files and never opened.
+links, special files and names that cannot be shown are left out one by one. Archives inside archives are unpacked as files and never opened.
 """
 
 from pathlib import Path
@@ -31,8 +31,9 @@ def extract_archive(
 ) -> tuple[tuple[str, str], ...]:
     """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
 
-    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links and special files are
-    left out and returned as (name, reason): packing one is an honest mistake that must not cost the other cases.
+    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
+    names that cannot be shown are left out and returned as (name, reason): packing one is an honest mistake that must
+    not cost the other cases.
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
     by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)

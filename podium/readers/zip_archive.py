@@ -24,16 +24,27 @@ ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
 UTF8_FLAG = 0x800
 
 LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
+DIRECTORY_ENTRY = b"PK\x01\x02"
 MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
 
 
 class _ModestReader(io.BufferedReader):
-    """Refuses to read very much at once: the standard library reads a zip's whole directory in one gulp."""
+    """Refuses a large directory: the standard library reads it in one gulp and makes ten times as much memory of it.
+
+    Entries are counted here by their signature. What the archive says about their number binds nobody.
+    """
+
+    def __init__(self, plain: BinaryIO, *, name: str, max_files: int) -> None:
+        super().__init__(io.FileIO(plain.fileno(), closefd=False))
+        self._archive, self._max_files = name, max_files
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > MAX_DIRECTORY_BYTES:
             raise zipfile.BadZipFile
-        return super().read(size)
+        content = super().read(size)
+        if content.count(DIRECTORY_ENTRY) > self._max_files:
+            raise _too_many(self._archive, self._max_files)
+        return content
 
 
 @dataclass(frozen=True)
@@ -69,9 +80,7 @@ def read_zip(file: SafeFile, target: MemberNames) -> None:
 
 def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
     """All members, each held against the header before it; together within the bounds and none over another."""
-    infos = _directory(file)
-    if len(infos) > max_files:
-        raise SubmissionError(f"'{file.name}' holds more than {max_files:,} files.")
+    infos = _directory(file, max_files=max_files)
     if sum(info.file_size for info in infos) > max_bytes:
         raise SubmissionError(f"'{file.name}' unpacks to more than {max_bytes:,} bytes.")
     members = [_checked_member(file, plain, info) for info in infos]
@@ -85,9 +94,12 @@ def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: i
     return members
 
 
-def _directory(file: SafeFile) -> list[zipfile.ZipInfo]:
+def _directory(file: SafeFile, *, max_files: int) -> list[zipfile.ZipInfo]:
     try:
-        with file.open() as plain, zipfile.ZipFile(_ModestReader(io.FileIO(plain.fileno(), closefd=False))) as archive:
+        with (
+            file.open() as plain,
+            zipfile.ZipFile(_ModestReader(plain, name=file.name, max_files=max_files)) as archive,
+        ):
             return archive.infolist()
     except PodiumError:
         raise
@@ -96,7 +108,7 @@ def _directory(file: SafeFile) -> list[zipfile.ZipInfo]:
 
 
 def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> ZipMember:
-    name = _name(file, info)
+    name = _name(info)
     if info.flag_bits & ENCRYPTED_FLAGS:
         raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
     if info.compress_type not in (STORED, DEFLATED):
@@ -128,14 +140,16 @@ def _raw_name(info: zipfile.ZipInfo) -> bytes:
     return info.orig_filename.encode("utf-8" if info.flag_bits & UTF8_FLAG else "cp437")
 
 
-def _name(file: SafeFile, info: zipfile.ZipInfo) -> str:
-    """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page."""
+def _name(info: zipfile.ZipInfo) -> str:
+    """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page.
+
+    Another code page (an old Windows) spoils what is not ASCII. Cases are named in ASCII and are found all the same.
+    """
+    raw = _raw_name(info)
     try:
-        return _raw_name(info).decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeError:
-        raise SubmissionError(
-            f"'{file.name}' holds the name '{shown(info.filename)}', which is not plain UTF-8 text; rename it."
-        ) from None
+        return raw.decode("cp437")
 
 
 def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
@@ -167,6 +181,10 @@ def _exactly(file: SafeFile, plain: BinaryIO, count: int) -> Iterator[bytes]:
             raise _damaged(file)
         count -= len(block)
         yield block
+
+
+def _too_many(name: str, max_files: int) -> SubmissionError:
+    return SubmissionError(f"'{name}' holds more than {max_files:,} files.")
 
 
 def _damaged(file: SafeFile) -> SubmissionError:

@@ -5,6 +5,7 @@ import io
 import stat
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -68,7 +69,6 @@ class TestAllKinds:
             ("/etc/cron.d/a", "holds the absolute path '/etc/cron.d/a'."),
             ("a\\b", "holds 'a\\b', a Windows path; use forward slashes."),
             ("C:/a", "holds 'C:/a', a Windows path; use forward slashes."),
-            ("a\nb", "holds the name 'a\\nb', which is not plain UTF-8 text."),
             ("x" * 256, "holds a name that is too long: 'xxx"),
             ("/".join(["long"] * 250), "holds a name that is too long: 'long/long"),
             ("/".join(["d"] * 17), "deeper than 16 folders."),
@@ -80,6 +80,21 @@ class TestAllKinds:
         assert message.startswith(f"'{name}' ")
         assert words in message
         assert unpacked(tmp_path / "out") == {}
+
+    @every_kind
+    @pytest.mark.parametrize("member", ["Icon\r", "a\nb", "my\u00a0folder/a", "my\u00a0folder/"])
+    def test_a_name_that_cannot_be_shown_costs_its_member_only(self, tmp_path: Path, name: str, member: str) -> None:
+        content = {"before": b"x", member: b"", "after": b"y"}
+        left_out = extract_archive(safe(tmp_path, name, MAKERS[name](content)), tmp_path / "out")
+        escaped = member.encode("unicode_escape").decode()
+        reason = f"'{escaped}' in '{name}' has unprintable characters in its name; rename it."
+        assert left_out == ((escaped, reason),)
+        assert unpacked(tmp_path / "out") == {"before": b"x", "after": b"y"}
+
+    @every_kind
+    def test_a_name_that_cannot_be_shown_still_must_not_lead_out(self, tmp_path: Path, name: str) -> None:
+        message = refusal(tmp_path, name, MAKERS[name]({"../a\nb": b"x"}))
+        assert message == f"'{name}' holds '../a\\nb', which leads out of the archive."
 
     @every_kind
     def test_no_file_lies_below_a_file(self, tmp_path: Path, name: str) -> None:
@@ -192,10 +207,11 @@ class TestTar:
         assert f"'{name}'" in refusal(tmp_path, "s.tar", self.pax({"path": name}))
 
     def test_names_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
-        content = tar_bytes({os_name(b"\xff.h5"): b""})
-        assert refusal(tmp_path, "s.tar", content) == (
-            "'s.tar' holds the name '\\udcff.h5', which is not plain UTF-8 text."
-        )
+        content = tar_bytes({os_name(b"\xff.h5"): b"x", "a.h5": b"1"})
+        left_out = extract_archive(safe(tmp_path, "s.tar", content), tmp_path / "out")
+        reason = "'\\udcff.h5' in 's.tar' has unprintable characters in its name; rename it."
+        assert left_out == (("\\udcff.h5", reason),)
+        assert unpacked(tmp_path / "out") == {"a.h5": b"1"}
 
     @pytest.mark.parametrize("size", ["-1", "1e9", "٣", "9" * 30])
     def test_sizes_in_extended_headers_are_numbers(self, tmp_path: Path, size: str) -> None:
@@ -325,15 +341,21 @@ class TestZip:
         extract_archive(safe(tmp_path, "s.zip", content), tmp_path / "out")
         assert unpacked(tmp_path / "out") == {"ä.h5": b"1"}
 
-    def test_names_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
-        content = zip_bytes({"xx.h5": b"1"}).replace(b"xx.h5", b"\xff\xfe.h5")
-        assert "which is not plain UTF-8 text; rename it." in refusal(tmp_path, "s.zip", content)
+    @pytest.mark.parametrize(("written", "code_page", "name"), [("ä", "cp437", "ä"), ("结果", "gbk", "╜ß╣√")])
+    def test_names_of_an_old_code_page_are_read_as_the_standard_says(
+        self, tmp_path: Path, written: str, code_page: str, name: str
+    ) -> None:
+        raw = written.encode(code_page)
+        content = zip_bytes({"x" * len(raw) + "/a.h5": b"1"}).replace(b"x" * len(raw) + b"/", raw + b"/")
+        extract_archive(safe(tmp_path, "s.zip", content), tmp_path / "out")
+        assert unpacked(tmp_path / "out") == {f"{name}/a.h5": b"1"}
 
     def test_names_with_nul_are_refused(self, tmp_path: Path) -> None:
         content = zip_bytes({"a.h5xpng": b"1"}).replace(b"a.h5xpng", b"a.h5\0png")
-        assert refusal(tmp_path, "s.zip", content) == (
-            "'s.zip' holds the name 'a.h5\\x00png', which is not plain UTF-8 text."
-        )
+        left_out = extract_archive(safe(tmp_path, "s.zip", content), tmp_path / "out")
+        reason = "'a.h5\\x00png' in 's.zip' has unprintable characters in its name; rename it."
+        assert left_out == (("a.h5\\x00png", reason),)
+        assert unpacked(tmp_path / "out") == {}
 
     def test_encrypted_members_are_refused(self, tmp_path: Path) -> None:
         content = changed_directory(zip_bytes({"a": b"x"}), 8, struct.pack("<H", 1))
@@ -406,6 +428,29 @@ class TestZip:
         content = zip_bytes({f"{n:0200}": b"" for n in range(1000)}, zipfile.ZIP_STORED)
         message = refusal(tmp_path, "s.zip", content)
         assert message == "'s.zip' is a damaged or incomplete zip archive; pack it again."
+
+    @pytest.mark.parametrize("announced", [1, 0xFFFF, "zip64"])
+    def test_members_are_counted_before_the_directory_is_taken_apart(self, tmp_path: Path, announced: int | str) -> None:
+        """Whatever number the archive announces: taken apart, its directory is ten times as large."""
+        first = zip_bytes({"a": b""}, zipfile.ZIP_STORED)
+        start = first.index(b"PK\x01\x02")
+        entries = first[start : start + 46 + 1] * 60_000
+        end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, len(entries), start, 0)
+        if announced == "zip64":
+            record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 60_000, 60_000, len(entries), start)
+            locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, start + len(entries), 1)
+            unknown = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+            end = record + locator + unknown
+        elif announced != 1:
+            end = end[:8] + struct.pack("<HH", announced, announced) + end[12:]
+        tracemalloc.start()
+        try:
+            message = refusal(tmp_path, "s.zip", first[:start] + entries + end)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert message == "'s.zip' holds more than 50,000 files."
+        assert peak < 4 * len(entries)
 
 
 def directory(content: bytes) -> bytes:
