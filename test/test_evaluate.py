@@ -23,6 +23,7 @@ from challenges.carotid_files import (
     write_job,
     write_predictions,
 )
+from readers.archive_files import zip_bytes
 
 from podium.cli import main
 
@@ -362,6 +363,34 @@ def test_jobs_cannot_lead_outside(place: str, tmp_path: Path, evaluate: Any) -> 
 
 
 # Unusable submissions
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK\x03\x04", "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
+        (zip_bytes({"c_pred.h5": b"x", "../c": b""}), "'preds.zip' holds '../c', which leads out of the archive."),
+    ],
+)
+def test_a_broken_archive_does_not_cost_the_files_beside_it(
+    content: bytes, words: str, files: Path, evaluate: Any
+) -> None:
+    (files / "c_pred.h5").unlink()
+    (files / "preds.zip").write_bytes(content)
+    run = evaluate(files)
+    statuses = {case: row["status"] for case, row in run.rows.items()}
+    assert statuses == {"a": "scored", "b": "scored", "c": "missing"}
+    assert f"unmatched: preds.zip: {words}" in run.out
+
+
+def test_an_archive_beside_a_readme_is_what_is_spoken_of(tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "README.md").write_text("x")
+    (tmp_path / "s" / "preds.zip").write_bytes(b"PK\x03\x04")
+    assert evaluate(tmp_path / "s").last_line == (
+        "None of the 1 submitted predictions belongs to an expected case; the first is preds.zip: "
+        "'preds.zip' is a damaged or incomplete zip archive; pack it again."
+    )
 
 
 @pytest.mark.parametrize(

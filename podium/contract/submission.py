@@ -51,9 +51,15 @@ def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
         yield Submission(is_algorithm=False, files=files, refused=refused)
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
-        left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
+        try:
+            left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
+            unpacked = list_files(Path(workspace)).files
+        except SubmissionError as fault:
+            if not files:
+                raise
+            # What was sent beside it does not depend on it; of the archive itself nothing is used.
+            left_out, unpacked = ((archive.name, str(fault)),), ()
         inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
-        unpacked = list_files(Path(workspace)).files
         yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
 
 
