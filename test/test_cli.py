@@ -124,7 +124,9 @@ def test_a_name_is_no_markup_of_the_table(name: str, podium: Any, tmp_path: Path
 def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
     write_case(tmp_path / "s" / "good_pred.h5")
     (tmp_path / "s" / "x").symlink_to("good_pred.h5")
-    assert "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+    assert (
+        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+    )
 
 
 def test_an_algorithm_submission_and_an_archive_file(podium: Any, tmp_path: Path) -> None:

@@ -134,6 +134,16 @@ def test_folders_around_the_files_do_not_matter(depth: str, tmp_path: Path, eval
     assert evaluate(tmp_path / "s").metrics["counts"]["scored"] == 1
 
 
+def test_names_in_capitals_and_accents_written_as_two_characters(tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "truth", {"a": 0, "m\u00fc": 1})
+    write_case(tmp_path / "s" / "a_PRED.H5", cls=0)
+    write_case(tmp_path / "s" / "mu\u0308_pred.h5", cls=1)
+    (tmp_path / "s" / "Timing.json").write_text('{"total_seconds": 5}')
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    assert run.metrics["counts"]["scored"] == 2
+    assert run.metrics["aggregates"]["total_seconds"] == 5
+
+
 @pytest.mark.parametrize("kind", ["preds.tar.gz", "preds.zip", "preds.tar", "preds.tgz"])
 def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
     folder = tmp_path / "packed"

@@ -22,7 +22,7 @@ from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.ground_truth import list_references
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
-from podium.contract.names import case_of
+from podium.contract.names import case_of, in_one_spelling, is_no_prediction
 from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.contract.settings import Settings
@@ -54,7 +54,6 @@ CASE_SOCKET = "carotid-longitudinal-ultrasound"
 
 _REFERENCE_NAME = re.compile(r"(?P<case>[^/]+)_label\.h5")
 _PREDICTION_SUFFIXES = ("_pred", "", "_label")
-_NOT_PREDICTIONS = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf)", re.IGNORECASE)
 _BYTES_A_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_A_CASE = 1_000_000  # headers, chunk padding, attributes
 
@@ -122,7 +121,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
     @classmethod
     def recognises(cls, names: SubmissionNames) -> bool:
         return bool(names.output_sockets & cls.output_sockets) or any(
-            PurePosixPath(name).name.endswith(("_pred.h5", "_label.h5")) for name in names.files
+            name.lower().endswith(("_pred.h5", "_label.h5")) for name in names.files
         )
 
     @property
@@ -167,7 +166,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
             match = _REFERENCE_NAME.fullmatch(file.name)
             if match is None:
                 raise GroundTruthError("A reference is not named <case>_label.h5.", detail=f"references/{file.name}")
-            references[match["case"]] = file
+            references[in_one_spelling(match["case"])] = file
         return references
 
     def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
@@ -203,11 +202,11 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         for file in submission.files:
             name = PurePosixPath(file.name).name
             case = _case_of_prediction(name, cases)
-            if name == TIMING_FILE:
+            if name.lower() == TIMING_FILE:
                 timing_files.append(file)
             elif case is not None:
                 found[case].append((file.name, CarotidPrediction(file)))
-            elif not _NOT_PREDICTIONS.fullmatch(name):
+            elif not is_no_prediction(name):
                 reason = "it is no expected case" if name.lower().endswith(".h5") else "it is not named <case>_pred.h5"
                 unmatched.append(Unmatched(name=file.name, reason=reason))
         predictions, refused = pair_once(found)
@@ -461,8 +460,8 @@ def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:
     """`<case>_pred.h5`, `<case>.h5` or `<case>_label.h5`; None for any other file and any other case."""
     if not name.lower().endswith(".h5"):
         return None
-    stem = name[: -len(".h5")]
-    candidates = [stem.removesuffix(suffix) for suffix in _PREDICTION_SUFFIXES if stem.endswith(suffix)]
+    stem = in_one_spelling(name[: -len(".h5")])
+    candidates = [stem[: len(stem) - len(suffix)] for suffix in _PREDICTION_SUFFIXES if stem.lower().endswith(suffix)]
     if cases is None:
         return min(candidates, key=len) or None
     return next((case for case in candidates if case in cases), None)

@@ -30,7 +30,7 @@ from podium.challenges.freehand_settings import FreehandSettings
 from podium.contract.errors import Refused
 from podium.contract.jobs import Job
 from podium.contract.leaderboard import Column
-from podium.contract.names import case_of
+from podium.contract.names import case_of, in_one_spelling, is_no_prediction
 from podium.contract.ranking_rule import Criterion, RankingRule
 from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.contract.settings import Settings
@@ -56,9 +56,8 @@ from podium.readers.files import SafeFile
 from podium.readers.frames import ArraySource
 
 _FILE_ENDINGS = (".h5", ".hdf5", ".npz")
-_ARRAY_FILES = {f"{array}.npy": array for array in ARRAYS}
+_ARRAY_FILES = {f"{array}.npy".lower(): array for array in ARRAYS}
 _SCAN_FILE = re.compile(r"sub[^/]+__[^/]+\.(h5|hdf5|npz)")
-_NOT_PREDICTIONS = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf)", re.IGNORECASE)
 _BYTES_A_VALUE = 8  # a field saved as float64 is wasteful but honest
 _BYTES_A_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
 _LARGEST_ERROR_MM = 1e100  # its square, divided by the motion of a scan that hardly moves, is still finite
@@ -142,8 +141,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
     @classmethod
     def recognises(cls, names: SubmissionNames) -> bool:
         return bool(names.output_sockets & cls.output_sockets) or any(
-            PurePosixPath(name).name in (*_ARRAY_FILES, RUNTIME_FILE) or _SCAN_FILE.fullmatch(PurePosixPath(name).name)
-            for name in names.files
+            name in (*_ARRAY_FILES, RUNTIME_FILE) or _SCAN_FILE.fullmatch(name)
+            for name in (PurePosixPath(path).name.lower() for path in names.files)
         )
 
     @property
@@ -223,17 +222,19 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         for file in submission.files:
             path = PurePosixPath(file.name)
             case = _case_of_file(path)
-            if path.name == RUNTIME_FILE:
+            array = _ARRAY_FILES.get(path.name.lower())
+            if path.name.lower() == RUNTIME_FILE:
                 runtime_files.append(file)
             elif case is None:
-                if not _NOT_PREDICTIONS.fullmatch(path.name):
+                if not is_no_prediction(path.name):
                     unmatched.append(Unmatched(name=file.name, reason=_NOT_A_SCAN))
             elif cases is not None and case not in cases:
                 unmatched.append(Unmatched(name=file.name, reason=f"'{case}' is no expected scan"))
-            elif path.name in _ARRAY_FILES:
+            elif array is not None:
                 folder = sources[case].setdefault(f"{path.parent}/", {})
                 assert isinstance(folder, dict), "a file's name never ends in a slash"
-                folder[_ARRAY_FILES[path.name]] = file
+                if folder.setdefault(array, file) is not file:  # GP.npy and gp.npy
+                    sources[case][file.name] = file
             else:
                 sources[case][file.name] = file
         found = {
@@ -408,10 +409,10 @@ _NOT_A_SCAN = "it is neither <scan>.h5, <scan>.npz nor <scan>/GP.npy, GL.npy, LP
 
 def _case_of_file(path: PurePosixPath) -> str | None:
     """`<scan>.h5`, `<scan>.npz`, or the folder of GP.npy and its like; None for any other file."""
-    if path.name in _ARRAY_FILES:
-        return path.parent.name or None
+    if path.name.lower() in _ARRAY_FILES:
+        return in_one_spelling(path.parent.name) or None
     ending = next((ending for ending in _FILE_ENDINGS if path.name.lower().endswith(ending)), None)
-    return path.name[: -len(ending)] or None if ending else None
+    return in_one_spelling(path.name[: -len(ending)]) or None if ending else None
 
 
 def _shown_source(prediction: FreehandPrediction) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from podium.contract.errors import GroundTruthError, Refused
 from podium.contract.ground_truth import list_references
+from podium.contract.names import in_one_spelling
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients, field_coefficients, global_transforms, local_transforms
 from podium.readers.files import SafeFile
@@ -80,7 +81,7 @@ def find_freehand_references(folder: Path) -> Mapping[str, FreehandReference]:
         subject, scan, file = transforms[case]
         if subject not in landmarks:
             raise GroundTruthError("A scan of the ground truth has no landmarks.", detail=f"{case}: no landmark_ file")
-        references[case] = FreehandReference(case, scan, file, landmarks[subject], files[CALIBRATION])
+        references[in_one_spelling(case)] = FreehandReference(case, scan, file, landmarks[subject], files[CALIBRATION])
     return references
 
 

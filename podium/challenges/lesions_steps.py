@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from podium.contract.errors import Refused
 from podium.contract.jobs import Job
-from podium.contract.names import case_of
+from podium.contract.names import case_of, in_one_spelling, is_no_prediction
 from podium.contract.results import Unmatched
 from podium.contract.submission import Submission
 from podium.readers.files import SafeFile
@@ -20,10 +20,8 @@ CLICKS_SOCKET = "lesion-clicks"
 STEP_SOCKET = "interaction-step"
 MOST_STEPS = 1000
 
-STEP_NAME = re.compile(r"iter_(?P<step>[0-9]{1,6})(?P<extension>\..+)", re.ASCII)
-_BESIDE_PREDICTIONS = re.compile(
-    r"(readme|license|changelog).*|.*\.(md|txt|log|pdf|json|png)", re.IGNORECASE
-)  # scribbles, timing, logs
+STEP_NAME = re.compile(r"iter_(?P<step>[0-9]{1,6})(?P<extension>\..+)", re.ASCII | re.IGNORECASE)
+_BESIDE_PREDICTIONS = (".json", ".png")  # scribbles, timing, pictures
 _CHANNEL_SUFFIXES = ("_0000", "_0001")
 
 
@@ -76,7 +74,7 @@ def looks_like_a_step(name: str) -> bool:
     """Whether a submitted path is `<case>/iter_<k>.<image>`."""
     path = PurePosixPath(name)
     match = STEP_NAME.fullmatch(path.name)
-    return match is not None and len(path.parts) > 1 and match["extension"] in (".nii.gz", ".nii", ".mha")
+    return match is not None and len(path.parts) > 1 and match["extension"].lower() in (".nii.gz", ".nii", ".mha")
 
 
 def _take(case: str, found: Sequence[tuple[int, StepSource]], limit: int, result: Sorted) -> None:
@@ -114,11 +112,12 @@ def _sort_files(
     sources += [(bad.name, StepSource(bad.name, None, bad.reason)) for bad in submission.refused]
     for name, source in sources:
         path = PurePosixPath(name)
+        if is_no_prediction(path.name) or name.lower().endswith(_BESIDE_PREDICTIONS):
+            continue
         match = STEP_NAME.fullmatch(path.name)
-        if match is None or match["extension"].lower() == ".json":
-            if not _BESIDE_PREDICTIONS.fullmatch(path.name):
-                reason = source.refusal or "it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha"
-                result.unmatched.append(Unmatched(name=name, reason=reason))
+        if match is None:
+            reason = source.refusal or "it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha"
+            result.unmatched.append(Unmatched(name=name, reason=reason))
             continue
         folder = path.parent.name
         case = _known_case(folder, cases)
@@ -131,6 +130,7 @@ def _sort_files(
 
 def _known_case(name: str, cases: Collection[str] | None) -> str | None:
     """The case a folder or an image is named after, with or without the channel suffix of nnU-Net."""
+    name = in_one_spelling(name)
     stems = [name, *(name.removesuffix(suffix) for suffix in _CHANNEL_SUFFIXES if name.endswith(suffix))]
     if cases is None:
         return min(stems, key=len) or None
@@ -188,7 +188,7 @@ def _number(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
 
 def _told_step(job: Job) -> int:
     value = job.inputs[STEP_SOCKET].value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf or value != int(value):
+    if type(value) not in (int, float) or not 0 <= value < math.inf or value != int(value):
         raise Refused(f"The input '{STEP_SOCKET}' of {job.label} is not a whole number from 0 on.")
     return int(value)
 

@@ -1,7 +1,8 @@
 """Archives that hold a whole submission: zip, tar and gzipped tar, told by their content.
 
 Whatever is wrong with the archive makes the whole submission unusable, so everything here is a SubmissionError; only
-links, special files and names that cannot be shown are left out one by one. Archives inside archives are unpacked as files and never opened.
+links, special files and names that cannot be shown are left out one by one. Archives inside archives are unpacked as
+files and never opened.
 """
 
 from pathlib import Path

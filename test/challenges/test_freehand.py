@@ -336,6 +336,27 @@ def test_a_bad_runtime_is_an_unknown_runtime(
     assert f"timing: {problem}" in capfd.readouterr().out
 
 
+def test_names_in_capitals(tmp_path: Path, truth: Path) -> None:
+    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    for path in sorted(folder.iterdir()):
+        path.rename(folder / path.name.swapcase())
+    (tmp_path / "submission/Runtime.JSON").write_text(json.dumps({SCAN: 3}))
+    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    assert found["aggregates"]["score"] == 1
+    assert found["aggregates"]["runtime_seconds"] == 3
+
+
+def test_an_array_in_two_spellings_is_two_predictions(
+    tmp_path: Path, truth: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    np.save(folder / "gp.npy", golden.GP)
+    paths = ("--input", str(tmp_path / "submission"), "--output", str(tmp_path), "--ground-truth", str(truth))
+    assert main(["evaluate", *paths]) == 1
+    words = f"There are 2 predictions for this case ('{SCAN}/', '{SCAN}/gp.npy'); send one."
+    assert words in capfd.readouterr().err
+
+
 # Around the evaluation
 
 
@@ -366,7 +387,7 @@ def test_without_a_case_list_the_sets_are_held_against_each_other(form: str, tmp
     assert main(["validate", str(bad), "--challenge", "freehand"]) == 1
 
 
-@pytest.mark.parametrize("name", [f"{SCAN}.h5", f"{SCAN}/GP.npy", f"x/{SCAN}.npz"])
+@pytest.mark.parametrize("name", [f"{SCAN}.h5", f"{SCAN}/GP.npy", f"x/{SCAN}.npz", f"{SCAN}.H5", f"{SCAN}/GP.NPY"])
 def test_a_freehand_submission_is_recognised_from_outside(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "submission"
     (folder / name).parent.mkdir(parents=True)

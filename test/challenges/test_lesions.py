@@ -186,6 +186,22 @@ def test_two_jobs_for_one_step_cost_that_case_only(submission: Path, tmp_path: P
     assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
 
 
+@pytest.mark.parametrize("name", ["iter_0.txt", "iter_0.PNG", "iter_0.nii.gz.md5", "iter_0.nii.json", "ITER_0.log"])
+def test_what_lies_beside_a_mask_is_no_second_prediction(submission: Path, tmp_path: Path, name: str) -> None:
+    write(submission / "a/iter_0.nii.gz", LESION)
+    (submission / "a" / name).write_bytes(b"x")
+    found = scored(submission, tmp_path, settings="steps = 1")
+    assert found["results"]["a"]["metrics"]["final_dice"] == 1
+    assert found["counts"]["unmatched"] == 0
+
+
+def test_capitals_and_accents_written_as_two_characters_are_the_same_name(submission: Path, tmp_path: Path) -> None:
+    write(submission / "mu\u0308ller/iter_0.nii.gz", LESION)
+    (submission / "mu\u0308ller/iter_0.nii.gz").rename(submission / "mu\u0308ller/ITER_0.NII.GZ")
+    found = scored(submission, tmp_path, settings="steps = 1", references={"m\u00fcller": LESION, "b": LESION})
+    assert found["results"]["m\u00fcller"]["metrics"]["final_dice"] == 1
+
+
 def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path) -> None:
     jobs = [{"case": "a.mha", "mask": LESION, "step": 0}, {"case": "a.mha", "mask": LESION, "points": 5}]
     jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
@@ -519,6 +535,7 @@ def test_it_is_told_from_outside() -> None:
     lesions = CHALLENGES["lesions"]
     assert lesions.recognises(SubmissionNames(frozenset(["tumor-lesion-segmentation"]), ()))
     assert lesions.recognises(SubmissionNames(frozenset(), ("x/a/iter_0.nii.gz", "readme.md")))
+    assert lesions.recognises(SubmissionNames(frozenset(), ("a/ITER_0.NII.GZ",)))
     assert not lesions.recognises(SubmissionNames(frozenset(), ("a_pred.h5", "iter_0.nii.gz")))
 
 

@@ -459,9 +459,7 @@ def test_recognises_its_own(sockets: set[str], files: tuple[str, ...], recognise
 
 
 @pytest.mark.parametrize("name", ["\\ud800", "a\\nb"])
-def test_a_name_that_cannot_be_shown_is_no_case(
-    name: str, bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_cannot_be_shown_is_no_case(name: str, bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.write("reports.json", f'{{"A003": "x", "{name}": 5}}')
     assert main(["validate", str(bench.submission)]) == 1
     assert f"reports.json: {name}" in capsys.readouterr().out

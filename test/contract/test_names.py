@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.contract.names import case_of
+from podium.contract.names import case_of, is_no_prediction
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,16 @@ from podium.contract.names import case_of
         ("1.2.840.7.mha", "1.2.840.7"),
         ("plain", "plain"),
         (".mha", ".mha"),
+        ("mu\u0308ller.mha", "m\u00fcller"),
     ],
 )
 def test_case_of(name: str, case: str) -> None:
     assert case_of(name) == case
+
+
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [("README", True), ("License.h5", True), ("run.LOG", True), ("a.nii.gz.md5", True), ("a.h5", False), ("a", False)],
+)
+def test_what_lies_beside_predictions(name: str, beside: bool) -> None:
+    assert is_no_prediction(name) is beside

@@ -430,7 +430,9 @@ class TestZip:
         assert message == "'s.zip' is a damaged or incomplete zip archive; pack it again."
 
     @pytest.mark.parametrize("announced", [1, 0xFFFF, "zip64"])
-    def test_members_are_counted_before_the_directory_is_taken_apart(self, tmp_path: Path, announced: int | str) -> None:
+    def test_members_are_counted_before_the_directory_is_taken_apart(
+        self, tmp_path: Path, announced: int | str
+    ) -> None:
         """Whatever number the archive announces: taken apart, its directory is ten times as large."""
         first = zip_bytes({"a": b""}, zipfile.ZIP_STORED)
         start = first.index(b"PK\x01\x02")
