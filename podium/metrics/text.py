@@ -7,9 +7,9 @@ of its tokens, and both are 0 where either text has none (policy table).
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from podium.metrics.policy import POLICIES
 
@@ -43,9 +43,11 @@ def count_ngrams(*, candidate: Sequence[str], reference: Sequence[str]) -> Ngram
     """Candidate n-grams that occur in the reference, each at most as often as it occurs there, and their number."""
     matches, totals = [], []
     for order in range(1, MAX_ORDER + 1):
-        found = _ngrams(candidate, order)
-        matches.append((found & _ngrams(reference, order)).total())
-        totals.append(max(1, found.total()))
+        wanted = Counter(_ngrams(reference, order))
+        # The others are not kept: a report may be a million times as long as its reference.
+        found = Counter(ngram for ngram in _ngrams(candidate, order) if ngram in wanted)
+        matches.append((found & wanted).total())
+        totals.append(max(1, len(candidate) - order + 1))
     return NgramCounts(
         matches=tuple(matches),
         totals=tuple(totals),
@@ -54,8 +56,8 @@ def count_ngrams(*, candidate: Sequence[str], reference: Sequence[str]) -> Ngram
     )
 
 
-def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
+def _ngrams(tokens: Sequence[str], order: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(islice(tokens, start, None) for start in range(order)), strict=False)
 
 
 def sum_counts(counts: Iterable[NgramCounts]) -> NgramCounts:

@@ -1,5 +1,7 @@
 """BLEU-4 and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,3 +116,15 @@ def test_tokens_follow_the_literal_reading(text: str) -> None:
 def test_figures_lie_between_0_and_1(candidate: list[str], reference: list[str]) -> None:
     assert 0 <= bleu_4(count_ngrams(candidate=candidate, reference=reference)) <= 1
     assert 0 <= meteor(candidate=candidate, reference=reference) <= 1
+
+
+def test_an_endless_report_costs_no_memory_for_what_is_not_in_the_reference() -> None:
+    candidate = [str(number) for number in range(100_000)]
+    tracemalloc.start()
+    try:
+        counts = count_ngrams(candidate=candidate, reference=["7", "8", "9", "x"])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (counts.matches, counts.totals) == ((3, 2, 1, 0), (100_000, 99_999, 99_998, 99_997))
+    assert peak < 1_000_000
