@@ -78,11 +78,6 @@ class Geometry:
     direction: tuple[float, ...]
 
 
-def image_shape(file: SafeFile) -> tuple[int, ...]:
-    """The shape in numpy order, from the header alone."""
-    return read_header(file).shape
-
-
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
     """The image in `file`: one real value a pixel, 2-D or 3-D.
 

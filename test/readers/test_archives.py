@@ -163,7 +163,11 @@ class TestAllKinds:
         assert unpacked(tmp_path / "out") == {"inner.zip": inner}
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"\x1f\x8b", gzip.compress(nifti()), nifti(), bytes(1024)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK", b"\x1f\x8b", gzip.compress(nifti()), nifti(), bytes(1024)],
+    ids=["nothing", "half a zip's magic", "gzip's magic", "gzipped NIfTI", "NIfTI", "zeros"],
+)
 def test_other_files_are_no_archives(tmp_path: Path, content: bytes) -> None:
     assert refusal(tmp_path, "s.zip", content) == "'s.zip' is not a zip, tar or gzipped tar archive."
 

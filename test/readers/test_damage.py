@@ -18,7 +18,7 @@ from podium.contract.errors import Refused, SubmissionError
 from podium.readers.archives import extract_archive
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
-from podium.readers.images import image_shape, read_image
+from podium.readers.images import read_header, read_image
 from podium.readers.json_files import parse_json
 
 FILES = {
@@ -70,7 +70,7 @@ def test_random_bytes(folder: Path, name: str, content: bytes) -> None:
         refused_or_read(lambda: parse_json(content, name=name))
     else:
         refused_or_read(lambda: read_image(file))
-        refused_or_read(lambda: image_shape(file))
+        refused_or_read(lambda: read_header(file))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -164,6 +164,7 @@ def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
         ("a.tar", tar_bytes({"a": b"abc" * 50, "b/" + "c" * 120: b"", "d": b"x"})),
         ("a.tgz", gzip.compress(tar_bytes({"a": b"abc" * 50}))),
     ],
+    ids=["zip", "tar", "tgz"],
 )
 @given(damage=damages)
 def test_damaged_archives_stay_in_their_folder(folder: Path, name: str, content: bytes, damage: Damage) -> None:

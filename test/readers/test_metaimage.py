@@ -9,7 +9,7 @@ import SimpleITK
 from readers.image_files import PIXELS, mha, mha_header, safe
 
 from podium.contract.errors import Refused
-from podium.readers.images import image_shape, read_image
+from podium.readers.images import read_header, read_image
 
 
 def refusal(folder: Path, content: bytes) -> str:
@@ -27,7 +27,7 @@ def test_pixels_and_geometry_come_through(tmp_path: Path) -> None:
 
 
 def test_the_shape_comes_from_the_header_alone(tmp_path: Path) -> None:
-    assert image_shape(safe(tmp_path, "m.mha", mha_header())) == (4, 6)
+    assert read_header(safe(tmp_path, "m.mha", mha_header())).shape == (4, 6)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32, np.uint64, np.int64, np.float32, np.float64])

@@ -9,7 +9,7 @@ import pytest
 from readers.image_files import PIXELS, nifti, safe
 
 from podium.contract.errors import Refused
-from podium.readers.images import image_shape, read_image
+from podium.readers.images import read_header, read_image
 
 
 def refusal(folder: Path, content: bytes, name: str = "n.nii") -> str:
@@ -31,7 +31,7 @@ def test_gzipped_files_are_read_also_in_several_members(tmp_path: Path) -> None:
     content = nifti()
     packed = gzip.compress(content[:100]) + gzip.compress(content[100:]) + b"\0\0"
     assert read_image(safe(tmp_path, "n.nii.gz", packed)).array.tobytes() == PIXELS
-    assert image_shape(safe(tmp_path, "n.nii.gz", packed)) == (2, 3, 4)
+    assert read_header(safe(tmp_path, "n.nii.gz", packed)).shape == (2, 3, 4)
 
 
 def test_two_axes_are_read(tmp_path: Path) -> None:

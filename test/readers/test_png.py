@@ -6,7 +6,7 @@ import pytest
 from readers.image_files import PIXELS, png, png_chunk, safe
 
 from podium.contract.errors import Refused
-from podium.readers.images import image_shape, read_image
+from podium.readers.images import read_header, read_image
 
 
 def refusal(folder: Path, content: bytes) -> str:
@@ -18,7 +18,7 @@ def refusal(folder: Path, content: bytes) -> str:
 
 def test_grey_pixels_are_read(tmp_path: Path) -> None:
     file = safe(tmp_path, "p.png", png())
-    assert image_shape(file) == (4, 6)
+    assert read_header(file).shape == (4, 6)
     assert read_image(file).array.tobytes() == PIXELS
 
 
