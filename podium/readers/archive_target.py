@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.contract.errors import SubmissionError
+from podium.readers.files import MAX_ENTRIES
 from podium.readers.names import is_printable, shown
 
 MAX_DEPTH = 16
@@ -63,7 +64,7 @@ class MemberNames:
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' over another member of that name.")
-        self.kinds[parts] = "file"
+        self._add(parts, "file")
         self._keep_file(parts, blocks)
 
     def files(self) -> tuple[str, ...]:
@@ -82,8 +83,14 @@ class MemberNames:
             if self.kinds.get(folder) == "file":
                 raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' below or over a file of that name.")
             if folder not in self.kinds:
-                self.kinds[folder] = "folder"
+                self._add(folder, "folder")
                 self._keep_folder(folder)
+
+    def _add(self, parts: tuple[str, ...], kind: str) -> None:
+        """Folders count, too: one name may bring fifteen of them along."""
+        if len(self.kinds) == MAX_ENTRIES:
+            raise SubmissionError(f"'{self.archive}' holds more than {MAX_ENTRIES:,} files and folders.")
+        self.kinds[parts] = kind
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""

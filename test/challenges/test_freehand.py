@@ -405,10 +405,13 @@ def test_reference_values_stay_out_of_anonymous_rows(tmp_path: Path) -> None:
     toml = truth / "challenge.toml"
     toml.write_text(toml.read_text().replace('"full"', '"anonymous"'))
     write_npy(tmp_path / "submission" / SCAN, reference_sets())
+    (tmp_path / "submission/runtime.json").write_text(json.dumps({SCAN: 50.1}))  # could be the scan's own number
     found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
     ((case, row),) = found["results"].items()
     assert case.startswith("case-")
     assert "largest" not in row["metrics"]
+    assert "runtime_seconds" not in row["metrics"]
+    assert found["aggregates"]["runtime_seconds"] == 50.1
 
 
 def test_teams_equal_to_three_decimals_are_ranked_by_runtime(tmp_path: Path, truth: Path) -> None:

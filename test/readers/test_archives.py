@@ -15,7 +15,7 @@ from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
 from readers.image_files import nifti, safe
 
 from podium.contract.errors import SubmissionError
-from podium.readers import zip_archive
+from podium.readers import archive_target, zip_archive
 from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile
 
@@ -125,6 +125,17 @@ class TestAllKinds:
         content = MAKERS[name]({"a": b"", "b": b"", "c": b""})
         assert refusal(tmp_path, name, content, max_files=2) == f"'{name}' holds more than 2 files."
         extract_archive(safe(tmp_path, name, content), tmp_path / "enough", max_files=3)
+
+    @every_kind
+    def test_folders_that_only_names_bring_along_are_bounded(
+        self, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ten folders a file: a small archive could fill a disk with them."""
+        monkeypatch.setattr(archive_target, "MAX_ENTRIES", 20)
+        content = {"/".join(f"{number}{level}" for level in range(10)) + "/x": b"" for number in range(2)}
+        message = refusal(tmp_path, name, MAKERS[name](content))
+        assert message == f"'{name}' holds more than 20 files and folders."
+        assert len(list((tmp_path / "out").rglob("*"))) == 20
 
     @every_kind
     def test_the_total_size_is_bounded(self, tmp_path: Path, name: str) -> None:
