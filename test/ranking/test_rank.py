@@ -378,6 +378,42 @@ def test_ranking_json_follows_the_shipped_schema_which_follows_the_classes(tmp_p
     assert ranking_schema() == schema_of_the_classes()
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("teams",), [], "it has no teams"),
+        (("deciding_scheme",), "best", "it has no scheme 'best'"),
+        (("statuses", 1), ["scored"], "statuses must be 3 x 6"),
+        (("cases",), ["a"], "statuses must be 3 x 1"),
+        (("scheme_taus",), [], "scheme_taus must be 6 x 6"),
+        (("columns", 0, "values"), [1, 2], "columns.0.values must be 3"),
+        (("columns", 0, "errors"), [1, 2], "columns.0.errors must be 3"),
+        (("metrics", 2, "values", 0), [0.5], "metrics.2.values must be 3 x 6"),
+        (("schemes", 1, "ranks"), [1, 2], "schemes.1.ranks must be 3"),
+        (("schemes", 1, "ranks", 0), 4, "schemes.1.ranks has the rank 4 of 3"),
+        (("teams", 2, "rank"), 0, "teams has the rank 0 of 3"),
+        (("schemes", 0, "scores"), [], "schemes.0.scores must be 3"),
+        (("schemes", 0, "stability", "rank_frequencies", 0), [1], "schemes.0.stability.rank_frequencies must be 3 x 3"),
+        (("schemes", 0, "stability", "win_probabilities"), [1], "schemes.0.stability.win_probabilities must be 3"),
+        (("significance", 1, "p_holm"), [[None]], "significance.1.p_holm must be 3 x 3"),
+    ],
+)
+def test_a_ranking_json_that_contradicts_itself(
+    podium: Any, tmp_path: Path, place: tuple[str | int, ...], value: Any, words: str
+) -> None:
+    content = json.loads(ranking_to_json(ranked(tmp_path / "teams", three_teams())))
+    *parents, last = place
+    part = content
+    for parent in parents:
+        part = part[parent]
+    part[last] = value
+    path = tmp_path / "ranking.json"
+    path.write_text(json.dumps(content))
+    ended = podium("report", path)
+    assert ended.code == 2
+    assert ended.err.startswith(f"{path} is not a ranking.json written by 'podium rank': {words}")
+
+
 def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
     write_teams(tmp_path / "teams", three_teams() | {"=SUM(A1)": carotid_document(POOR)})
     assert podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").code == 0
