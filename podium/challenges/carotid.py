@@ -403,7 +403,8 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         self, rows: Sequence[Figures], aggregates: Figures, resamples: Resamples
     ) -> Mapping[str, Floats] | None:
         """The total in every replicate; a submission's time is one figure and does not depend on the cases drawn."""
-        if not all("true_class" in row and "predicted_class" in row for row in rows):
+        needed = ("true_class", "predicted_class", "segmentation_score")
+        if not all(part in row for row in rows for part in needed):
             return None
         truth = np.array([row["true_class"] for row in rows])
         predicted = np.array([row["predicted_class"] for row in rows], dtype=object)

@@ -399,6 +399,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         aggregates: Figures,  # noqa: ARG002  (the runtime is one figure and does not depend on the scans drawn)
         resamples: Resamples,
     ) -> Mapping[str, Floats] | None:
+        if not all("final_score" in row for row in rows):
+            return None
         return {"final_score": resamples.mean([row["final_score"] for row in rows])}
 
 

@@ -342,8 +342,11 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     ) -> Mapping[str, Floats] | None:
         """The two means in every replicate, over the drawn cases that have a value; 0 where none has, as in
         `aggregates`."""
+        areas = self._ranked_areas()
+        if not all(name in row for row in rows for name in areas.values()):
+            return None
         figures = {}
-        for path, name in self._ranked_areas().items():
+        for path, name in areas.items():
             values = np.array([row[name] for row in rows], dtype=np.float64)
             defined = ~np.isnan(values)
             figures[path] = np.nan_to_num(resamples.only(defined).mean(values[defined]), nan=0.0)
