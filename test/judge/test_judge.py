@@ -95,6 +95,7 @@ def test_provenance(desk: Desk) -> None:
         "clinical": "f1_of_means",
         "max_report_characters": 20000,
         "verdicts": 12,
+        "failure_threshold": 0.01,
         "failed_verdicts": 0,
     }
 
