@@ -62,7 +62,8 @@ def submission_report(
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
         trouble_words=(
-            "Each of these counts with the worst value of every metric. Mend them first: nothing else gains as much."
+            "Each of these counts with the worst value of all that teams are ranked by. Mend them first: nothing else "
+            "gains as much."
         ),
         curves=drawn,
         worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
@@ -115,7 +116,7 @@ def _summary(file: TeamFile) -> str:
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
     lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
     if lost:
-        words += f" {listed(lost)}: each counts with the worst value of every metric."
+        words += f" {listed(lost)}: each counts with the worst value of all that teams are ranked by."
     if counts.unmatched:
         words += f" {count(counts.unmatched, 'submitted file or job', 'submitted files or jobs')} belonged to no case."
     return words
@@ -129,11 +130,11 @@ def _notes(file: TeamFile) -> list[str]:
 
 def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
     rows = []
-    for column in challenge.columns():
+    for column in (*challenge.offline_columns(), *challenge.columns()):
         value, spread = _figure_at(aggregates, column.path), _figure_at(aggregates, column.error_path)
         if value is not None:
             rows.append((column.title, figure(value, 5), figure(spread), column.direction))
-    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Leaderboard figures")
+    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
 
 
 def _figure_at(figures: Figures, path: str | None) -> float | None:

@@ -245,7 +245,7 @@ def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, truth: 
 
 
 def test_scores_whose_squares_are_no_numbers_still_have_a_spread(tmp_path: Path) -> None:
-    """A probe that moved by 0.001 mm: standing still gives E* = 0, 8e153 mm give -8e156; half of that is their spread."""
+    """A probe that moved by 0.001 mm: standing still gives E* = 0, 8e153 mm give -8e156; they spread by half."""
     other = "sub051__RH_rotation"
     poses = np.tile(np.eye(4), (3, 1, 1))
     poses[1:, 0, 3] = 0.001

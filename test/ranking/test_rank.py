@@ -206,7 +206,7 @@ def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
 def test_the_method_is_stated(tmp_path: Path) -> None:
     text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
     for words in (
-        "3 teams took part in Carotid in small, evaluated on 6 cases.",
+        "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
         "0.4 classification + 0.4 segmentation + 0.2 time",
         "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
         "Segmentation and Class correct",
@@ -214,6 +214,18 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
         "Computed with Podium",
     ):
         assert words in text
+
+
+def test_another_scheme_is_stated_with_its_quantile(tmp_path: Path) -> None:
+    options = replace(FEW, scheme="quantile-then-rank", quantile=0.1)
+    text = " ".join(ranked(tmp_path, three_teams(), options).methods.sentences)
+    assert "follows another scheme instead: teams are ranked by the 0.1 quantile of their cases" in text
+
+
+def test_one_team_is_compared_with_nobody(tmp_path: Path) -> None:
+    text = " ".join(ranked(tmp_path, {"alone": carotid_document(GOOD)}).methods.sentences)
+    assert text.startswith("1 team took part in Carotid in small (version 1.0), evaluated on 6 cases.")
+    assert "Wilcoxon" not in text
 
 
 # Schemes on request

@@ -198,7 +198,7 @@ def test_a_distribution_counts_every_case_once() -> None:
     exhibit = distribution(DICE, [0.0, 0.05, 0.5, 0.5, 1.0, None], lost=1)
     assert sum(int(row[2]) for row in exhibit.table.rows) == 5
     assert "Median 0.5000, mean 0.4100 over 5 cases." in exhibit.caption
-    assert "1 failed or missing case counted at the worst value." in exhibit.caption
+    assert "1 failed or missing case included." in exhibit.caption
     assert "1 case without a value left out." in exhibit.caption
     assert len(of_class(exhibit.svg, "bar")) == len(exhibit.table.rows)
 

@@ -8,7 +8,7 @@ import pytest
 from report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
 from report.page_check import Page
 
-from podium.ranking.result import Ranking, ranking_from_json, ranking_to_json
+from podium.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
 from podium.report.ranking_report import ranking_report
 
 HOSTILE = (
@@ -99,14 +99,16 @@ def test_each_team_has_its_page() -> None:
 
 def test_the_methods_can_be_cited() -> None:
     words = golden_page().all_words
-    assert "4 teams of Four teams, eight cases (version 1.0) were ranked on 8 test cases." in words
-    assert "1,000 bootstrap replicates over cases (seed 42)" in words
-    assert "Podium 9.9.9 on Python 3.11.9, NumPy 2.4.6 and SciPy 1.17.1" in words
+    assert (
+        "Teams were ranked by their mean over all cases. Rank uncertainty was estimated by 1,000 bootstrap replicates "
+        "over cases (seed 42)."
+    ) in words
     settings = dict(golden_page().table("Setting", "Value"))
     assert settings["tolerance_px"] == "3"
     assert settings["classes[1].name"] == "low_risk"
     assert settings["time.rule"] == "cohort"
     assert settings["seed"] == "42"
+    assert (settings["Podium"], settings["SciPy"]) == ("9.9.9", "1.17.1")
 
 
 def test_names_and_messages_are_text_whatever_they_say() -> None:
@@ -164,6 +166,16 @@ def test_unranked_teams_have_no_place() -> None:
 def test_few_teams_and_few_cases(teams: int, cases: int) -> None:
     page = Page(ranking_report(large_ranking(teams=teams, cases=cases, metrics=3)))
     assert len(page.table("Rank", "Team")) == teams
+
+
+def test_without_any_order_there_is_no_tau_to_tell() -> None:
+    ranking = golden_ranking()
+    stability = ranking.schemes[0].stability
+    assert stability is not None
+    taus = Taus(values=(), undefined=1000, mean=None, median=None, lower_quartile=None, upper_quartile=None)
+    scheme = dataclasses.replace(ranking.schemes[0], stability=dataclasses.replace(stability, taus=taus))
+    words = Page(ranking_report(dataclasses.replace(ranking, schemes=(scheme, *ranking.schemes[1:])))).all_words
+    assert "In none of 1,000 replicates is there an order to compare with the one above." in words
 
 
 def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
