@@ -15,7 +15,7 @@ from podium.report.plots.blob import blob_plot
 from podium.report.plots.box_dots import box_and_dots
 from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
-from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
+from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
 from podium.report.plots.rank_interval import rank_interval
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no, share_bars
@@ -243,9 +243,9 @@ def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhib
     names = _names(ranking)
     for each in values:
         if each.in_schemes and len(names) > 1:
-            known = each.filled[:, ~np.isnan(each.filled).all(axis=0)]
+            known = each.filled[:, each.defined]
             if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
                 podiums.append(podium_plot(each.metric, names, known))
-            ranks = case_ranks(known, higher_is_better=each.metric.direction == "higher")
-            heat_maps.append(rank_heatmap(each.metric.title, names, counts=rank_counts(ranks)))
+            counts = rank_counts(each.ranks[:, each.defined])
+            heat_maps.append(rank_heatmap(each.metric.title, names, counts=counts))
     return [*podiums, *heat_maps]

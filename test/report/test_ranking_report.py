@@ -191,6 +191,50 @@ def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Cases scored"]
 
 
+LOST = (0.1, None, *(0.1,) * 6)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        (
+            ((2.0,) * 8, (3.0,) * 8, (4.0,) * 8, LOST),
+            [["1", "2", "2"], ["2", "3", "2"], ["3", "4", "2"], ["4", "–", "2"]],
+        ),
+        ((LOST, LOST[::-1], LOST, LOST), [["1", "–", "–"]] * 4),
+    ],
+)
+def test_a_team_is_not_best_in_errors_for_having_lost_its_hard_cases(
+    errors: tuple[tuple[float | None, ...], ...], expected: list[list[str]]
+) -> None:
+    """An error without bound has no worst value to put in: who lacks one has no mean, and comes last."""
+    ranking = golden_ranking()
+    metric = dataclasses.replace(
+        ranking.metrics[0],
+        **{"name": "gpe", "title": "GPE", "direction": "lower", "highest": None, "worst": None, "values": errors},
+    )
+    page = Page(ranking_report(dataclasses.replace(ranking, metrics=(*ranking.metrics, metric))))
+    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 4]
+    assert [row[1:] for row in standing] == expected
+
+
+def test_the_heat_map_counts_the_ranks_that_rank_then_mean_counts() -> None:
+    """A missing value comes after the worst value that another team really had."""
+    ranking = golden_ranking()
+    values = ((0.9,), (0.0,), (0.5,), (None,))
+    metric = dataclasses.replace(ranking.metrics[0], values=values)
+    statuses = (("scored",),) * 4
+    page = Page(
+        ranking_report(dataclasses.replace(ranking, cases=("c1",), statuses=statuses, metrics=(metric,)))  # type: ignore[arg-type]
+    )
+    assert [row[1:] for row in page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4")] == [
+        ["1", "0", "0", "0"],
+        ["0", "0", "1", "0"],
+        ["0", "1", "0", "0"],
+        ["0", "0", "0", "1"],
+    ]
+
+
 def test_a_case_without_a_value_of_anybody_is_left_out() -> None:
     ranking = golden_ranking()
     values = tuple((None, *row[1:]) for row in ranking.metrics[0].values)
