@@ -113,8 +113,8 @@ def _summary(ranking: Ranking, row: int) -> str:
 
 
 def _means(each: CaseValues) -> NDArray[np.float64]:
-    """NaN for a team that lacks a value which others have and no worst value can stand for: its mean over the rest would
-    flatter."""
+    """NaN for a team that lacks a value which others have and for which no worst value can stand in: a mean over the
+    rest would flatter."""
     return np.array([mean_of(row) for row in each.filled[:, each.defined].tolist()])
 
 
