@@ -25,7 +25,7 @@ class MissingFigure(UsageError):
 
 
 def figure(aggregates: Figures, path: str) -> float | None:
-    """The number at a dotted path below `aggregates`, None where there is none."""
+    """The number at a dotted path of nested figures, None where there is none."""
     try:
         return finite_number(get(aggregates, path))
     except (KeyError, TypeError):

@@ -1,13 +1,13 @@
 """The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from podium.challenges.challenge import Challenge
-from podium.contract.results import Figures, get
+from podium.contract.results import Figures
 from podium.metrics.declaration import Metric
 from podium.ranking.documents import CaseRow, TeamFile
+from podium.ranking.official import figure as figure_at
 from podium.report.case_curves import curve_of
 from podium.report.exhibit import Exhibit, Table
 from podium.report.overlay_pictures import OverlayPicture
@@ -79,7 +79,7 @@ def submission_report(
 
 def value_of(row: CaseRow, metric: Metric) -> float | None:
     """A row's figure; None where it is undefined or the row does not show it."""
-    return _figure_at(row.metrics, metric.name)
+    return figure_at(row.metrics, metric.name)
 
 
 def shown_metrics(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Metric]:
@@ -131,18 +131,11 @@ def _notes(file: TeamFile) -> list[str]:
 def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
     rows = []
     for column in (*challenge.offline_columns(), *challenge.columns()):
-        value, spread = _figure_at(aggregates, column.path), _figure_at(aggregates, column.error_path)
+        value = figure_at(aggregates, column.path)
+        spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
             rows.append((column.title, figure(value, 5), figure(spread), column.direction))
     return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
-
-
-def _figure_at(figures: Figures, path: str | None) -> float | None:
-    try:
-        value = get(figures, path) if path else None
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-    except (KeyError, TypeError, OverflowError):
-        return None
 
 
 def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:

@@ -167,6 +167,14 @@ def test_empty_missing_and_unreadable_reports_score_0_without_asking(desk: Desk,
     assert desk.rows("gamma")["A1"]["warnings"] == ["The report is empty and scores 0."]
 
 
+def test_a_report_is_not_called_empty_because_its_reference_is(desk: Desk) -> None:
+    (desk.root / "truth/references/A1.txt").write_text(" ")
+    assert desk.run(teams=("alpha",)) == 0
+    row = desk.rows("alpha")["A1"]
+    assert row["metrics"]["radfact"]["f1"] == 0
+    assert row["warnings"] == ["There is no report to hold this one against: it was not judged and scores 0."]
+
+
 def test_a_report_of_a_megabyte_is_not_put_to_the_judge(desk: Desk, server: ScriptedServer) -> None:
     desk.write_team("long", {**ALPHA, "A1": "Tooth 46 is missing. " * 50_000})
     assert desk.run(teams=("long",)) == 0
