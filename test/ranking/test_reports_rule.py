@@ -214,6 +214,29 @@ def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> 
     assert "A tie brings 8 teams to the arena's 7 places: the organisers have to decide." in ranking.notes
 
 
+@pytest.mark.parametrize(
+    ("left_out", "last"),
+    [
+        ((), [("team7", 7, True), ("team8", 7, True), ("team9", 9, False)]),
+        (("team7",), [("team8", 7, True), ("team7", 8, False), ("team9", 9, False)]),
+        (("team7", "team8"), [("team7", 7, False), ("team8", 7, False), ("team9", 9, False)]),
+    ],
+)
+def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
+    nine_teams: Path, left_out: tuple[str, ...], last: list[tuple[str, int, bool]]
+) -> None:
+    """Who was left out comes right behind the finalists."""
+    (nine_teams / "team8.json").write_text((nine_teams / "team7.json").read_text())
+    arena = nine_teams.parent / "arena.json"
+    ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
+    arena.write_text(json.dumps({"ratings": {team: each for team, each in ratings.items() if team not in left_out}}))
+    code, ranking = run(nine_teams, "--arena", str(arena))
+    assert code == 0
+    assert ranking is not None
+    assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
+    assert not any("have to decide" in note for note in ranking.notes)
+
+
 def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "teams"
     folder.mkdir()
