@@ -122,7 +122,10 @@ def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
     by_team = []
     for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
         ordered = [rows[case].metrics for case in facts.cases]
-        found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+        try:
+            found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
+            found = None
         if found is None:
             return None
         by_team.append(found)

@@ -321,12 +321,29 @@ def test_no_bootstrap_on_request(tmp_path: Path) -> None:
     assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was asked for."}
 
 
-def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
+def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> None:
     document = carotid_document(GOOD)
-    document["results"][0]["metrics"]["segmentation_score"] = "high"
+    document["results"][0]["metrics"]["segmentation_score"] = value
     path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
     ended = podium("rank", tmp_path, "--output", tmp_path / "out")
     assert ended.err == f"{path}: 'segmentation_score' of the case 'case_0' is not a number.\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("results", "true_class", [1]), ("aggregates", "time_score", None)],
+)
+def test_a_file_that_was_tampered_with_costs_the_interval_alone(
+    tmp_path: Path, part: str, name: str, value: Any
+) -> None:
+    teams = three_teams()
+    content = teams["good"][part]
+    (content if part == "aggregates" else content[0]["metrics"])[name] = value
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert ranking.deciding.stability is None
+    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
 
 
 # Odd cohorts
