@@ -25,10 +25,8 @@ OPTIONAL_FIGURES = ("final_component_dice",)
 def aggregate_lesions(results: Sequence[CaseResult], settings: LesionsSettings) -> dict[str, Any]:
     """Every figure over all cases, and over the cases of each group where there are groups."""
     figures = _summary(results, settings)
-    # What teams are ranked by: the published area, or its mean height where cases differ in their number of steps.
-    suffix = "_normalised" if settings.regime == "clinician" else ""
     for name in ("auc_dice", "auc_dmm"):
-        put(figures, f"ranked.{name}", dict(figures[f"{name}{suffix}"]))
+        put(figures, f"ranked.{name}", dict(figures[f"{name}{settings.ranked_suffix}"]))
     if settings.groups is None:
         return figures
     members: dict[str, list[CaseResult]] = defaultdict(list)

@@ -423,6 +423,8 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
         write(submission / case / "iter_0.nii.gz", mask)
     found = scored(submission, tmp_path, references=GROUPED, settings=PATTERN)["aggregates"]
     assert found["final_dice"]["mean"] == pytest.approx(0.6)
+    assert found["auc_dice"]["mean"] == 0.0
+    assert found["ranked"]["auc_dice"]["mean"] == pytest.approx(0.6), "a single step has no area to rank by"
     assert found["groups"]["fdg_ukt"]["final_dice"] == {"mean": pytest.approx(0.9), "std": pytest.approx(0.1), "n": 2}
     assert found["groups"]["psma_lmu"]["final_dice"] == {"mean": 0.0, "std": 0.0, "n": 1}
     assert found["final_dice_group_mean"] == pytest.approx(0.45)

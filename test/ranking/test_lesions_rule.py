@@ -116,7 +116,7 @@ def test_both_regimes_in_one_call_are_ranked_apart(tmp_path: Path, layout: str) 
     assert [team.name for team in found["simulated"].teams] == ["two", "one", "three"]
     assert [team.name for team in found["clinician"].teams] == ["two", "three", "one"]
     assert found["clinician"].significance[0].metric == "auc_dice_normalised"
-    assert "divided by the number of steps" in found["clinician"].deciding.words
+    assert "divided by the number of corrections" in found["clinician"].deciding.words
 
 
 def test_settings_of_both_regimes_can_be_read_again() -> None:
