@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from literal import freehand as literal
 from metrics import freehand_golden as golden
 
-from podium.metrics.field_errors import AffineDistance, PixelGrid, TileDistance, affine_errors
+from podium.metrics.field_errors import PixelGrid, TileDistance, affine_errors
 from podium.metrics.reconstruction import (
     ERRORS,
     category_scores,
@@ -34,11 +34,11 @@ L = field_coefficients(golden.LOCAL, golden.PIXEL_TO_MM)
 
 def error(fields: np.ndarray, coefficients: np.ndarray, *, precision: object, tile: int = GRID.pixels) -> float:
     """The mean distance over all frames, summed in tiles of that many pixels."""
-    distance = TileDistance(GRID, precision)  # type: ignore[arg-type]
+    distance = TileDistance(GRID, coefficients, precision)  # type: ignore[arg-type]
     total = 0.0
-    for values, frame in zip(fields, coefficients, strict=True):
+    for frame, values in enumerate(fields):
         for start in range(0, GRID.pixels, tile):
-            total += distance.sum(values[:, start : start + tile], start=start, coefficients=frame)
+            total += distance.sum(values[:, start : start + tile], frame=frame, start=start)
     return total / (len(fields) * GRID.pixels)
 
 
@@ -171,14 +171,53 @@ def test_the_tiled_kernel_is_the_literal_error_on_random_fields(
     reference = np.stack([a + b * x + c * y for a, b, c in abc])
     expected = literal.pixel_error(prediction[None], reference[None])
     for precision, tolerance in ((np.float64, 1e-9), (np.float32, 3e-4)):
-        distance = TileDistance(grid, precision)
+        distance = TileDistance(grid, abc[None], precision)
         total = sum(
-            distance.sum(prediction[:, start : start + tile], start=start, coefficients=abc)
+            distance.sum(prediction[:, start : start + tile], frame=0, start=start)
             for start in range(0, grid.pixels, tile)
         )
         assert total / grid.pixels == pytest.approx(expected, abs=tolerance)
         nothing = literal.pixel_error(0 * reference[None], reference[None])
-        assert AffineDistance(grid, precision).mean(abc) == pytest.approx(nothing, abs=tolerance)
+        assert affine_errors(abc[None], grid, precision) == pytest.approx([nothing], abs=tolerance)
+
+
+SIZES_MM = {  # of a, b and c, from fields like a forearm's to predictions that are nearly the reference
+    "generic": (50, 0.05, 0.05),
+    "almost constant": (50, 1e-6, 1e-6),
+    "almost equal": (1e-4, 1e-7, 1e-7),
+    "only turned": (0, 0.05, 0.05),
+}
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    size=st.sampled_from(list(SIZES_MM)),
+    flat=st.booleans(),
+    still=st.tuples(st.floats(1, 640), st.floats(1, 480)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_float32_is_the_literal_float64_error_to_1e_6_whatever_the_field(
+    size: str, flat: bool, still: tuple[float, float], seed: int
+) -> None:
+    """Whole frames, given pixel by pixel and as coefficients; some do not move at one pixel, or all along a line."""
+    grid = PixelGrid(height=480, width=640)
+    rng = np.random.default_rng(seed)
+    abc = rng.normal(size=(3, 3)) * SIZES_MM[size]
+    if flat:
+        abc = np.outer(abc[:, 1] / 0.05, rng.normal(size=3) * SIZES_MM[size])
+    if size == "only turned":
+        abc[:, 0] = -abc[:, 1:] @ still
+    reference = rng.normal(size=(1, 3, 3)) * SIZES_MM["generic"]
+    x, y = np.tile(grid.x, grid.height), np.repeat(grid.y, grid.width)
+    places = np.stack([np.ones(grid.pixels), x, y])
+    expected = np.linalg.norm(abc @ places, axis=0).mean()
+    assert affine_errors(abc[None], grid) == pytest.approx([expected], rel=1e-6)
+    assert affine_errors((reference + abc) - reference, grid) == pytest.approx([expected], rel=1e-6)
+    if size != "almost equal":  # float32 files of displacements of some 50 mm do not hold 1e-4 mm to six digits
+        distance = TileDistance(grid, np.stack([0 * abc, -abc]))
+        assert distance.sum(np.zeros((3, grid.pixels), "f4"), frame=1, start=0) / grid.pixels == pytest.approx(
+            expected, rel=1e-6
+        )
 
 
 @settings(max_examples=30, deadline=None)
