@@ -10,6 +10,7 @@ Each object here owns its scratch memory: one for each thread.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,25 +41,32 @@ class PixelGrid:
         """Pixels of a tile of whole rows, about TILE_PIXELS."""
         return max(1, min(self.height, TILE_PIXELS // self.width)) * self.width
 
-    @property
+    @cached_property
     def x(self) -> NDArray[np.float64]:
         return np.arange(1.0, self.width + 1)
 
-    @property
+    @cached_property
     def y(self) -> NDArray[np.float64]:
         return np.arange(1.0, self.height + 1)
+
+    @cached_property
+    def flat_x(self) -> NDArray[np.float64]:
+        return np.tile(self.x, self.height)
+
+    @cached_property
+    def flat_y(self) -> NDArray[np.float64]:
+        return np.repeat(self.y, self.width)
 
 
 class TileDistance:
     """Sums of |prediction - reference| over tiles of frames, whose references are `coefficients` (frames, 3, 3)."""
 
     def __init__(self, grid: PixelGrid, coefficients: Coefficients, precision: DTypeLike = np.float32) -> None:
-        self._coefficients = coefficients
-        self._width, self._x, self._y = grid.width, grid.x, grid.y
-        self._frame = -1
+        self._grid, self._coefficients = grid, coefficients
+        self._frame = -1  # of which the next two are
         self._of_rows = np.ones((3, grid.height, 2), precision)  # (1, c y) of every row
         self._of_columns = np.ones((3, 2, grid.width), precision)  # (a + b x, 1) of every column
-        self._scratch = np.empty(0, precision)
+        self._scratch = np.empty((2, 0), precision)
 
     def sum(self, values: NDArray[Any], *, frame: int, start: int) -> float:
         """The sum over the pixels start .. start+n-1 of a frame whose predicted displacements are `values` (3, n).
@@ -66,30 +74,36 @@ class TileDistance:
         Not finite where `values` is not, or where a square is too large for the precision.
         """
         count = values.shape[1]
-        if self._scratch.size < 4 * count:
-            self._scratch = np.empty(4 * count, self._scratch.dtype)
-        difference, lengths = self._scratch[: 3 * count].reshape(3, count), self._scratch[3 * count : 4 * count]
+        if count > self._scratch.shape[1]:
+            self._scratch = np.empty((2, count), self._scratch.dtype)
+        squares, further = self._scratch[:, :count]
         with np.errstate(all="ignore"):
-            self._put_reference(difference, frame=frame, start=start)
-            np.subtract(values, difference, out=difference, casting="same_kind")
-            np.einsum("ck,ck->k", difference, difference, out=lengths)
-            np.sqrt(lengths, out=lengths)
-            return _sum(lengths)
+            for component, predicted in enumerate(values):
+                target = further if component else squares
+                self._put_reference(target, component, frame=frame, start=start)
+                np.subtract(predicted, target, out=target, casting="same_kind")
+                np.square(target, out=target)
+                if component:
+                    np.add(squares, target, out=squares)
+            np.sqrt(squares, out=squares)
+            return _sum(squares)
 
-    def _put_reference(self, target: NDArray[Any], *, frame: int, start: int) -> None:
-        a, b, c = (column[:, None] for column in self._coefficients[frame].T)
-        first, past = divmod(start, self._width)
-        rows, short = divmod(target.shape[1], self._width)
+    def _put_reference(self, target: NDArray[Any], component: int, *, frame: int, start: int) -> None:
+        """One component of the reference at the pixels from `start` on; fast for whole rows."""
+        first, past = divmod(start, self._grid.width)
+        rows, short = divmod(target.size, self._grid.width)
         if past or short:
-            y, x = np.divmod(np.arange(start, start + target.shape[1]), self._width)
-            target[:] = a + b * (x + 1) + c * (y + 1)
+            a, b, c = self._coefficients[frame, component]
+            pixels = slice(start, start + target.size)
+            target[:] = a + b * self._grid.flat_x[pixels] + c * self._grid.flat_y[pixels]
             return
         if frame != self._frame:
-            self._of_columns[:, 0] = a + b * self._x
-            self._of_rows[:, :, 1] = c * self._y
+            a, b, c = (column[:, None] for column in self._coefficients[frame].T)
+            self._of_columns[:, 0] = a + b * self._grid.x
+            self._of_rows[:, :, 1] = c * self._grid.y
             self._frame = frame
-        whole_rows = target.reshape(3, rows, self._width)
-        np.matmul(self._of_rows[:, first : first + rows], self._of_columns, out=whole_rows)
+        of_rows, of_columns = self._of_rows[component, first : first + rows], self._of_columns[component]
+        np.matmul(of_rows, of_columns, out=target.reshape(rows, -1))
 
 
 def affine_errors(coefficients: Coefficients, grid: PixelGrid, precision: DTypeLike = np.float32) -> list[float]:

@@ -208,8 +208,7 @@ def test_float32_is_the_literal_float64_error_to_1e_6_whatever_the_field(
     if size == "only turned":
         abc[:, 0] = -abc[:, 1:] @ still
     reference = rng.normal(size=(1, 3, 3)) * SIZES_MM["generic"]
-    x, y = np.tile(grid.x, grid.height), np.repeat(grid.y, grid.width)
-    places = np.stack([np.ones(grid.pixels), x, y])
+    places = np.stack([np.ones(grid.pixels), np.tile(np.arange(1, 641), 480), np.repeat(np.arange(1, 481), 640)])
     expected = np.linalg.norm(abc @ places, axis=0).mean()
     assert affine_errors(abc[None], grid) == pytest.approx([expected], rel=1e-6)
     assert affine_errors((reference + abc) - reference, grid) == pytest.approx([expected], rel=1e-6)
