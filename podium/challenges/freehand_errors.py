@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.contract.errors import Refused
-from podium.metrics.field_errors import PixelGrid, TileDistance, affine_errors
+from podium.metrics.affine_errors import affine_errors
+from podium.metrics.field_errors import PixelGrid, TileDistance
 from podium.metrics.reconstruction import Coefficients
 from podium.readers.frames import FrameStream, Tile
 

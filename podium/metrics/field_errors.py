@@ -1,4 +1,4 @@
-"""Mean distance between displacement fields, tile by tile, so that no field is ever in memory as a whole.
+"""Distance of fields given pixel by pixel from affine ones, tile by tile: no field is ever in memory as a whole.
 
 The reference is affine, d = a + b x + c y (see reconstruction.py). Coefficients are float64, the arithmetic on pixels
 is float32, sums are float64: within 1.5e-7 mm of float64 throughout, and several times faster.
@@ -104,45 +104,6 @@ class TileDistance:
             self._frame = frame
         of_rows, of_columns = self._of_rows[component, first : first + rows], self._of_columns[component]
         np.matmul(of_rows, of_columns, out=target.reshape(rows, -1))
-
-
-def affine_errors(coefficients: Coefficients, grid: PixelGrid, precision: DTypeLike = np.float32) -> list[float]:
-    """The mean distance of every frame's field from zero; frames too large for the precision are done in float64."""
-    means = _affine_means(coefficients, grid, precision)
-    for frame in np.flatnonzero(~np.isfinite(means)):
-        means[frame] = _affine_means(coefficients[frame : frame + 1], grid, np.float64)[0]
-    return [float(mean) for mean in means]
-
-
-def _affine_means(coefficients: Coefficients, grid: PixelGrid, precision: DTypeLike) -> NDArray[np.float64]:
-    """Means of |d| over all pixels for d = a + b x + c y: identity errors, and predictions that are transforms.
-
-    A rotation of space changes no length, so the QR decomposition of [b c] first turns d into
-    (a1 + r11 x + r12 y, a2 + r22 y, a3): two of three components no longer depend on x.
-    """
-    height, width = grid.height, grid.width
-    x, y = grid.x, grid.y
-    totals = np.zeros(len(coefficients))
-    with np.errstate(all="ignore"):
-        turn, upper = np.linalg.qr(coefficients[:, :, 1:], mode="complete")
-        constant = np.einsum("fji,fj->fi", turn, coefficients[:, :, 0])[:, :, None]
-        of_rows = np.ones((len(coefficients), height, 2), precision)
-        of_rows[:, :, 1] = upper[:, 0, 1, None] * y
-        of_columns = np.ones((len(coefficients), 2, width), precision)
-        of_columns[:, 0] = constant[:, 0] + upper[:, 0, 0, None] * x
-        rest = ((constant[:, 1] + upper[:, 1, 1, None] * y) ** 2 + constant[:, 2] ** 2).astype(precision)[:, :, None]
-        step = grid.tile_pixels // width
-        scratch = np.empty((step, width), precision)
-        for top in range(0, height, step):
-            squares = scratch[: height - top]
-            rows = slice(top, top + step)
-            for frame in range(len(coefficients)):
-                np.matmul(of_rows[frame, rows], of_columns[frame], out=squares)
-                np.square(squares, out=squares)
-                np.add(squares, rest[frame, rows], out=squares)
-                np.sqrt(squares, out=squares)
-                totals[frame] += _sum(squares.reshape(-1))
-    return totals / grid.pixels
 
 
 def _sum(lengths: NDArray[Any]) -> float:
