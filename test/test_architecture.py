@@ -17,8 +17,9 @@ ALLOWED = {
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
     "ranking": {"podium.challenges", "podium.contract", "podium.metrics", "podium.readers.names"},
     "judge": {"podium.contract", "podium.challenges", "podium.evaluation"},
+    "arena": {"podium.contract", "podium.challenges", "podium.ranking.result", "podium.readers", "podium.progress"},
 }
-HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite"}
+HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"}
 
 
 def imports(path: Path) -> set[str]:

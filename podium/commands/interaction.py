@@ -2,24 +2,22 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.commands.verbs import Verbs, add_verb
 from podium.contract.errors import UsageError
 
 if TYPE_CHECKING:
     from podium.interaction.simulation import StepOutcome
 
-Command = Callable[[argparse.Namespace], int]
-AddVerb = Callable[[str, Command, str], argparse.ArgumentParser]
-
 _STRATEGIES = ("auto", "centerline", "random", "boundary")
 
 
-def add_interaction_verbs(add_verb: AddVerb) -> None:
-    """`add_verb(name, command, summary)` makes a parser of one command."""
-    simulate = add_verb("simulate", _simulate, "drive an algorithm with simulated scribbles and keep its predictions")
+def add_verbs(verbs: Verbs) -> None:
+    summary = "drive an algorithm with simulated scribbles and keep its predictions"
+    simulate = add_verb(verbs, "simulate", _simulate, summary)
     simulate.add_argument(
         "--algorithm",
         required=True,
@@ -40,7 +38,7 @@ def add_interaction_verbs(add_verb: AddVerb) -> None:
         "--step-timeout", type=float, default=600.0, metavar="SECONDS", help="a step that takes longer is failed [600]"
     )
 
-    scribbles = add_verb("scribbles", _scribbles, "look at the scribbles of a simulation")
+    scribbles = add_verb(verbs, "scribbles", _scribbles, "look at the scribbles of a simulation")
     scribbles.add_argument("action", choices=["show"], help="show: draw one step as PNG")
     scribbles.add_argument("case", metavar="CASE", help="the case's name")
     scribbles.add_argument("--simulation", type=Path, required=True, metavar="DIR", help="what 'podium simulate' wrote")

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from podium.commands.verbs import Verbs, add_verb, count
 from podium.cores import available_workers
 
 _SCHEMES = {
@@ -14,7 +15,8 @@ _SCHEMES = {
 }
 
 
-def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
+def add_verbs(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "rank", _rank, "rank the teams of a challenge and say how sure the ranking is")
     parser.add_argument(
         "paths",
         type=Path,
@@ -63,12 +65,12 @@ def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
         "--arena", type=Path, metavar="FILE", help="the arena's ratings, which decide among the finalists"
     )
     parser.add_argument(
-        "--bootstraps", type=_count, default=1000, metavar="N", help="replicates over cases, 0 for none [%(default)s]"
+        "--bootstraps", type=count, default=1000, metavar="N", help="replicates over cases, 0 for none [%(default)s]"
     )
-    parser.add_argument("--seed", type=_count, default=0, metavar="N", help="of the bootstrap [%(default)s]")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of the bootstrap [%(default)s]")
 
 
-def run_rank(options: argparse.Namespace) -> int:
+def _rank(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from podium.ranking.documents import read_cohorts
@@ -126,13 +128,6 @@ def _scheme(options: argparse.Namespace) -> str:
         case "test-then-rank":
             return "test-then-rank-holm" if options.holm else "test-then-rank"
     return str(options.scheme)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
 
 
 def _share(text: str) -> float:

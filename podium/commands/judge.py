@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges.reports_settings import JudgeSettings
+from podium.commands.verbs import Verbs, add_verb
 from podium.contract.errors import PodiumError, UsageError
 from podium.cores import available_workers
 
@@ -15,11 +16,9 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 SETTING_PREFIX = "PODIUM_JUDGE_"
 _TEXTS = ("model", "base_url", "report_type")
 
-Parser = argparse.ArgumentParser
 
-
-def add_judge_arguments(parser: Parser) -> None:
-    """Everything after `podium judge`."""
+def add_verbs(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "judge", _judge, "have an LLM judge add RadFact to a reports submission")
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="METRICS_OR_SUBMISSION", help="submissions, or their metrics.json"
     )
@@ -58,7 +57,7 @@ def add_judge_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say how many calls it takes; asks nobody")
 
 
-def run_judge(options: argparse.Namespace) -> int:
+def _judge(options: argparse.Namespace) -> int:
     """The command. Prints a line a team; raises the first team's problem once all are done."""
     from podium.judge.run import Request, estimate, judge
 

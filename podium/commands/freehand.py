@@ -4,23 +4,54 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.commands.verbs import (
+    BAKED_GROUND_TRUTH,
+    Verbs,
+    add_case_timeout,
+    add_ground_truth,
+    add_group,
+    add_verb,
+    add_workers,
+    end,
+)
 from podium.contract.errors import UsageError
 
 if TYPE_CHECKING:
     from podium.contract.ground_truth import ChallengeFolder
 
 
-def prepare(options: argparse.Namespace) -> str:
+def add_verbs(verbs: Verbs) -> None:
+    tools = add_group(verbs, "freehand", "tools of the freehand challenge: prepare, pack, plot")
+
+    prepare = add_verb(tools, "prepare", _prepare, "store the errors of not moving with the ground truth")
+    add_ground_truth(prepare)
+    add_workers(prepare)
+    add_case_timeout(prepare)
+
+    pack = add_verb(tools, "pack", _pack, "turn .npy fields into the small HDF5 to upload")
+    pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
+    pack.add_argument("--output", type=Path, metavar="DIR", help="where <scan>.h5 goes [beside the scan]")
+    add_workers(pack)
+
+    plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
+    plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
+    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [the reference alone]")
+    plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
+    add_ground_truth(plot)
+    add_workers(plot)
+
+
+def _prepare(options: argparse.Namespace) -> int:
     """Store the identity errors with the ground truth."""
     from podium.evaluation import Options
     from podium.freehand_tools.prepare import prepare_identity
 
     run = Options(workers=options.workers, case_timeout_seconds=options.case_timeout)
     path = prepare_identity(_folder(options), run)
-    return f"Wrote the identity errors of the ground truth to {path}."
+    return end(f"Wrote the identity errors of the ground truth to {path}.")
 
 
-def pack(options: argparse.Namespace) -> str:
+def _pack(options: argparse.Namespace) -> int:
     """Pack scans, one line each; the last sentence sums them up."""
     from podium.freehand_tools.pack import pack_scan
 
@@ -33,10 +64,10 @@ def pack(options: argparse.Namespace) -> str:
         print(f"{packed.path}: {_change(packed.bytes_before, packed.bytes_after)}", flush=True)
     before, after = sum(each.bytes_before for each in done), sum(each.bytes_after for each in done)
     scans = "1 scan" if len(done) == 1 else f"{len(done)} scans"
-    return f"Packed {scans}, checked and complete: {_change(before, after)}."
+    return end(f"Packed {scans}, checked and complete: {_change(before, after)}.")
 
 
-def plot(options: argparse.Namespace) -> str:
+def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
     from podium.challenges.freehand_reference import read_truth
     from podium.contract.submission import open_submission
@@ -64,7 +95,7 @@ def plot(options: argparse.Namespace) -> str:
                 raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
             trajectory = scan_trajectory(challenge, truth, collected.predictions[options.scan])
         draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
-    return f"Drew {path}."
+    return end(f"Drew {path}.")
 
 
 def _folder(options: argparse.Namespace) -> "ChallengeFolder":
@@ -72,7 +103,7 @@ def _folder(options: argparse.Namespace) -> "ChallengeFolder":
     from podium.contract.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
 
-    root = locate_ground_truth(options.ground_truth, beside=options.baked)
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     folders = read_challenge_folders(root, known=CHALLENGES)
     named = None if len(folders) == 1 else "freehand"
     return choose_challenge(folders, named=named, submission=None)

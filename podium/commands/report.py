@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.commands.verbs import Verbs, add_verb, end
 from podium.contract.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
     from podium.report.overlay_pictures import OverlayPicture
     from podium.report.worst_overlays import OverlaySource
 
-SUMMARY = "make a web page of one submission's metrics.json, or of a ranking.json"
 
-
-def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """What to show, where to, and what overlays need."""
+def add_verbs(verbs: Verbs) -> None:
+    summary = "make a web page of one submission's metrics.json, or of a ranking.json"
+    parser = add_verb(verbs, "report", _report, summary)
     parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
     overlays = parser.add_argument_group(
@@ -30,8 +30,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     overlays.add_argument("--ground-truth", type=Path, metavar="DIR", help="the challenge's folder")
 
 
-def report(options: argparse.Namespace) -> str:
-    """Write the page; a sentence that says so."""
+def _report(options: argparse.Namespace) -> int:
     from podium.report.page import write_page
     from podium.report.ranking_report import REPORT_FILE
 
@@ -41,7 +40,7 @@ def report(options: argparse.Namespace) -> str:
     page = _ranking_page(options) if _is_ranking(options.file) else _submission_page(options)
     target = options.output or options.file.parent / REPORT_FILE
     write_page(page, target)
-    return f"Wrote {target}."
+    return end(f"Wrote {target}.")
 
 
 def _is_ranking(path: Path) -> bool:
