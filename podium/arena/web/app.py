@@ -1,0 +1,90 @@
+"""The application: which address is answered by whom, and what a refusal looks like."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from podium.arena.desk import Desk
+from podium.arena.web.assets import page, static
+from podium.arena.web.organiser import OrganiserPages
+from podium.arena.web.pages import NO_LINK, RaterPages
+from podium.arena.web.security import COOKIE, SecureHeaders
+from podium.contract.errors import PodiumError
+
+_TITLES = {
+    400: "This did not work",
+    401: "A personal link is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not found",
+    413: "Too long",
+    415: "This did not work",
+}
+
+
+def make_app(desk: Desk) -> ASGIApp:
+    """The server's pages for one arena. The caller closes the desk."""
+    rater, organiser = RaterPages(desk), OrganiserPages(desk)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        status, sentence = error.status_code, error.detail
+        if status in (404, 405):
+            # Who has no link learns not even which addresses exist.
+            cookie = request.cookies.get(COOKIE, "")
+            if not cookie or await run_sync(desk.visitor, cookie) is None:
+                status, sentence = 401, NO_LINK
+            elif sentence in ("Not Found", "Method Not Allowed"):
+                sentence = "There is nothing at this address."
+        response = page("refusal", home="/", status=status, title=_TITLES.get(status, "This did not work"), sentence=sentence)
+        response.headers.update({"Allow": error.headers["Allow"]} if status == 405 and error.headers else {})
+        return response
+
+    async def failed(_request: Request, error: Exception) -> Response:
+        """The store could not do it, on a full disk for example: no vote was answered with success."""
+        print(f"A request failed: {error}", file=sys.stderr, flush=True)
+        sentence = "The server cannot save at the moment. Your last answer was not saved: please try again shortly."
+        return page("refusal", home="/", status=503, title="Please try again", sentence=sentence)
+
+    async def crashed(_request: Request, _error: Exception) -> Response:
+        sentence = "Something went wrong on the server. Please go on; if it happens again, tell the organiser."
+        return page("refusal", home="/", status=500, title="An error of ours", sentence=sentence)
+
+    async def gone(_request: Request, _error: Exception) -> Response:
+        return Response(status_code=400)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        organiser.close()
+
+    app = Starlette(
+        routes=[
+            Route("/", rater.current),
+            Route("/enter/{token}", rater.enter),
+            Route("/vote", rater.vote, methods=["POST"]),
+            Route("/undo", rater.undo, methods=["POST"]),
+            Route("/picture/{key}/{name}", rater.picture),
+            Route("/organiser", organiser.overview),
+            Route("/organiser/votes.csv", organiser.votes),
+            Route("/organiser/arena.json", organiser.result),
+            Route("/static/{name}", static),
+        ],
+        exception_handlers={
+            HTTPException: refused,
+            PodiumError: failed,
+            ClientDisconnect: gone,
+            Exception: crashed,
+        },
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False  # it would redirect to whatever Host header was sent
+    return SecureHeaders(app)
