@@ -4,7 +4,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -15,8 +14,9 @@ from starlette.types import ASGIApp
 from podium.arena.desk import Desk
 from podium.arena.web.assets import page, static
 from podium.arena.web.organiser import OrganiserPages
-from podium.arena.web.pages import NO_LINK, RaterPages
-from podium.arena.web.security import COOKIE, SecureHeaders
+from podium.arena.web.pages import RaterPages
+from podium.arena.web.security import COOKIE, NO_LINK, SecureHeaders
+from podium.arena.web.threads import DeskThreads
 from podium.contract.errors import PodiumError
 
 _TITLES = {
@@ -32,7 +32,8 @@ _TITLES = {
 
 def make_app(desk: Desk) -> ASGIApp:
     """The server's pages for one arena. The caller closes the desk."""
-    rater, organiser = RaterPages(desk), OrganiserPages(desk)
+    threads = DeskThreads()
+    rater, organiser = RaterPages(desk, threads), OrganiserPages(desk, threads)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -40,7 +41,7 @@ def make_app(desk: Desk) -> ASGIApp:
         if status in (404, 405):
             # Who has no link learns not even which addresses exist.
             cookie = request.cookies.get(COOKIE, "")
-            if not cookie or await run_sync(desk.visitor, cookie) is None:
+            if not cookie or await threads.ask(lambda: desk.visitor(cookie)) is None:
                 status, sentence = 401, NO_LINK
             elif sentence in ("Not Found", "Method Not Allowed"):
                 sentence = "There is nothing at this address."
@@ -65,6 +66,7 @@ def make_app(desk: Desk) -> ASGIApp:
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         organiser.close()
+        threads.close()
 
     app = Starlette(
         routes=[

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import get_args
 from urllib.parse import urlencode
 
-from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from podium.arena.ballots import Winner
 from podium.arena.desk import Desk, Matchup, Picture, Progress, Visitor
 from podium.arena.web.assets import page
-from podium.arena.web.security import COOKIE, check_csrf, check_origin, csrf_token, form_fields, set_session
+from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
+from podium.arena.web.threads import DeskThreads
 
 LONGEST_COMMENT = 2000
-NO_LINK = "Please open the personal link from your invitation. If it no longer works, ask the organiser for a new one."
 _UNKNOWN_LINK = "This link is not valid, or no longer. Please ask the organiser for a new one."
 _NOTICES = {
     "answered": "This one was answered already; your first answer counts.",
@@ -49,8 +48,9 @@ class Situation:
 class RaterPages:
     """Handlers of a rater's requests. The desk blocks, so each request asks it in one go in a worker thread."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, threads: DeskThreads) -> None:
         self._desk = desk
+        self._ask = threads.ask
 
     async def enter(self, request: Request) -> Response:
         """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
@@ -61,7 +61,7 @@ class RaterPages:
             visitor = cookie and self._desk.visitor(cookie)
             return (cookie, visitor, self._desk.progress(visitor.id)) if cookie and visitor else None
 
-        entered = await run_sync(knock, request.path_params["token"])
+        entered = await self._ask(lambda: knock(request.path_params["token"]))
         if entered is None:
             raise HTTPException(401, _UNKNOWN_LINK)
         cookie, visitor, progress = entered
@@ -72,7 +72,7 @@ class RaterPages:
 
     async def current(self, request: Request) -> Response:
         cookie = request.cookies.get(COOKIE, "")
-        situation = await run_sync(self._situation, cookie)
+        situation = await self._ask(lambda: self._situation(cookie))
         matchup = situation.matchup
         return page(
             "matchup" if matchup else "thanks",
@@ -95,14 +95,14 @@ class RaterPages:
         def cast() -> str:
             return self._desk.cast(visitor.id, matchup=fields.get("matchup", ""), winner=winner, comment=comment)
 
-        outcome = await run_sync(cast)
+        outcome = await self._ask(cast)
         if outcome == "refused":
             raise HTTPException(404, "This matchup is not in your list. Nothing was saved.")
         return _back("answered" if outcome == "already" else None)
 
     async def undo(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
-        undone = await run_sync(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
+        undone = await self._ask(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
         return _back("undone" if undone else "kept")
 
     async def picture(self, request: Request) -> Response:
@@ -116,11 +116,13 @@ class RaterPages:
                 raise HTTPException(404)
             return path.read_bytes()
 
+        content = await self._ask(look)
         headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-        content = await run_sync(look)
         if name.endswith(".gz"):
-            headers["Content-Encoding"] = "gzip"
-        return Response(content, media_type="application/octet-stream" if name.endswith(".gz") else "image/png", headers=headers)
+            headers |= {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
+        else:
+            headers["Content-Type"] = "image/png"
+        return Response(content, headers=headers)
 
     def _rater(self, cookie: str) -> Visitor:
         visitor = self._desk.visitor(cookie) if cookie else None
@@ -137,7 +139,7 @@ class RaterPages:
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
         """Who sent a form, and its fields; whatever is wrong with it is said before anything changes."""
         cookie = request.cookies.get(COOKIE, "")
-        visitor = await run_sync(self._rater, cookie)
+        visitor = await self._ask(lambda: self._rater(cookie))
         check_origin(request, url=self._desk.settings.url)
         fields = await form_fields(request)
         check_csrf(cookie, fields.get("csrf", ""))

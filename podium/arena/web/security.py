@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "arena_session"
+NO_LINK = "Please open the personal link from your invitation. If it no longer works, ask the organiser for a new one."
 _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
 _LONGEST_BODY = 16 * 1024
 _MOST_FIELDS = 8

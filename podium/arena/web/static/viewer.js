@@ -251,6 +251,7 @@
     });
 
     find("controls").hidden = false;
+    enlarge.hidden = false;
     show(view.slice);
   };
 
