@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
-from hypothesis import given
+from hypothesis import given, settings
 from literal import arena as literal
 
 from podium.arena.bradley_terry import bradley_terry, plain_fit_exists
@@ -38,6 +38,7 @@ def test_the_undefeated_of_the_rules() -> None:
     assert found.why_virtual_draw == "A won every vote; C lost every vote"
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes())
 def test_as_read_literally(cast: list[tuple[str, str, str]]) -> None:
     found = bradley_terry(ballots(cast), TEAMS)
@@ -46,12 +47,14 @@ def test_as_read_literally(cast: list[tuple[str, str, str]]) -> None:
     assert found.ratings == pytest.approx(literal.bradley_terry(cast, TEAMS, 0 if exists else 0.5), abs=1e-5)
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes("ABCDEFG", most=60))
 def test_the_fit_exists_where_every_partition_is_crossed(cast: list[tuple[str, str, str]]) -> None:
     points = count_pairs(ballots(cast), tuple("ABCDEFG")).points
     assert plain_fit_exists(points) == literal.fit_exists(cast, "ABCDEFG")
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes("ABC", least=10))
 def test_evalica_on_the_votes_themselves(cast: list[tuple[str, str, str]]) -> None:
     import evalica

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from arena.golden_votes import GOLDEN, TEAMS, ballots, votes
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
@@ -25,11 +25,13 @@ def test_the_figures_of_the_rules(cast: list[tuple[str, ...]], k_factor: float, 
     assert {team: f"{rating:.6f}" for team, rating in found.items()} == expected
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes(), st.sampled_from((4.0, 32.0)))
 def test_as_read_literally(cast: list[tuple[str, str, str]], k_factor: float) -> None:
     assert online_elo(ballots(cast), TEAMS, k_factor=k_factor) == pytest.approx(literal.elo(cast, TEAMS, k_factor))
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes(least=1), st.randoms())
 def test_the_average_knows_no_order_no_side_and_no_rater(
     cast: list[tuple[str, str, str]], chance: random.Random

@@ -18,6 +18,7 @@ def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200,
     return bootstrap_intervals(ballots(cast, cases=cases), TEAMS, replicates=replicates, confidence=0.95, seed=seed)
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(votes(most=40), min_size=1, max_size=5))
 def test_the_batch_finds_what_evalica_finds(batch: list[list[tuple[str, str, str]]]) -> None:
     points = np.stack([count_pairs(ballots(cast), TEAMS).points for cast in batch])
@@ -43,7 +44,7 @@ def test_the_batch_solves_its_equations_on_lopsided_votes(points: list[list[floa
     assert np.log(strength).mean() == pytest.approx(0, abs=1e-9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(votes(least=8, most=16), st.integers(2, 4))
 def test_as_read_literally(cast: list[tuple[str, str, str]], cases: int) -> None:
     """The same draws of cases, every vote copied as often as its case was drawn, a literal fit for each."""
@@ -101,6 +102,7 @@ def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
     assert again == shuffled != other
 
 
+@settings(max_examples=60, deadline=None)
 @given(votes(least=1))
 def test_one_case_tells_nothing(cast: list[tuple[str, str, str]]) -> None:
     assert intervals(cast, cases=1) == Intervals(of=dict.fromkeys(TEAMS), cases=1, replicates=0, virtual_draws=0)

@@ -128,7 +128,7 @@ def test_ranks_and_groups(bounds: dict[str, tuple[float, float] | None], ranks: 
     assert list(tied_groups(list(intervals), intervals).values()) == groups
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(votes(), st.integers(1, 5))
 def test_any_votes_have_a_standing(cast: list[tuple[str, str, str]], cases: int) -> None:
     found = standing(ballots(cast, cases=cases), TEAMS, QUICK)
