@@ -38,26 +38,27 @@ def make_app(desk: Desk) -> ASGIApp:
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         status, sentence = error.status_code, error.detail
-        if status in (404, 405):
-            # Who has no link learns not even which addresses exist.
-            cookie = request.cookies.get(COOKIE, "")
-            if not cookie or await threads.ask(lambda: desk.visitor(cookie)) is None:
-                status, sentence = 401, NO_LINK
-            elif sentence in ("Not Found", "Method Not Allowed"):
-                sentence = "There is nothing at this address."
-        response = page("refusal", home="/", status=status, title=_TITLES.get(status, "This did not work"), sentence=sentence)
-        response.headers.update({"Allow": error.headers["Allow"]} if status == 405 and error.headers else {})
+        cookie = request.cookies.get(COOKIE, "")
+        visitor = await threads.ask(lambda: desk.visitor(cookie)) if cookie else None
+        if visitor is None and status in (404, 405):
+            status, sentence = 401, NO_LINK  # who has no link learns not even which addresses exist
+        elif status in (404, 405) and sentence in ("Not Found", "Method Not Allowed"):
+            sentence = "There is nothing at this address."
+        home = "/organiser" if visitor and visitor.is_organiser else "/"
+        title = _TITLES.get(status, "This did not work")
+        response = page("refusal", status=status, title=title, sentence=sentence, home=home)
+        response.headers.update(error.headers or {} if status == error.status_code else {})
         return response
 
     async def failed(_request: Request, error: Exception) -> Response:
         """The store could not do it, on a full disk for example: no vote was answered with success."""
         print(f"A request failed: {error}", file=sys.stderr, flush=True)
         sentence = "The server cannot save at the moment. Your last answer was not saved: please try again shortly."
-        return page("refusal", home="/", status=503, title="Please try again", sentence=sentence)
+        return page("refusal", status=503, title="Please try again", sentence=sentence, home="/")
 
     async def crashed(_request: Request, _error: Exception) -> Response:
         sentence = "Something went wrong on the server. Please go on; if it happens again, tell the organiser."
-        return page("refusal", home="/", status=500, title="An error of ours", sentence=sentence)
+        return page("refusal", status=500, title="An error of ours", sentence=sentence, home="/")
 
     async def gone(_request: Request, _error: Exception) -> Response:
         return Response(status_code=400)
@@ -76,8 +77,6 @@ def make_app(desk: Desk) -> ASGIApp:
             Route("/undo", rater.undo, methods=["POST"]),
             Route("/picture/{key}/{name}", rater.picture),
             Route("/organiser", organiser.overview),
-            Route("/organiser/votes.csv", organiser.votes),
-            Route("/organiser/arena.json", organiser.result),
             Route("/static/{name}", static),
         ],
         exception_handlers={

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from podium.arena.ballots import Ballot
 from podium.arena.desk import CommentLine, Desk, RaterLine
-from podium.arena.rater_figures import RaterFigures
 from podium.arena.standing import TITLES, Standing
 from podium.arena.web.assets import page
 from podium.arena.web.figures import Beside, Figures, compute

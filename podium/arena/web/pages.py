@@ -160,7 +160,7 @@ def _back(notice: str | None) -> Response:
 
 def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str]) -> list[ShownPicture]:
     """Each volume with the slice that `?slice=`, `?slice2=` ... ask for, counted from 1; else the one in the middle."""
-    fields = {}
+    fields: dict[int, str] = {}
     for place, picture in enumerate(pictures):
         if picture.is_volume:
             fields[place] = f"slice{len(fields) + 1}" if fields else "slice"
