@@ -109,7 +109,7 @@ def _in_words() -> Iterator[None]:
 
 _REASONS = {
     "SQLITE_FULL": "cannot grow: the disk is full",
-    "SQLITE_BUSY": f"is locked: another program has been writing for more than {_PATIENCE_SECONDS:g} seconds",
+    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
     "SQLITE_READONLY": "is read-only for this user",
     "SQLITE_PERM": "is read-only for this user",
     "SQLITE_CANTOPEN": "cannot be opened by this user",
