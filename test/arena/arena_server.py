@@ -41,10 +41,10 @@ def running(folder: Path) -> Iterator["Running"]:
 
 
 class Guest:
-    """A browser without JavaScript: it keeps cookies, follows no redirect by itself, and sends the forms it is shown."""
+    """A browser without JavaScript: it keeps cookies, follows no redirect, and sends the forms it is shown."""
 
     def __init__(self, address: str) -> None:
-        self.client = httpx.Client(base_url=address)
+        self.client = httpx.Client(base_url=address, timeout=60)
 
     def page(self, path: str = "/") -> str:
         response = self.client.get(path)

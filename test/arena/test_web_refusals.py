@@ -209,10 +209,8 @@ def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
         assert answers[mine].headers["content-type"] == "image/png"
         assert answers[mine].headers["cache-control"] == "private, max-age=31536000, immutable"
         assert answers[mine].content == (tmp_path / "pictures" / mine / "0.png").read_bytes()
-        for path in (
-            f"{mine}/1.png", f"{mine}/0.u16.gz", f"{mine}/00.png", f"{mine}/..%2f..%2farena.sqlite", f"{mine}/arena.toml",
-            "..%2farena.sqlite/0.png", "..%2f../arena.sqlite", f"{mine}/0.png/", f"{mine}", f"{mine}/0.png%00",
-        ):  # fmt: skip
+        others = ("1.png", "0.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
+        for path in (*(f"{mine}/{other}" for other in others), "..%2farena.sqlite/0.png", "..%2f../arena.sqlite"):
             assert guest.client.get(f"/picture/{path}").status_code == 404, path
         assert organiser.client.get(f"/picture/{mine}/0.png").status_code == 403
 
@@ -268,7 +266,7 @@ def test_other_methods_and_addresses(made: MadeArena) -> None:
         assert client.get("/vote").status_code == 405
         assert client.get("/vote").headers["allow"] == "POST"
         assert client.request("BREW", "/").status_code == 405
-        for path in ("/vote/", "//", "/organiser/", "/static/", "/static/../app.py", "/static/%2e%2e%2fapp.py"):
+        for path in ("/vote/", "/organiser/", "/static/", "/static/../app.py", "/static/%2e%2e%2fapp.py"):
             response = client.get(path, headers={"Host": "evil.example"})
             assert response.status_code == 404, path
             assert "There is nothing at this address." in response.text
@@ -289,18 +287,20 @@ def test_the_cookie(tmp_path: Path, url: str, is_secure: bool) -> None:
     assert set(attributes) == {"HttpOnly", "Path=/", "SameSite=strict", "Max-Age=5184000"} | secure
 
 
-def test_a_store_that_cannot_write_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
+def test_an_error_of_ours_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
     with running(made.folder) as server:
         guest = server.guest(made.tokens["Anna"])
         page = guest.page()
         desk = Desk(made.folder)
         with desk.store.writing() as connection:
-            # what a full disk does to the insert, done by a trigger
-            connection.execute("CREATE TRIGGER full BEFORE INSERT ON votes BEGIN SELECT RAISE(FAIL, 'x'); END")
+            connection.execute("CREATE TRIGGER stuck BEFORE INSERT ON votes BEGIN SELECT RAISE(FAIL, 'stuck'); END")
         response = guest.vote("left", page=page)
-        assert response.status_code in (500, 503)
+        assert response.status_code == 500
+        assert "Something went wrong on the server." in response.text
+        assert response.headers["content-security-policy"] == CSP
+        assert "stuck" not in response.text
         assert votes(made.folder) == 0
         with desk.store.writing() as connection:
-            connection.execute("DROP TRIGGER full")
+            connection.execute("DROP TRIGGER stuck")
         desk.close()
         assert guest.vote("left", page=page).status_code == 303

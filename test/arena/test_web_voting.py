@@ -149,7 +149,7 @@ def test_reports_are_text_and_an_empty_one_is_said_to_be_empty(tmp_path: Path) -
 
 def test_no_method_and_no_case_is_named_in_anything_a_rater_gets(tmp_path: Path) -> None:
     methods, cases = ("zirconium", "palladium", "osmium"), ("patient-17", "patient-18")
-    texts = {method: {case: f"Findings {number}." for case in cases} for number, method in enumerate(methods)}
+    texts = {method: dict.fromkeys(cases, f"Findings {number}.") for number, method in enumerate(methods)}
     settings = ArenaSettings(matchups_per_rater=6)
     made = make_arena(tmp_path, methods=methods, cases=cases, volumes=cases[:1], reports=texts, settings=settings)
     with running(tmp_path) as server:
