@@ -6,9 +6,12 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
+from podium.commands.arena_simulate import add_simulate
 from podium.commands.verbs import Verbs, add_group, add_verb, count, positive_int
 from podium.contract.errors import UsageError
+from podium.readers.names import shown
 
+_LONGEST_SENTENCE = 1000
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 
 
@@ -25,6 +28,7 @@ def add_verbs(verbs: Verbs) -> None:
     _add_folder(export)
     export.add_argument("--output", type=Path, default=Path("votes.csv"), metavar="FILE", help="[%(default)s]")
     _add_result(arena)
+    add_simulate(arena)
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +180,8 @@ def _result(options: argparse.Namespace) -> int:
 
 
 def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
+    """Names of teams and cases come from others' files, so a line is kept to what can be printed."""
+    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
 
 
 def _port(text: str) -> int:
