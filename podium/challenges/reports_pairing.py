@@ -73,7 +73,7 @@ def collect_jobs(submission: Submission, cases: Collection[str] | None) -> Colle
     found: dict[str, list[tuple[str, Source]]] = defaultdict(list)
     left_over: list[str] = []
     for job in submission.jobs:
-        case = _case_of_job(job, names)
+        case = case_of_job(job, names)
         if case is None:
             left_over.append(shown(job.pk))
         else:
@@ -89,7 +89,7 @@ def collect_jobs(submission: Submission, cases: Collection[str] | None) -> Colle
     return Collected(predictions=predictions, refused=refused)
 
 
-def _case_of_job(job: Job, names: CaseNames) -> str | None:
+def case_of_job(job: Job, names: CaseNames) -> str | None:
     """By the input image, else by the one case that the other inputs name, else by a pk of the form `job-<case>`."""
     image = job.inputs.get(CASE_SOCKET)
     if image is not None and image.name is not None and (case := names.case(image.name)) is not None:

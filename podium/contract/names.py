@@ -8,6 +8,7 @@ _EXTENSIONS = (
     ".nii.gz",
     ".tar.gz",
     ".tiff",
+    ".hdf5",
     ".json",
     ".jpeg",
     ".mha",

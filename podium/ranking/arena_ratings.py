@@ -19,8 +19,9 @@ class ArenaRatings(BaseModel):
     ratings: dict[str, Rating]
 
 
-def read_ratings(path: Path, *, finalists: Collection[str]) -> dict[str, float]:
-    """Team to rating, larger is better. Raises UsageError unless exactly the finalists are rated."""
+def read_ratings(path: Path, *, finalists: Collection[str], tied: Collection[str] = ()) -> dict[str, float]:
+    """Team to rating, larger is better. Raises UsageError unless exactly the finalists are rated, and any of those who
+    are `tied` at the last place."""
     try:
         ratings = ArenaRatings.model_validate_json(path.read_bytes()).ratings
     except OSError as error:
@@ -33,7 +34,7 @@ def read_ratings(path: Path, *, finalists: Collection[str]) -> dict[str, float]:
     unrated = sorted(set(finalists) - ratings.keys())
     if unrated:
         raise UsageError(f"{path} has no rating of the finalist '{unrated[0]}'.")
-    strangers = sorted(ratings.keys() - set(finalists))
+    strangers = sorted(ratings.keys() - {*finalists, *tied})
     if strangers:
         raise UsageError(f"{path} rates '{strangers[0]}', who is not among the finalists.")
     return ratings

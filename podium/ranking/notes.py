@@ -25,7 +25,12 @@ def notes(
     if facts.is_adjusted:
         yield "Figures that depend on all teams were computed anew for these teams."
     places = facts.rule.finalists
-    if official and places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
+    if (
+        official
+        and official.ratings is None
+        and places is not None
+        and (count := int(np.count_nonzero(official.finalists))) > places
+    ):
         yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
     for file in facts.files:
         counts = file.content.counts

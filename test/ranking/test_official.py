@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ranking.files import settings
 
+from podium.challenges.carotid import Carotid
+from podium.challenges.freehand import Freehand
+from podium.challenges.freehand_settings import FreehandSettings
+from podium.challenges.lesions import LesionSegmentation
+from podium.challenges.lesions_settings import LesionsSettings
+from podium.challenges.reports import Reports
+from podium.challenges.reports_settings import ReportsSettings
 from podium.contract.errors import UsageError
 from podium.contract.ranking_rule import Criterion, RankingRule
+from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.official import apply_rule, figure, rule_figures
 
@@ -116,3 +125,16 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
         read_ratings(path, finalists=["a"])
     with pytest.raises(UsageError, match=r"cannot be read: No such file"):
         read_ratings(tmp_path / "none.json", finalists=["a"])
+
+
+@pytest.mark.parametrize(
+    ("challenge", "row"),
+    [
+        (Carotid(settings()), {"true_class": 0, "predicted_class": 0}),
+        (Freehand(FreehandSettings()), {"gpe": 1.0}),
+        (LesionSegmentation(LesionsSettings()), {"auc_dice": 1.0}),
+        (Reports(ReportsSettings()), {"meteor": 1.0}),
+    ],
+)
+def test_rows_that_lack_a_part_of_the_score_cannot_be_drawn_anew(challenge: Any, row: dict[str, Any]) -> None:
+    assert challenge.resampled_figures([row, row], {}, Resamples.whole(2)) is None

@@ -1,0 +1,37 @@
+"""What is left of a case's image once it was prepared for the page: pixels and a few numbers, nothing else."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+_PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The files `0.png` ... in one folder, and for a volume `0.u16.gz` ... beside them.
+
+    slices                   of a volume, or the pages of a picture that has several
+    width, height            of a slice, in pixels
+    pixel_aspect             height of a pixel / width of a pixel
+    value_low, value_high    what 0 and 65535 in the raw slices stand for, in the volume's own unit
+    window_low, window_high  which values are black and white in the PNGs
+    """
+
+    is_volume: bool
+    slices: int
+    width: int
+    height: int
+    pixel_aspect: float = 1.0
+    value_low: float = 0.0
+    value_high: float = 255.0
+    window_low: float = 0.0
+    window_high: float = 255.0
+
+
+def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
+    """An 8-bit PNG, grey (rows, columns) or RGB (rows, columns, 3): a fresh image carries no text, profile or date."""
+    Image.fromarray(pixels).save(path, "PNG", compress_level=_PNG_COMPRESSION)

@@ -1,0 +1,110 @@
+"""arena.json: the ratings that decide, and everything that defends them. `podium rank --arena` reads the ratings.
+
+Raters are counted, not named: the file may be published.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from podium import __version__
+from podium.arena.ballots import Ballot
+from podium.arena.settings import ArenaSettings
+from podium.arena.standing import Rating, TeamStanding, standing
+from podium.arena.stop_rule import Condition, stop_rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRuleResult:
+    """All of `required` must be met, and one of `either`; `missing` says in words what is still to come."""
+
+    holds: bool
+    required: tuple[Condition, ...]
+    either: tuple[Condition, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaResult:
+    """The whole result.
+
+    ratings        of every team by `decided_by`, larger is better
+    teams          best first; `pair_votes` and `pair_wins` are [row][column] in this order
+    votes          that count; `repeats` measure the raters and are left out of every rating
+    disagreements  in words: which ratings order which teams differently
+    notes          in words: what the figures rest on, and what an organiser should look at
+    """
+
+    schema: Literal["podium-arena-1"] = "podium-arena-1"
+    podium_version: str
+    settings: Mapping[str, int | float]
+    decided_by: Rating
+    ratings: Mapping[str, float]
+    teams: tuple[TeamStanding, ...]
+    pair_votes: tuple[tuple[int, ...], ...]
+    pair_wins: tuple[tuple[int, ...], ...]
+    votes: int
+    repeats: int
+    raters: int
+    cases: int
+    stop_rule: StopRuleResult
+    disagreements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def arena_result(
+    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, notes: Sequence[str], by: Rating
+) -> ArenaResult:
+    """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the hour."""
+    reached = standing(ballots, methods, settings, by=by)
+    rule = stop_rule(ballots, reached, settings)
+    warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
+    return ArenaResult(
+        podium_version=__version__,
+        settings=settings.model_dump(exclude={"url"}),
+        decided_by=by,
+        ratings=reached.ratings,
+        teams=reached.teams,
+        pair_votes=reached.pair_votes,
+        pair_wins=reached.pair_wins,
+        votes=reached.votes,
+        repeats=reached.repeats,
+        raters=reached.raters,
+        cases=reached.cases,
+        stop_rule=StopRuleResult(
+            holds=rule.holds, required=rule.required, either=rule.either, missing=tuple(rule.missing)
+        ),
+        disagreements=reached.disagreements,
+        notes=(*warning, *reached.notes, *notes),
+    )
+
+
+def result_to_json(result: ArenaResult) -> str:
+    """The content of arena.json, the same bytes for the same result."""
+    document = _adapter().dump_python(result, mode="json")
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema of arena.json that is shipped with the package."""
+    schema: dict[str, Any] = json.loads(files("podium.arena").joinpath("arena.schema.json").read_text("utf-8"))
+    return schema
+
+
+def schema_of_the_classes() -> dict[str, Any]:
+    """What the shipped schema has to be, from the classes above."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_adapter().json_schema(mode="serialization"),
+        "title": "arena.json as Podium writes it",
+    }
+
+
+@cache
+def _adapter() -> TypeAdapter[ArenaResult]:
+    return TypeAdapter(ArenaResult)

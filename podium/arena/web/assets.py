@@ -1,0 +1,56 @@
+"""Templates and static files, read from the package once."""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
+    """A page; whatever is put into it is escaped."""
+    return HTMLResponse(_environment().get_template(f"{template}.html.jinja").render(status=status, **content), status)
+
+
+async def static(request: Request) -> Response:
+    """One of our own files. They tell nothing, so that the page which asks for a link can be dressed too."""
+    name = request.path_params["name"]
+    content = _static().get(name)
+    if content is None:
+        raise HTTPException(404)
+    return Response(
+        content,
+        media_type=_TYPES[name.rpartition(".")[2]],
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},  # their addresses change with their content
+    )
+
+
+@cache
+def _static() -> dict[str, bytes]:
+    folder = files("podium.arena.web").joinpath("static")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+
+
+@cache
+def _static_address(name: str) -> str:
+    return f"/static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("podium.arena.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals["static"] = _static_address
+    return environment

@@ -1,0 +1,92 @@
+"""Arenas made directly, without a ranking, submissions or images to prepare."""
+
+import gzip
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from podium.arena.contents import PICTURES, Contents, Picture, write_contents
+from podium.arena.desk import Desk
+from podium.arena.invitations import invite, invite_organiser
+from podium.arena.settings import ArenaSettings
+from podium.arena.settings_file import write_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeArena:
+    """`tokens` are the secrets of the raters' links, by name; `organiser` is that of the organiser's."""
+
+    folder: Path
+    tokens: Mapping[str, str]
+    organiser: str
+
+
+def make_arena(
+    folder: Path,
+    *,
+    methods: Sequence[str] = ("alpha", "beta", "gamma"),
+    cases: Sequence[str] = ("A1", "A2", "A3", "A4"),
+    volumes: Sequence[str] = (),
+    raters: Sequence[str] = ("Anna",),
+    reports: Mapping[str, Mapping[str, str]] | None = None,
+    notes: Sequence[str] = (),
+    settings: ArenaSettings | None = None,
+) -> MadeArena:
+    """An arena with a picture for every case (a small volume for those in `volumes`) and everybody invited.
+
+    Reports are "<case>: findings number <n>." unless given as reports[method][case]: they do not name the method.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = settings or ArenaSettings(matchups_per_rater=10)
+    texts = reports or {
+        method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
+    }
+    pictures = {case: [_picture(folder, case in volumes)] for case in cases}
+    write_settings(folder, settings)
+    write_contents(folder, Contents(methods=methods, cases=pictures, reports=texts, notes=notes))
+    desk = Desk(folder)
+    tokens = {name: invite(desk.store, settings, name).token for name in raters}
+    organiser = invite_organiser(desk.store, settings).token
+    desk.close()
+    return MadeArena(folder=folder, tokens=tokens, organiser=organiser)
+
+
+def rater_id(desk: Desk, token: str) -> int:
+    """The number of the rater whose link has this token."""
+    cookie = desk.enter(token)
+    assert cookie is not None
+    visitor = desk.visitor(cookie)
+    assert visitor is not None
+    return visitor.id
+
+
+def _picture(folder: Path, is_volume: bool) -> Picture:
+    picture = Picture(
+        key=secrets.token_hex(16),
+        is_volume=is_volume,
+        slices=12 if is_volume else 1,
+        width=48,
+        height=32,
+        pixel_aspect=1.5 if is_volume else 1.0,
+        value_low=-1000.0 if is_volume else 0.0,
+        value_high=2000.0 if is_volume else 255.0,
+        window_low=-200.0 if is_volume else 0.0,
+        window_high=800.0 if is_volume else 255.0,
+    )
+    target = folder / PICTURES / picture.key
+    target.mkdir(parents=True)
+    rows, columns = np.mgrid[: picture.height, : picture.width]
+    for number in range(picture.slices):
+        shades = ((rows * 5 + columns * 3 + number * 20) % 256).astype(np.uint8)
+        written = BytesIO()
+        Image.fromarray(shades).save(written, format="PNG")
+        (target / f"{number}.png").write_bytes(written.getvalue())
+        if is_volume:
+            raw = (shades.astype("<u2") * 257).tobytes()
+            (target / f"{number}.u16.gz").write_bytes(gzip.compress(raw, mtime=0))
+    return picture

@@ -1,0 +1,159 @@
+"""What is said of each rater, against SciPy and scikit-learn, and every remark in its words."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from arena.golden_votes import GOLDEN, TEAMS, ballots, votes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
+
+from podium.arena.ballots import Ballot, Winner
+from podium.arena.rater_figures import RaterFigures, Share, coin_p, rater_agreements, rater_figures
+
+
+def cast(
+    rater: str, winners: Sequence[Winner], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
+) -> list[Ballot]:
+    """The pairs in turn, every vote on a case of its own."""
+    return [
+        Ballot(
+            rater=rater,
+            case=f"case{index}",
+            left=pairs[index % len(pairs)][0],
+            right=pairs[index % len(pairs)][1],
+            winner=winner,
+            cast_at=seconds * index,
+        )
+        for index, winner in enumerate(winners)
+    ]
+
+
+def repeated(ballot: Ballot, winner: Winner) -> Ballot:
+    return replace(ballot, left=ballot.right, right=ballot.left, winner=winner, repeat=True)
+
+
+def of(rater: str, given: Sequence[Ballot]) -> RaterFigures:
+    (found,) = [one for one in rater_figures(given, "ABC") if one.rater == rater]
+    return found
+
+
+def share(count: int, total: int) -> Share:
+    return Share(count=count, total=total)
+
+
+def test_a_rater_by_hand() -> None:
+    mine = cast("anna", ["left", "left", "right", "tie", "left"], seconds=30)
+    again = [repeated(mine[0], "right"), repeated(mine[2], "right"), repeated(mine[3], "tie")]
+    again = [replace(ballot, cast_at=120 + 10 * (index + 1)) for index, ballot in enumerate(again)]
+    found = of("anna", mine + again)
+    assert (found.votes, found.repeats) == (8, 3)
+    assert (found.ties, found.left) == (share(2, 8), share(3, 6))
+    assert found.left_p == 1
+    assert found.consistent == share(2, 3)  # A again, C instead of A, tie again
+    assert found.median_seconds == 30
+    assert (found.agreeing, found.with_order, found.kappa) == (share(0, 0), share(0, 0), None)
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("winners", "seconds", "remarks"),
+    [
+        (["left"] * 40, 60, ["always chose the left report (40 of 40)"]),
+        (["right"] * 8, 60, ["always chose the right report (8 of 8)"]),
+        (["left"] * 7, 60, []),
+        (["left"] * 35 + ["right"] * 5, 60, ["chose the left report in 35 of 40 decided votes (p = 1.4e-06)"]),
+        (["left"] * 26 + ["right"] * 14, 60, []),
+        (["tie"] * 25, 60, ["said tie every time (25 of 25)"]),
+        (["tie"] * 9, 60, []),
+        (["tie"] * 20 + ["left", "right"] * 2, 60, ["said tie in 20 of 24 votes"]),
+        (["left", "right"] * 10, 2.04, ["took 2.0 seconds a vote at the median"]),
+        (["left", "right"] * 10, 5, []),
+    ],
+)
+def test_remarks_on_one_rater(winners: list[Winner], seconds: float, remarks: list[str]) -> None:
+    assert list(of("anna", cast("anna", winners, seconds=seconds)).remarks) == remarks
+
+
+@pytest.mark.parametrize(
+    ("answers", "remarks"),
+    [
+        (["left", "tie", "left", "right"], ["answered 3 of 4 repeats differently"]),
+        (["left", "right", "right", "right"], []),
+    ],
+)
+def test_remarks_on_repeats(answers: list[Winner], remarks: list[str]) -> None:
+    """Of a rater who first chose the left report: with the sides swapped, right is the same answer."""
+    mine = cast("anna", ["left"] * 4)
+    found = of("anna", [*mine, *map(repeated, mine, answers)])
+    assert list(found.remarks) == remarks
+
+
+def test_against_the_order_of_the_others() -> None:
+    """Two raters find A before B before C; the third the reverse. Each is held against the two others."""
+    good = cast("anna", ["left", "left", "right"] * 4) + cast("bert", ["left", "left", "right"] * 4)
+    odd = cast("carl", ["right", "right", "left"] * 4)
+    assert of("anna", good).with_order == share(12, 12)
+    assert of("anna", good + odd).with_order == share(0, 0)  # bert and carl cancel each other: they have no order
+    found = of("carl", good + odd)
+    assert found.with_order == share(0, 12)
+    assert found.remarks == ("voted with the order of the others in only 0 of 12 decided votes",)
+    assert (found.agreeing, found.kappa) == (share(0, 24), -1)
+    assert of("anna", good + odd).agreeing == share(12, 24)
+    assert of("anna", good + odd).kappa == 0  # 1 with bert, -1 with carl
+
+
+def test_the_order_of_the_others_tells_nothing_of_what_they_have_not_seen() -> None:
+    others = cast("bert", ["left", "left", "right"], pairs=["AB"])
+    mine = cast("anna", ["left", "left", "tie"], pairs=["AB", "BC"])
+    assert of("anna", mine + others).with_order == share(1, 1)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_the_coin(heads: int, tails: int) -> None:
+    expected = binomtest(heads, heads + tails).pvalue if heads + tails else 1
+    assert coin_p(share(heads, heads + tails)) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.sampled_from(("left", "right", "tie"))] * 2), min_size=2, max_size=20))
+def test_kappa_by_scikit_learn(answers: list[tuple[Winner, Winner]]) -> None:
+    """Every matchup entered from both sides; the second rater saw every other one with the sides swapped."""
+    swap: dict[str, Winner] = {"left": "right", "right": "left", "tie": "tie"}
+    one = cast("anna", [mine for mine, _ in answers])
+    other = cast("bert", [theirs for _, theirs in answers])
+    shown = [
+        replace(ballot, left=ballot.right, right=ballot.left, winner=swap[ballot.winner]) if index % 2 else ballot
+        for index, ballot in enumerate(other)
+    ]
+    (found,) = rater_agreements([*one, *shown])
+    assert (found.raters, found.shared) == (("anna", "bert"), len(answers))
+    assert found.agreeing == sum(mine == theirs for mine, theirs in answers)
+    if all(pair == ("tie", "tie") for pair in answers):
+        assert found.kappa is None
+    else:
+        mine, theirs = ([pair[who] for pair in answers] for who in (0, 1))
+        expected = cohen_kappa_score(mine + [swap[one] for one in mine], theirs + [swap[one] for one in theirs])
+        assert found.kappa == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(("anna", "bert", "carl")), votes(most=4)), max_size=8))
+def test_nobody_is_dropped(drawn: list[tuple[str, list[tuple[str, str, str]]]]) -> None:
+    given = [ballot for rater, some in drawn for ballot in ballots(some, rater=rater)]
+    found = rater_figures(given, TEAMS)
+    assert [one.rater for one in found] == sorted({ballot.rater for ballot in given})
+    assert sum(one.votes for one in found) == len(given)
+
+
+def test_a_hopeless_rater_is_named_and_still_counts() -> None:
+    from podium.arena.settings import ArenaSettings
+    from podium.arena.standing import standing
+
+    given = ballots(GOLDEN) + cast("zoe", ["left"] * 30, pairs=["DA"])
+    (remark, *_) = [one.remarks for one in rater_figures(given, TEAMS) if one.rater == "zoe"]
+    assert "always chose the left report (30 of 30)" in remark
+    assert standing(given, TEAMS, ArenaSettings(permutations=5, bootstraps=5)).votes == 42
