@@ -5,6 +5,7 @@ unpack to more than announced; other tools notice none of this.
 """
 
 import io
+import re
 import stat
 import struct
 import zipfile
@@ -22,6 +23,9 @@ from podium.readers.names import shown
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
 UTF8_FLAG = 0x800
+
+SECOND_BYTE = re.compile(rb"(?<=[\x80-\xff])\\")
+"""A backslash that is half of a Chinese or Japanese character, not a separator of Windows."""
 
 LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
 DIRECTORY_ENTRY = b"PK\x01\x02"
@@ -149,7 +153,7 @@ def _name(info: zipfile.ZipInfo) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeError:
-        return raw.decode("cp437")
+        return SECOND_BYTE.sub(b"_", raw).decode("cp437")
 
 
 def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:

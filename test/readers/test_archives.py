@@ -356,7 +356,9 @@ class TestZip:
         extract_archive(safe(tmp_path, "s.zip", content), tmp_path / "out")
         assert unpacked(tmp_path / "out") == {"ä.h5": b"1"}
 
-    @pytest.mark.parametrize(("written", "code_page", "name"), [("ä", "cp437", "ä"), ("结果", "gbk", "╜ß╣√")])
+    @pytest.mark.parametrize(
+        ("written", "code_page", "name"), [("ä", "cp437", "ä"), ("结果", "gbk", "╜ß╣√"), ("予測", "cp932", "ù_æ¬")]
+    )
     def test_names_of_an_old_code_page_are_read_as_the_standard_says(
         self, tmp_path: Path, written: str, code_page: str, name: str
     ) -> None:
