@@ -94,7 +94,7 @@ class Official:
 
 def official_ranking(facts: Facts, arena: Path | None) -> Official:
     """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
-    and everybody else stays behind them. Of those who tie at the last place the organisers may leave out any."""
+    and everybody else stays behind them. Organisers may let in fewer, but nobody before a better one."""
     outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
     places = facts.rule.finalists or 0
@@ -103,16 +103,10 @@ def official_ranking(facts: Facts, arena: Path | None) -> Official:
         return Official(outcome=outcome, finalists=finalists, ratings=None)
     if facts.rule.finalists is None:
         raise UsageError(f"The challenge '{facts.challenge.name}' has no arena.")
-    last_of_equals = ranks + np.count_nonzero(ranks[:, None] == ranks, axis=1) - 1
-    found = read_ratings(
-        arena,
-        finalists=[team for team, last in zip(facts.teams, last_of_equals, strict=True) if last <= places],
-        tied=[team for team, is_finalist in zip(facts.teams, finalists, strict=True) if is_finalist],
-    )
+    found = read_ratings(arena, ranks=dict(zip(facts.teams, ranks.tolist(), strict=True)), places=places)
     ratings = np.array([found.get(team, np.nan) for team in facts.teams])
     rated = ~np.isnan(ratings)
-    decided = ranks.copy()
-    decided[finalists] = 1 + np.count_nonzero(rated)
+    decided = np.maximum(ranks, 1 + np.count_nonzero(rated))
     decided[rated] = positions([(ratings[rated], "higher")])
     return Official(outcome=replace(outcome, ranks=decided[None]), finalists=rated, ratings=ratings)
 

@@ -200,10 +200,22 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
 
 def test_an_arena_without_a_finalist_is_refused(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arena = nine_teams.parent / "arena.json"
-    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 7)}}))
+    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 8) if number != 3}}))
     code, _ = run(nine_teams, "--arena", str(arena))
     assert code == 2
-    assert capfd.readouterr().err == f"{arena} has no rating of the finalist 'team7'.\n"
+    assert capfd.readouterr().err == f"{arena} has no rating of the finalist 'team3'.\n"
+
+
+def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
+    arena = nine_teams.parent / "arena.json"
+    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 + number for number in range(1, 6)}}))
+    code, ranking = run(nine_teams, "--arena", str(arena))
+    assert code == 0
+    assert ranking is not None
+    assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
+    assert [team.rank for team in ranking.teams] == list(range(1, 10))
+    assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
+    assert "The arena rated the best 5 teams; it has places for 7." in ranking.notes
 
 
 def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> None:
