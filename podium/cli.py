@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Sequence
 
 from podium import __version__
-from podium.commands import evaluate, freehand, interaction, judge, rank, report
+from podium.commands import arena, evaluate, freehand, interaction, judge, rank, report
 from podium.commands.verbs import EXIT_CODES, Command, end
 from podium.contract.errors import PodiumError
 
-_SUBJECTS = (evaluate, judge, rank, report, interaction, freehand)
+_SUBJECTS = (evaluate, judge, rank, report, interaction, freehand, arena)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

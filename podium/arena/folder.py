@@ -48,6 +48,7 @@ class NewArena:
 
 def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     """Make the arena beside its place and move it there at the end: whoever interrupts this leaves nothing."""
+    folder = folder.resolve()
     _check_place(folder)
     ranking = read_ranking(sources.ranking)
     methods = choose_finalists(ranking, sources.top)
@@ -57,8 +58,8 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     }
     notes = (*_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]), *_notes(collected))
     try:
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        building = Path(mkdtemp(prefix=f".{folder.absolute().name}.", dir=folder.absolute().parent))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
         raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
     try:
@@ -76,7 +77,7 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
         with closing(Store(building)) as store:
             organiser = invite_organiser(store, settings)
         building.replace(folder)
-        _flush(folder.absolute().parent)
+        _flush(folder.parent)
     except OSError as error:
         raise UsageError(f"{folder} cannot be made: {error.strerror or error}.") from error
     finally:
