@@ -1,90 +1,147 @@
-"""Times the arena's figures: 1000 bootstrap replicates by our batch solver and by evalica, and the averaged Elo.
+"""Loads `podium arena serve`: 20 voters at once, each reading the page and voting as fast as the server answers.
 
-    .venv/bin/python bench/arena.py [VOTES]
+    .venv/bin/python bench/arena.py [--voters 20] [--matchups 300]
 
-The votes are drawn from one seed. See results.md for figures and how to read them.
+The server is a process of its own on a loopback port, the database on this machine's disk. Both share the cores.
 """
 
+import argparse
+import asyncio
+import re
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
 
-import evalica
 import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
-from podium.arena.ballots import Ballot
-from podium.arena.bradley_terry import bradley_terry
-from podium.arena.elo import averaged_elo
-from podium.arena.intervals import bootstrap_intervals
+from podium.arena.contents import Contents, write_contents
+from podium.arena.desk import Desk
+from podium.arena.invitations import invite, invite_organiser
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import standing
+from podium.arena.settings_file import write_settings
 
-TEAMS = tuple("ABCDEFG")
-CASES = 40
-WINNER = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
-
-
-def votes(count: int) -> list[Ballot]:
-    random = np.random.default_rng(0)
-    drawn = []
-    for _ in range(count):
-        left, right = random.choice(len(TEAMS), 2, replace=False)
-        kinds = ("tie", "left", "right")
-        wins = 0.8 / (1 + 10 ** ((left - right) / 8))  # 50 points between neighbours
-        winner = kinds[int(random.choice(3, p=[0.2, wins, 0.8 - wins]))]
-        case = f"case{random.integers(CASES)}"
-        drawn.append(Ballot(rater="one", case=case, left=TEAMS[left], right=TEAMS[right], winner=winner))  # type: ignore[arg-type]
-    return drawn
+METHODS = [f"team-{number}" for number in range(7)]
+CASES = [f"case-{number:03d}" for number in range(100)]
+REPORT = "The condyles are symmetric with preserved cortical outline. " * 30
 
 
-def by_evalica(ballots: list[Ballot], replicates: int) -> None:
-    """The same bootstrap with evalica's own function on the votes of every replicate."""
-    cases: dict[str, list[Ballot]] = {}
-    for ballot in ballots:
-        cases.setdefault(ballot.case, []).append(ballot)
-    random = np.random.default_rng(0)
-    for _ in range(replicates):
-        drawn = [ballot for case in random.choice(sorted(cases), len(cases)) for ballot in cases[case]]
-        evalica.bradley_terry(
-            [ballot.left for ballot in drawn],
-            [ballot.right for ballot in drawn],
-            [WINNER[ballot.winner] for ballot in drawn],
-            tolerance=1e-9,
-            limit=10_000,
+@dataclass
+class Times:
+    """Seconds from the first byte sent to the last received, by what was asked."""
+
+    of: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, seconds: float) -> None:
+        self.of.setdefault(name, []).append(seconds)
+
+
+class Voter:
+    """One connection that is kept open, as a browser does."""
+
+    def __init__(self, port: int, times: Times) -> None:
+        self._port = port
+        self._times = times
+        self._cookie = ""
+
+    async def come_in(self, token: str) -> None:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        head, _ = await self._ask("enter", f"GET /enter/{token} HTTP/1.1")
+        self._cookie = re.search(r"set-cookie: (arena_session=[^;]+)", head)[1]  # type: ignore[index]
+
+    async def vote_to_the_end(self) -> int:
+        votes = 0
+        while True:
+            _, page = await self._ask("page", "GET / HTTP/1.1")
+            form = re.search(
+                r'action="/vote">.*?name="csrf" value="(\w+)".*?name="matchup" value="(\w+)"', page, re.DOTALL
+            )
+            if form is None:
+                return votes
+            body = urlencode({"csrf": form[1], "matchup": form[2], "winner": ("left", "right", "tie")[votes % 3]})
+            head, _ = await self._ask("vote", "POST /vote HTTP/1.1", body)
+            assert head.startswith("HTTP/1.1 303"), head
+            votes += 1
+
+    async def watch(self, path: str, done: asyncio.Event) -> None:
+        while not done.is_set():
+            await self._ask(path, f"GET {path} HTTP/1.1")
+
+    async def leave(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def _ask(self, name: str, line: str, body: str = "") -> tuple[str, str]:
+        kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
+        asked = (
+            f"{line}\r\nHost: localhost\r\nCookie: {self._cookie}\r\n{kind}Content-Length: {len(body)}\r\n\r\n{body}"
         )
-
-
-def by_evalica_on_counts(ballots: list[Ballot], replicates: int) -> None:
-    """Where evalica is given counts of pairs instead of votes: the cost of its call alone."""
-    for _ in range(replicates):
-        bradley_terry(ballots[:100], TEAMS)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The best of three."""
-    taken = []
-    for _ in range(3):
         start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+        self._writer.write(asked.encode())
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        length = re.search(r"content-length: (\d+)", head)
+        content = await self._reader.readexactly(int(length[1]) if length else 0)
+        self._times.add(name, time.perf_counter() - start)
+        return head, content.decode()
+
+
+async def load(port: int, tokens: list[str], organiser: str) -> tuple[Times, int, float]:
+    times, done = Times(), asyncio.Event()
+    voters = [Voter(port, times) for _ in tokens]
+    watcher = Voter(port, times)
+    for voter, token in zip([*voters, watcher], [*tokens, organiser], strict=True):
+        await voter.come_in(token)
+    watching = asyncio.create_task(watcher.watch("/organiser", done))
+    start = time.perf_counter()
+    votes = sum(await asyncio.gather(*(voter.vote_to_the_end() for voter in voters)))
+    seconds = time.perf_counter() - start
+    done.set()
+    await watching
+    for voter in (*voters, watcher):
+        await voter.leave()
+    return times, votes, seconds
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    cast, rules = votes(count), ArenaSettings()
-    rows = {
-        "1000 replicates, our batch solver": lambda: bootstrap_intervals(
-            cast, TEAMS, replicates=1000, confidence=0.95, seed=0
-        ),
-        "1000 replicates, evalica on the votes": lambda: by_evalica(cast, 1000),
-        "1000 fits, evalica on counts of pairs": lambda: by_evalica_on_counts(cast, 1000),
-        "Elo averaged over 1000 orders": lambda: averaged_elo(cast, TEAMS, k_factor=4, permutations=1000, seed=0),
-        "the whole standing": lambda: standing(cast, TEAMS, rules),
-    }
-    print(f"{count} votes, {len(TEAMS)} teams, {CASES} cases; seconds, best of three")
-    for name, work in rows.items():
-        print(f"{name:40s} {seconds(work):7.3f}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--voters", type=int, default=20)
+    parser.add_argument("--matchups", type=int, default=300)
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        settings = ArenaSettings(matchups_per_rater=options.matchups)
+        write_settings(folder, settings)
+        reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
+        write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))
+        desk = Desk(folder)
+        tokens = [invite(desk.store, settings, f"voter {number}").token for number in range(options.voters)]
+        organiser = invite_organiser(desk.store, settings).token
+        command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
+            times, votes, seconds = asyncio.run(load(port, tokens, organiser))
+            server.terminate()
+        assert len(desk.ballots()) == votes
+        desk.close()
+    Console().print(table(times, votes, seconds, options.voters))
+
+
+def table(times: Times, votes: int, seconds: float, voters: int) -> Table:
+    title = f"{voters} voters, {votes} votes in {seconds:.1f} s: {votes / seconds:.0f} votes/s, an organiser watching"
+    made = Table(title=title, box=box.SIMPLE_HEAD)
+    for column in ("asked", "times", "median ms", "95 % ms", "99 % ms", "slowest ms"):
+        made.add_column(column, justify="right")
+    for name, taken in times.of.items():
+        quantiles = 1000 * np.quantile(taken, [0.5, 0.95, 0.99, 1])
+        made.add_row(name, str(len(taken)), *(f"{value:.1f}" for value in quantiles))
+    return made
 
 
 if __name__ == "__main__":

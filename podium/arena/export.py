@@ -13,7 +13,7 @@ COLUMNS = ("rater", "case", "left", "right", "winner", "repeat", "undone", "comm
 def votes_csv(votes: Iterable[VoteRecord]) -> str:
     """One line a vote in the order in which they were cast, those undone and the repeats among them, marked by 1."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for vote in votes:
         ballot = vote.ballot

@@ -30,7 +30,7 @@ def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:
 
 
 def find_submission(submissions: Path, team: str) -> Path:
-    """`<team>`, a folder or a file, or `<team>.zip`, `<team>.json` and the like."""
+    """The folder `<team>`, or an archive such as `<team>.zip`."""
     try:
         found = sorted(path for path in submissions.iterdir() if team in (path.name, path.name.split(".", 1)[0]))
     except OSError as error:

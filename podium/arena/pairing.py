@@ -53,11 +53,11 @@ class Pairing:
             board.add(planned)
         for planned in mine:
             board.add(planned, is_mine=True)
-        count = min(count, int(board.left_over / (1 - self.repeat_share)) + 1)
-        while count - round(self.repeat_share * count) > board.left_over:
+        count = min(count, 2 * (len(mine) + board.left_over) + 1)  # less than half of a list are repeats
+        while count - self._repeats(count, mine) > board.left_over:
             count -= 1
         listed = list(mine)
-        slots = _repeat_slots(len(mine), count, round(self.repeat_share * count), random)
+        slots = _repeat_slots(len(mine), count, self._repeats(count, mine), random)
         while len(listed) < len(mine) + count:
             repeat = _repeat(listed, random) if len(listed) in slots else None
             if repeat is None and not board.left_over:
@@ -65,6 +65,11 @@ class Pairing:
             listed.append(repeat or board.draw())
             board.add(listed[-1], is_mine=True)
         return listed[len(mine) :]
+
+    def _repeats(self, count: int, mine: Sequence[Planned]) -> int:
+        """Among the next `count`, so that the whole list has its share of them, in however many steps it grew."""
+        due = round(self.repeat_share * (len(mine) + count)) - sum(each.repeat_of is not None for each in mine)
+        return min(max(due, 0), count)
 
 
 def _repeat_slots(start: int, count: int, repeats: int, random: Random) -> set[int]:

@@ -23,22 +23,31 @@ def print_status(desk: Desk, console: Console) -> None:
     figures = {each.rater: each for each in rater_figures(ballots, desk.methods)}
     console.print(_raters(desk.raters(), figures))
     remarks = [f"{name} {remark}." for name, each in figures.items() for remark in each.remarks]
+    console.print()
     for sentence in (*remarks, *reached.disagreements, *reached.notes, *desk.notes):
         console.print(escape(sentence), highlight=False)
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(
+        title=f"\n{title}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
     for column in columns:
         is_text = column in ("Team", "Rater", "Condition", "In words")
-        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
     return table
 
 
 def _ratings(reached: Standing) -> Table:
     """Teams that share a group cannot be told apart, so a line is drawn only between groups."""
     title = f"Ratings after {reached.votes} votes ({TITLES[reached.decided_by]} decides)"
-    table = _table(title, "#", "Team", "Averaged Elo", "Elo", "Bradley-Terry", "Interval", "Won", "Tied", "Lost")
+    table = _table(title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost")
     for team, following in zip(reached.teams, (*reached.teams[1:], None), strict=True):
         interval = "-" if team.interval is None else f"{team.interval.low:.0f} to {team.interval.high:.0f}"
         ratings = (f"{rating:.1f}" for rating in (team.elo_averaged, team.elo, team.bradley_terry))
@@ -62,7 +71,7 @@ def _stop_rule(rule: StopRule) -> Table:
 
 
 def _raters(lines: Sequence[RaterLine], figures: dict[str, RaterFigures]) -> Table:
-    table = _table("Raters", "Rater", "Done", "Ties", "Left", "Repeats alike", "With others", "Last vote (UTC)")
+    table = _table("Raters", "Rater", "Done", "Ties", "Left", "Repeats\nalike", "With\nothers", "Last vote\n(UTC)")
     for line in lines:
         figure = figures.get(line.name)
         shares = (figure.ties, figure.left, figure.consistent, figure.agreeing) if figure else ("-",) * 4
@@ -72,4 +81,4 @@ def _raters(lines: Sequence[RaterLine], figures: dict[str, RaterFigures]) -> Tab
 
 
 def _moment(seconds: float | None) -> str:
-    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")

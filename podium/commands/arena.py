@@ -8,7 +8,9 @@ from pathlib import Path
 
 from podium.commands.verbs import Verbs, add_group, add_verb, count, positive_int
 from podium.contract.errors import UsageError
+from podium.readers.names import shown
 
+_LONGEST_SENTENCE = 1000
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 
 
@@ -176,7 +178,8 @@ def _result(options: argparse.Namespace) -> int:
 
 
 def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
+    """Names of teams and cases come from others' files, so a line is kept to what can be printed."""
+    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
 
 
 def _port(text: str) -> int:

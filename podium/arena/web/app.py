@@ -77,6 +77,8 @@ def make_app(desk: Desk) -> ASGIApp:
             Route("/undo", rater.undo, methods=["POST"]),
             Route("/picture/{key}/{name}", rater.picture),
             Route("/organiser", organiser.overview),
+            Route("/organiser/votes.csv", organiser.votes),
+            Route("/organiser/arena.json", organiser.result),
             Route("/static/{name}", static),
         ],
         exception_handlers={

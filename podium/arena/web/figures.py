@@ -3,63 +3,63 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Generic, TypeVar
 
 from podium.arena.ballots import Ballot
 from podium.arena.rater_figures import RaterFigures, rater_figures
+from podium.arena.result import ArenaResult, arena_result
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import Standing, standing
-from podium.arena.stop_rule import StopRule, stop_rule
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    standing: Standing
-    stop_rule: StopRule
+    """`result` is what arena.json would say now."""
+
+    result: ArenaResult
     raters: tuple[RaterFigures, ...]
 
 
-def compute(ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings) -> Figures:
-    reached = standing(ballots, methods, settings)
+def compute(
+    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
+) -> Figures:
     return Figures(
-        standing=reached, stop_rule=stop_rule(ballots, reached, settings), raters=rater_figures(ballots, methods)
+        result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged"),
+        raters=rater_figures(ballots, methods),
     )
 
 
-class Beside(Generic[Answer]):
-    """One process that computes one thing at a time and remembers its last answer."""
+class FiguresBeside:
+    """A process that computes the figures, one request at a time; they are kept until something changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]) -> None:
+        self._given = methods, settings, notes
         self._process: ProcessPoolExecutor | None = None
         self._turn = asyncio.Lock()
-        self._known: tuple[int, Answer] | None = None
+        self._known: tuple[int, Figures] | None = None
 
-    async def answer(self, change: int, question: Callable[..., Answer], *given: object) -> Answer:
-        """`change` tells whether the answer is still the last one."""
+    async def of(self, ballots: Sequence[Ballot], *, change: int) -> Figures:
+        """`change` is the number of the last change of the arena when the ballots were read, or before."""
         async with self._turn:
             if self._known is None or self._known[0] != change:
-                self._known = change, await self._compute(question, *given)
+                self._known = change, await self._compute(ballots)
             return self._known[1]
 
-    async def _compute(self, question: Callable[..., Answer], *given: object) -> Answer:
+    async def _compute(self, ballots: Sequence[Ballot]) -> Figures:
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._process, question, *given)
+            return await asyncio.get_running_loop().run_in_executor(self._process, compute, ballots, *self._given)
         except BrokenProcessPool:
             self._process = None  # somebody ended it; the next one to ask gets another
             raise
 
     def close(self) -> None:
         if self._process is not None:
-            self._process.shutdown(wait=False, cancel_futures=True)
+            self._process.shutdown(cancel_futures=True)
 
 
 def _stand_back() -> None:

@@ -1,32 +1,26 @@
 """What the organiser meets: where the ratings stand, what is missing, who voted how, and the exports."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.arena.ballots import Ballot
-from podium.arena.desk import CommentLine, Desk, RaterLine
-from podium.arena.standing import TITLES, Standing
+from podium.arena.desk import Desk
+from podium.arena.export import votes_csv
+from podium.arena.records import votes
+from podium.arena.result import ArenaResult, result_to_json
+from podium.arena.standing import TITLES
 from podium.arena.web.assets import page
-from podium.arena.web.figures import Beside, Figures, compute
+from podium.arena.web.figures import FiguresBeside
 from podium.arena.web.security import COOKIE, NO_LINK
 from podium.arena.web.threads import DeskThreads
 
 _PLOT_WIDTH = 200.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Records:
-    """What the desk has on paper, read in one go."""
-
-    change: int
-    ballots: list[Ballot]
-    raters: list[RaterLine]
-    comments: list[CommentLine]
+Answer = TypeVar("Answer")
 
 
 class OrganiserPages:
@@ -35,53 +29,65 @@ class OrganiserPages:
     def __init__(self, desk: Desk, threads: DeskThreads) -> None:
         self._desk = desk
         self._threads = threads
-        self._figures: Beside[Figures] = Beside()
+        self._figures = FiguresBeside(desk.methods, desk.settings, desk.notes)
 
     def close(self) -> None:
         self._figures.close()
 
     async def overview(self, request: Request) -> Response:
-        cookie = request.cookies.get(COOKIE, "")
-        records = await self._threads.ask(lambda: self._read(cookie))
-        figures = await self._figures.answer(
-            records.change, compute, records.ballots, self._desk.methods, self._desk.settings
-        )
+        change, ballots = await self._ask(request, self._ballots)
+        lines, comments = await self._ask(request, lambda: (self._desk.raters(), self._desk.comments()))
+        figures = await self._figures.of(ballots, change=change)
         by_name = {one.rater: one for one in figures.raters}
         return page(
             "organiser",
             settings=self._desk.settings,
-            standing=figures.standing,
-            decided_by=TITLES[figures.standing.decided_by],
-            stop_rule=figures.stop_rule,
-            plots=_plots(figures.standing),
-            raters=[(line, by_name.get(line.name)) for line in records.raters],
-            comments=records.comments,
-            notes=[*self._desk.notes, *figures.standing.notes],
+            result=figures.result,
+            decided_by=TITLES[figures.result.decided_by],
+            plots=_plots(figures.result),
+            raters=[(line, by_name.get(line.name)) for line in lines],
+            comments=comments,
             cases=len(self._desk.cases),
             now=datetime.now(UTC),
             moment=_moment,
         )
 
-    def _check(self, cookie: str) -> None:
-        visitor = self._desk.visitor(cookie) if cookie else None
-        if visitor is None:
-            raise HTTPException(401, NO_LINK)
-        if not visitor.is_organiser:
-            raise HTTPException(403, "This page is for the organiser.")
+    async def votes(self, request: Request) -> Response:
+        table = await self._ask(request, lambda: votes_csv(votes(self._desk.store)))
+        return _download(table, "votes.csv", "text/csv; charset=utf-8")
 
-    def _read(self, cookie: str) -> Records:
-        self._check(cookie)
-        return Records(
-            change=self._desk.last_change(),
-            ballots=self._desk.ballots(),
-            raters=self._desk.raters(),
-            comments=self._desk.comments(),
-        )
+    async def result(self, request: Request) -> Response:
+        change, ballots = await self._ask(request, self._ballots)
+        figures = await self._figures.of(ballots, change=change)
+        return _download(result_to_json(figures.result), "arena.json", "application/json")
+
+    def _ballots(self) -> tuple[int, list[Ballot]]:
+        """The number of the last change first: what is cast in between is counted, and counted again next time."""
+        return self._desk.last_change(), self._desk.ballots()
+
+    async def _ask(self, request: Request, question: Callable[[], Answer]) -> Answer:
+        """Of the organiser alone."""
+        cookie = request.cookies.get(COOKIE, "")
+
+        def answer() -> Answer:
+            visitor = self._desk.visitor(cookie) if cookie else None
+            if visitor is None:
+                raise HTTPException(401, NO_LINK)
+            if not visitor.is_organiser:
+                raise HTTPException(403, "This page is for the organiser.")
+            return question()
+
+        return await self._threads.ask(answer)
 
 
-def _plots(standing: Standing) -> Mapping[str, tuple[float, float, float]]:
+def _download(content: str, name: str, media_type: str) -> Response:
+    headers = {"Content-Type": media_type, "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers)
+
+
+def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
     """Where each interval and its rating lie on a common line; none where the votes cannot tell."""
-    known = {team.name: (team.interval, team.bradley_terry) for team in standing.teams if team.interval}
+    known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
     low = min((interval.low for interval, _ in known.values()), default=0.0)
     high = max((interval.high for interval, _ in known.values()), default=0.0)
 

@@ -1,0 +1,81 @@
+"""A real server on a loopback port, and visitors who do what the pages offer."""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+from podium.arena.desk import Desk
+from podium.arena.web.app import make_app
+
+
+@contextmanager
+def running(folder: Path) -> Iterator["Running"]:
+    """A server for the arena in `folder`."""
+    desk = Desk(folder)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            make_app(desk), port=0, access_log=False, server_header=False, log_level="warning", ws="none", lifespan="on"
+        )
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    house = Running(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+    try:
+        yield house
+    finally:
+        for guest in house.guests:
+            guest.client.close()
+        server.should_exit = True
+        thread.join()
+        desk.close()
+
+
+class Guest:
+    """A browser without JavaScript: it keeps cookies, follows no redirect, and sends the forms it is shown."""
+
+    def __init__(self, address: str) -> None:
+        self.client = httpx.Client(base_url=address, timeout=60)
+
+    def page(self, path: str = "/") -> str:
+        response = self.client.get(path)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def form(self, action: str, page: str | None = None) -> dict[str, str]:
+        """The hidden fields of the form on a page (the current one unless given)."""
+        found = re.search(f'action="{action}">(.*?)</form>', page or self.page(), re.DOTALL)
+        assert found, f"no form for {action}"
+        fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1])
+        return {name: unescape(value) for name, value in fields}
+
+    def vote(self, winner: str = "left", comment: str = "", page: str | None = None) -> httpx.Response:
+        return self.client.post("/vote", data={**self.form("/vote", page), "winner": winner, "comment": comment})
+
+    def undo(self, page: str | None = None) -> httpx.Response:
+        return self.client.post("/undo", data=self.form("/undo", page))
+
+
+class Running:
+    """Where the server is, and who visits it."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.guests: list[Guest] = []
+
+    def guest(self, token: str | None = None) -> Guest:
+        """Somebody who has opened the link with `token`; a stranger without."""
+        guest = Guest(self.address)
+        self.guests.append(guest)
+        if token is not None:
+            assert guest.client.get(f"/enter/{token}").status_code == 200
+        return guest

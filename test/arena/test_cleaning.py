@@ -1,0 +1,49 @@
+"""What nobody can see is not shown: a hidden mark would let a team be recognised."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.arena.cleaning import clean_comment, clean_name, clean_report, clean_text
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("one\r\ntwo\rthree\u2028four\vfive", "one\ntwo\nthree\nfour\nfive"),
+        ("tooth\t46", "tooth 46"),
+        ("a\u200bb\u200dc\ufeffd\u2060e\u00adf", "abcdef"),
+        ("\u202eevil\u202c \u2066word\u2069", "evil word"),
+        ("bell\a null\0 escape\x1b[31m", "bell null escape[31m"),
+        ("tag\U000e0041\U000e0042", "tag"),
+        ("private\ue000 lone\ud800", "private lone"),
+        ("trailing  \n\u00a0\nlines \t", "trailing\n\nlines"),
+        ("\n\n  indented\n\n", "  indented"),
+        ("Zähne: 46 ≥ 2 mm – è così", "Zähne: 46 ≥ 2 mm – è così"),
+        (" \n\t\n", ""),
+        ("", ""),
+    ],
+)
+def test_texts_are_cleaned(sent: str, shown: str) -> None:
+    assert clean_text(sent) == shown
+
+
+@given(st.text())
+def test_cleaned_texts_are_clean(sent: str) -> None:
+    shown = clean_text(sent)
+    assert clean_text(shown) == shown
+    assert not [each for each in shown if each != "\n" and unicodedata.category(each).startswith("C")]
+
+
+def test_a_report_that_nobody_would_read_on_is_cut_visibly() -> None:
+    assert clean_report("x" * 50_000) == "x" * 50_000
+    assert clean_report("x" * 50_001) == "x" * 50_000 + "\n[The report is longer; it was cut here.]"
+
+
+def test_comments_and_names() -> None:
+    assert clean_comment("  good\r\nbut short \n") == "good\nbut short"
+    assert clean_comment("x" * 3000) == "x" * 2000
+    assert clean_name(" Anna\n Rossi\u200b ") == "Anna Rossi"
+    assert clean_name("Jose\u0301") == "José"
