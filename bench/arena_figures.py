@@ -1,0 +1,91 @@
+"""Times the arena's figures: 1000 bootstrap replicates by our batch solver and by evalica, and the averaged Elo.
+
+    .venv/bin/python bench/arena_figures.py [VOTES]
+
+The votes are drawn from one seed. See results.md for figures and how to read them.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+import evalica
+import numpy as np
+
+from podium.arena.ballots import Ballot
+from podium.arena.bradley_terry import bradley_terry
+from podium.arena.elo import averaged_elo
+from podium.arena.intervals import bootstrap_intervals
+from podium.arena.settings import ArenaSettings
+from podium.arena.standing import standing
+
+TEAMS = tuple("ABCDEFG")
+CASES = 40
+WINNER = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+
+
+def votes(count: int) -> list[Ballot]:
+    random = np.random.default_rng(0)
+    drawn = []
+    for _ in range(count):
+        left, right = random.choice(len(TEAMS), 2, replace=False)
+        kinds = ("tie", "left", "right")
+        wins = 0.8 / (1 + 10 ** ((left - right) / 8))  # 50 points between neighbours
+        winner = kinds[int(random.choice(3, p=[0.2, wins, 0.8 - wins]))]
+        case = f"case{random.integers(CASES)}"
+        drawn.append(Ballot(rater="one", case=case, left=TEAMS[left], right=TEAMS[right], winner=winner))  # type: ignore[arg-type]
+    return drawn
+
+
+def by_evalica(ballots: list[Ballot], replicates: int) -> None:
+    """The same bootstrap with evalica's own function on the votes of every replicate."""
+    cases: dict[str, list[Ballot]] = {}
+    for ballot in ballots:
+        cases.setdefault(ballot.case, []).append(ballot)
+    random = np.random.default_rng(0)
+    for _ in range(replicates):
+        drawn = [ballot for case in random.choice(sorted(cases), len(cases)) for ballot in cases[case]]
+        evalica.bradley_terry(
+            [ballot.left for ballot in drawn],
+            [ballot.right for ballot in drawn],
+            [WINNER[ballot.winner] for ballot in drawn],
+            tolerance=1e-9,
+            limit=10_000,
+        )
+
+
+def by_evalica_on_counts(ballots: list[Ballot], replicates: int) -> None:
+    """Where evalica is given counts of pairs instead of votes: the cost of its call alone."""
+    for _ in range(replicates):
+        bradley_terry(ballots[:100], TEAMS)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The best of three."""
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    cast, rules = votes(count), ArenaSettings()
+    rows = {
+        "1000 replicates, our batch solver": lambda: bootstrap_intervals(
+            cast, TEAMS, replicates=1000, confidence=0.95, seed=0
+        ),
+        "1000 replicates, evalica on the votes": lambda: by_evalica(cast, 1000),
+        "1000 fits, evalica on counts of pairs": lambda: by_evalica_on_counts(cast, 1000),
+        "Elo averaged over 1000 orders": lambda: averaged_elo(cast, TEAMS, k_factor=4, permutations=1000, seed=0),
+        "the whole standing": lambda: standing(cast, TEAMS, rules),
+    }
+    print(f"{count} votes, {len(TEAMS)} teams, {CASES} cases; seconds, best of three")
+    for name, work in rows.items():
+        print(f"{name:40s} {seconds(work):7.3f}")
+
+
+if __name__ == "__main__":
+    main()
