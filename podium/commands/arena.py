@@ -6,6 +6,7 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
+from podium.commands.arena_simulate import add_simulate
 from podium.commands.verbs import Verbs, add_group, add_verb, count, positive_int
 from podium.contract.errors import UsageError
 from podium.readers.names import shown
@@ -27,6 +28,7 @@ def add_verbs(verbs: Verbs) -> None:
     _add_folder(export)
     export.add_argument("--output", type=Path, default=Path("votes.csv"), metavar="FILE", help="[%(default)s]")
     _add_result(arena)
+    add_simulate(arena)
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:

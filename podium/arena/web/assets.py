@@ -37,6 +37,7 @@ def _static() -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
 
 
+@cache
 def _static_address(name: str) -> str:
     return f"/static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
 
