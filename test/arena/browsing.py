@@ -101,8 +101,9 @@ class Visits:
         for context in self._contexts:
             context.close()
         outside = [address for address in self.addresses if not address.startswith(tuple(self.allowed_origins))]
-        assert outside == []
-        assert [text for text in self.complaints if not any(words in text for words in self.expected)] == []
+        assert not outside, outside
+        unexpected = [text for text in self.complaints if not any(words in text for words in self.expected)]
+        assert not unexpected, unexpected
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
