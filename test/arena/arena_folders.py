@@ -4,6 +4,7 @@ import gzip
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -91,11 +92,16 @@ def _picture(folder: Path, shape: tuple[int, int, int] | None) -> Picture:
     target = folder / PICTURES / picture.key
     target.mkdir(parents=True)
     for number in range(picture.slices):
-        shades = shades_of(number, height, width)
-        written = BytesIO()
-        Image.fromarray(shades).save(written, format="PNG")
-        (target / f"{number}.png").write_bytes(written.getvalue())
+        png, raw = _encoded(number % 64, height, width)  # the pattern comes again after 64 slices
+        (target / f"{number}.png").write_bytes(png)
         if is_volume:
-            raw = (shades.astype("<u2") * 257).tobytes()
-            (target / f"{number}.u16.gz").write_bytes(gzip.compress(raw, 1, mtime=0))
+            (target / f"{number}.u16.gz").write_bytes(raw)
     return picture
+
+
+@cache
+def _encoded(number: int, rows: int, columns: int) -> tuple[bytes, bytes]:
+    shades = shades_of(number, rows, columns)
+    written = BytesIO()
+    Image.fromarray(shades).save(written, format="PNG")
+    return written.getvalue(), gzip.compress((shades.astype("<u2") * 257).tobytes(), 1, mtime=0)
