@@ -6,24 +6,32 @@ import unicodedata
 LONGEST_REPORT = 50_000
 LONGEST_COMMENT = 2_000
 CUT_NOTE = "[The report is longer; it was cut here.]"
-_TRAILING = re.compile(r"[ \t\u00a0]+$", re.MULTILINE)
+_TRAILING = re.compile(r" +$", re.MULTILINE)
+_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+_SPACE = re.compile(r"[^\S\n]")  # of any width
+# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 
 
 def clean_text(text: str) -> str:
-    """`text` with LF line ends, tabs as spaces, no control, zero-width, bidi or other format character, and no blanks
-    at the ends of lines or blank lines around it.
+    """`text` with LF line ends and plain spaces, without any control, zero-width, bidi or other invisible character,
+    blanks at the ends of lines, or blank lines around it.
 
-    Where such a character is not text at all (lone surrogates, private use) it goes as well.
+    What is not text at all (lone surrogates, private use) goes as well.
     """
-    lines = re.sub(r"\r\n?|[\u0085\u2028\u2029\v\f]", "\n", text).replace("\t", " ")
-    seen = "".join(each for each in lines if each == "\n" or not unicodedata.category(each).startswith("C"))
+    seen = "".join(
+        each
+        for each in _INVISIBLE.sub("", _SPACE.sub(" ", _LINE_END.sub("\n", text)))
+        if each == "\n" or not unicodedata.category(each).startswith("C")
+    )
     return _TRAILING.sub("", seen).strip("\n")
 
 
-def clean_report(text: str) -> str:
-    """A report for display, cut with a visible note where nobody would read on."""
-    cleaned = clean_text(text)
-    return cleaned if len(cleaned) <= LONGEST_REPORT else f"{cleaned[:LONGEST_REPORT]}\n{CUT_NOTE}"
+def cut_report(text: str) -> str:
+    """A cleaned report, cut with a visible note where nobody would read on."""
+    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"
 
 
 def clean_comment(text: str) -> str:

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from podium.arena.cleaning import LONGEST_REPORT, clean_report, clean_text
+from podium.arena.cleaning import LONGEST_REPORT, clean_text, cut_report
 from podium.arena.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.finalists import choose_finalists, find_submission, read_ranking
 from podium.arena.invitations import Invitation, invite_organiser
 from podium.arena.pictures import find_cases, prepare
-from podium.arena.reports import CollectedReports, collect_reports
+from podium.arena.reports import collect_reports
 from podium.arena.settings import ArenaSettings
 from podium.arena.settings_file import write_settings
 from podium.arena.store import DATABASE, Store
@@ -56,7 +56,13 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     collected = {
         method: collect_reports(find_submission(sources.submissions, method), cases=images) for method in methods
     }
-    notes = (*_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]), *_notes(collected))
+    texts = {
+        method: {case: clean_text(text) for case, text in reports.texts.items()}
+        for method, reports in collected.items()
+    }
+    notes = tuple(_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]))
+    for method in methods:
+        notes += tuple(_notes(method, texts[method], collected[method].problems))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -67,8 +73,8 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
             methods=methods,
             cases=_prepare(images, building / PICTURES),
             reports={
-                method: {case: clean_report(text) for case, text in reports.texts.items()}
-                for method, reports in collected.items()
+                method: {case: cut_report(text) for case, text in of_method.items()}
+                for method, of_method in texts.items()
             },
             notes=notes,
         )
@@ -125,19 +131,18 @@ def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[
         )
 
 
-def _notes(collected: Mapping[str, CollectedReports]) -> Iterator[str]:
-    for team, reports in collected.items():
-        if reports.problems:
-            case, reason = next(iter(sorted(reports.problems.items())))
-            count = f"{len(reports.problems)} of {len(reports.texts)} reports"
-            yield f"'{team}': {count} will be shown as empty; {case}: {reason}"
-        name = re.compile(rf"(?<!\w){re.escape(team)}(?!\w)", re.IGNORECASE)
-        naming = [case for case, text in sorted(reports.texts.items()) if name.search(clean_text(text))]
-        if naming:
-            yield f"'{team}' is a word in its own reports of {_some(naming)}: raters will read it, nothing is masked."
-        long = [case for case, text in sorted(reports.texts.items()) if len(clean_text(text)) > LONGEST_REPORT]
-        if long:
-            yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."
+def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> Iterator[str]:
+    empty = [case for case, text in sorted(texts.items()) if not text]
+    if empty:
+        reason = problems.get(empty[0], "The report holds nothing that can be seen.")
+        yield f"'{team}': {len(empty)} of {len(texts)} reports will be shown as empty; {empty[0]}: {reason}"
+    name = re.compile(rf"(?<!\w){re.escape(team)}(?!\w)", re.IGNORECASE)
+    naming = [case for case, text in sorted(texts.items()) if name.search(text)]
+    if naming:
+        yield f"'{team}' is a word in its own reports of {_some(naming)}: raters will read it, nothing is masked."
+    long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
+    if long:
+        yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."
 
 
 def _some(cases: Collection[str]) -> str:

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from samples.reports_cases import CASES
 
-from podium.arena.pictures import find_cases
+from podium.arena.pictures import find_cases, prepare
 from podium.contract.errors import UsageError
+
+SAMPLES = Path(__file__).resolve().parents[1] / "arena-cases"
 
 
 def touch(folder: Path, *names: str) -> Path:
@@ -62,3 +65,11 @@ def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         find_cases(tmp_path / "none")
     assert str(error.value) == f"There is no folder {tmp_path / 'none'} with the images of the cases."
+
+
+def test_the_sample_images_are_those_of_the_sample_reports(tmp_path: Path) -> None:
+    cases = find_cases(SAMPLES)
+    assert list(cases) == sorted(CASES)
+    radiograph, scan = (prepare(cases[case][0], tmp_path / case) for case in ("B001", "T001"))
+    assert (radiograph.is_volume, radiograph.width, radiograph.height) == (False, 480, 320)
+    assert (scan.slices, scan.value_low, scan.value_high, scan.pixel_aspect) == (48, -1000, 3000, 1)

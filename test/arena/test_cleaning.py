@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.arena.cleaning import clean_comment, clean_name, clean_report, clean_text
+from podium.arena.cleaning import clean_comment, clean_name, clean_text, cut_report
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from podium.arena.cleaning import clean_comment, clean_name, clean_report, clean
         ("a\u200bb\u200dc\ufeffd\u2060e\u00adf", "abcdef"),
         ("\u202eevil\u202c \u2066word\u2069", "evil word"),
         ("bell\a null\0 escape\x1b[31m", "bell null escape[31m"),
+        ("wide\u2003and\u00a0unbroken\u3000spaces", "wide and unbroken spaces"),
+        ("a\ufe0fb\u034fc\u3164d\u2800e\U000e0101f", "abcdef"),
         ("tag\U000e0041\U000e0042", "tag"),
         ("private\ue000 lone\ud800", "private lone"),
         ("trailing  \n\u00a0\nlines \t", "trailing\n\nlines"),
@@ -38,8 +40,8 @@ def test_cleaned_texts_are_clean(sent: str) -> None:
 
 
 def test_a_report_that_nobody_would_read_on_is_cut_visibly() -> None:
-    assert clean_report("x" * 50_000) == "x" * 50_000
-    assert clean_report("x" * 50_001) == "x" * 50_000 + "\n[The report is longer; it was cut here.]"
+    assert cut_report("x" * 50_000) == "x" * 50_000
+    assert cut_report("x" * 50_001) == "x" * 50_000 + "\n[The report is longer; it was cut here.]"
 
 
 def test_comments_and_names() -> None:

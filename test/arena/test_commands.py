@@ -135,6 +135,19 @@ def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str, said: Said) -> Non
     assert said()[1] == [f"{tmp_path} is no arena: it has no arena.sqlite. 'podium arena init' makes one."]
 
 
+@pytest.mark.parametrize(
+    ("verb", "package"),
+    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn"), ("status", "evalica"), ("result", "pandas")],
+)
+def test_what_the_extra_installs_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    sources = ["--ranking", "r", "--submissions", "s", "--cases", "c"] if verb == "init" else []
+    assert main(["arena", verb, str(tmp_path / "arena"), *sources]) == 2
+    assert said()[1] == [f"This command needs {package}: install podium[arena]."]
+
+
 class TestExport:
     def test_every_vote_is_in_it(self, tmp_path: Path, said: Said) -> None:
         made = make_arena(

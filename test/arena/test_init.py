@@ -212,6 +212,14 @@ class TestReports:
         assert organiser.query('SELECT text FROM reports WHERE method = 1 ORDER BY "case"') == [("Finding.",), ("",)]
         assert organiser.query("SELECT text FROM notes") == [(note,)]
 
+    def test_one_that_only_seems_to_say_something(
+        self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        organiser.write_reports("team2", {"B000": "\u200b\n\u2800", "B001": "Finding."})
+        assert organiser.init() == 0
+        sentence = "B000: The report holds nothing that can be seen."
+        assert f"Note: 'team2': 1 of 2 reports will be shown as empty; {sentence}" in capfd.readouterr().err
+
     def test_the_teams_own_name_is_said_and_not_masked(
         self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
     ) -> None:

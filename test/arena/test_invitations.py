@@ -37,7 +37,7 @@ def pair_counts(desk: Desk) -> list[int]:
     """How often every pair is planned, but for what raters whose link has ended left unanswered."""
     rows = desk.store.rows(
         'SELECT min("left", "right"), max("left", "right") FROM matchups AS m JOIN raters AS r ON r.id = m.rater '
-        "WHERE repeat_of IS NULL AND replaces IS NULL "
+        "WHERE repeat_of IS NULL AND m.id NOT IN (SELECT replaces FROM matchups WHERE replaces IS NOT NULL) "
         "AND (revoked_at IS NULL OR EXISTS (SELECT 1 FROM votes WHERE matchup = m.id))"
     )
     counted = Counter(rows)

@@ -175,17 +175,19 @@ def test_a_full_disk_refuses_votes_and_loses_none(tmp_path: Path) -> None:
 
 def in_a_process(work: Callable[[], object]) -> object:
     """What `work` gives in a forked process, whose limits and user may be lowered for good."""
-    results = multiprocessing.get_context("fork").SimpleQueue()
+    ours, theirs = multiprocessing.Pipe()
 
     def run() -> None:
         try:
-            results.put(work())
+            theirs.send(work())
         except BaseException as error:
-            results.put(repr(error))
+            theirs.send(repr(error))
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
-    found = results.get()
+    theirs.close()  # so that a process that dies without an answer is noticed
+    found = ours.recv()
+    ours.close()
     process.join()
     return found
 

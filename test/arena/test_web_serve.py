@@ -64,8 +64,16 @@ def test_it_stops_on_request_and_logs_no_token(made: MadeArena, number: signal.S
         assert guest.vote("left").status_code == 303
         assert guest.vote("up").status_code == 400
         assert "Organiser" in organiser.page("/organiser")
+        cookie = guest.client.cookies["arena_session"]
         guest.client.close()
         organiser.client.close()
+        with socket.create_connection(
+            ("127.0.0.1", int(address.rpartition(":")[2]))
+        ) as hanging:  # gone in mid-sentence
+            head = (
+                f"POST /vote HTTP/1.1\r\nHost: localhost\r\nCookie: arena_session={cookie}\r\nContent-Length: 100\r\n"
+            )
+            hanging.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\nwinner".encode())
         process.send_signal(number)
         output, log = process.communicate(timeout=60)
     assert output == ""

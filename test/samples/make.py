@@ -8,6 +8,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "test"))
 
 from samples import (  # noqa: E402  (the line above makes them importable)
+    arena_cases,
     carotid,
     expect_carotid,
     expect_freehand,
@@ -19,6 +20,7 @@ from samples import (  # noqa: E402  (the line above makes them importable)
 )
 
 WRITERS: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "arena-cases": (arena_cases.write_samples,),
     "carotid": (carotid.write_samples, expect_carotid.write_expected),
     "freehand": (freehand.write_samples, expect_freehand.write_expected),
     "lesions": (lesions.write_samples, expect_lesions.write_expected),

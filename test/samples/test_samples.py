@@ -45,7 +45,7 @@ def test_make_names_the_samples_it_knows() -> None:
     make = Path(__file__).with_name("make.py")
     run = subprocess.run([sys.executable, make, "aortic"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert run.stderr.startswith("No samples are known for aortic; choose from: carotid")
+    assert run.stderr.startswith("No samples are known for aortic; choose from: arena-cases, carotid")
 
 
 def references() -> dict[str, dict[str, np.ndarray]]:

@@ -50,10 +50,12 @@ def make_app(desk: Desk) -> ASGIApp:
         response.headers.update(error.headers or {} if status == error.status_code else {})
         return response
 
-    async def failed(_request: Request, error: Exception) -> Response:
+    async def failed(request: Request, error: Exception) -> Response:
         """The store could not do it, on a full disk for example: no vote was answered with success."""
-        print(f"A request failed: {error}", file=sys.stderr, flush=True)
-        sentence = "The server cannot save at the moment. Your last answer was not saved: please try again shortly."
+        detail = error.detail if isinstance(error, PodiumError) else None
+        print(f"A request failed: {error}", *filter(None, [detail]), file=sys.stderr, flush=True)
+        saved = "Your last answer was not saved: please" if request.method == "POST" else "Please"
+        sentence = f"The server cannot reach its votes at the moment. {saved} try again shortly."
         return page("refusal", status=503, title="Please try again", sentence=sentence, home="/")
 
     async def crashed(_request: Request, _error: Exception) -> Response:
