@@ -8,7 +8,8 @@ Every measurement runs in a process of its own, the best of a few; those that ar
 
 import json
 import os
-import resource
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -86,6 +87,17 @@ def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np
                 stream.write(frame.tobytes())
     for name in ("GL", "LL"):
         np.save(folder / f"{name}.npy", np.zeros((3, 3)))
+
+
+def store_identity(truth: Path) -> None:
+    """What `podium freehand prepare` does: the errors of not moving are then read, not computed."""
+    from podium.challenges.freehand_identity import compute_identity, write_identity
+    from podium.challenges.freehand_reference import find_freehand_references, read_truth
+    from podium.challenges.freehand_settings import FreehandSettings
+
+    grid = FreehandSettings().grid
+    scan = read_truth(find_freehand_references(truth / "references")[SCAN], grid)
+    write_identity(truth / "references", {SCAN: compute_identity(scan, grid, threads=THREADS)})
 
 
 # What is measured; each runs in a process of its own and prints its seconds
@@ -172,14 +184,22 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def peak_megabytes() -> float:
+    """VmHWM. Not ru_maxrss: a child inherits that from the process that started it, however large it was."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
+
+
 def measure_here(name: str, truth: Path, submission: Path) -> None:
     """In the child: seconds, and memory beyond what was there once everything was imported."""
-    import podium.challenges.freehand  # noqa: F401
+    import podium.challenges.freehand
+    import podium.contract.submission  # noqa: F401
 
-    before, cpu = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew, without that of imports
+    before, cpu = peak_megabytes(), time.process_time()
     seconds = MEASURES[name](truth, submission)
-    after, cpu = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time() - cpu
-    print(json.dumps({"seconds": seconds, "cpu": cpu, "megabytes": (after - before) / 1024}))
+    cpu = time.process_time() - cpu
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "megabytes": peak_megabytes() - before}))
 
 
 def compare(names: list[str], truth: Path, submission: Path, *, repeats: int = REPEATS) -> dict[str, dict[str, float]]:
@@ -237,6 +257,11 @@ def main(short: int, long: int) -> None:
             with h5py.File(compact / f"{SCAN}.h5", "w") as file:
                 file["local_transforms"] = transforms[1]
             line("podium, transforms", compare(["score"], truth, compact)["score"])
+            prepared = root / f"prepared-{frames}"
+            shutil.copytree(truth, prepared)
+            store_identity(prepared)
+            line("podium, .npy, identity errors stored", compare(["score"], prepared, raw)["score"])
+            line("podium, transforms, identity errors stored", compare(["score"], prepared, compact)["score"])
 
             if frames == short:
                 packed = root / "packed"

@@ -78,7 +78,7 @@ def log_strengths(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bradley-Terry for a batch of matrices of points at once: natural logarithms of the strengths, of mean 0.
 
     Newton's method, its steps halved where they lead down. The fit must exist for every matrix. It finds what evalica
-    finds, several times faster: see bench/arena.py.
+    finds, several times faster: see bench/arena_figures.py.
     """
     size = points.shape[-1]
     meetings = points + points.swapaxes(-1, -2)

@@ -118,11 +118,11 @@ def enter(store: Store, token: str) -> str | None:
 
 
 def visitor(store: Store, secret: str) -> Visitor | None:
-    """Whose session this is."""
+    """Whose session this is; those of an ended link are gone."""
     found = store.row(
         """
         SELECT r.id, r.name, r.role, r.token_hash FROM sessions AS s JOIN raters AS r ON r.id = s.rater
-        WHERE s.hash = ? AND r.revoked_at IS NULL
+        WHERE s.hash = ?
         """,
         (_hash(secret),),
     )

@@ -273,8 +273,9 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         with open_arrays(prediction, expected) as source:
             answer = self._answer(source, prediction, expected)
             streams = list(answer.fields.values())
-            # Where the frames' size is not known, a frame is one row: that every value is finite shows all the same.
-            grid = PixelGrid(height=1, width=streams[0].shape[2]) if streams else self.grid
+            # Where frames are of another size than ours, a frame is one row: that values are finite shows all the same.
+            known = not streams or streams[0].shape[2] == self.grid.pixels
+            grid = self.grid if known else PixelGrid(height=1, width=streams[0].shape[2])
             fields = [Field(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams]
             frame_errors(fields, grid, threads=self.threads)
 

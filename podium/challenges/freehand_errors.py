@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.contract.errors import Refused
-from podium.metrics.field_errors import PixelGrid, TileDistance, affine_errors
+from podium.metrics.affine_errors import affine_errors
+from podium.metrics.field_errors import PixelGrid, TileDistance
 from podium.metrics.reconstruction import Coefficients
 from podium.readers.frames import FrameStream, Tile
 
@@ -57,13 +58,12 @@ def _stream_piece(
     stream: FrameStream, span: range, reference: Coefficients, result: NDArray[np.float64], grid: PixelGrid
 ) -> Callable[[], None]:
     def work() -> None:
-        fast, exact = TileDistance(grid), TileDistance(grid, np.float64)
+        fast, exact = TileDistance(grid, reference), TileDistance(grid, reference, np.float64)
         for tile in stream.tiles(span):
-            coefficients = reference[tile.frame]
-            total = fast.sum(tile.values, start=tile.start, coefficients=coefficients)
+            total = fast.sum(tile.values, frame=tile.frame, start=tile.start)
             if not math.isfinite(total):
                 check_finite(stream.label, tile)
-                total = exact.sum(tile.values, start=tile.start, coefficients=coefficients)
+                total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
             result[tile.frame] += total
         result[span.start : span.stop] /= grid.pixels
 

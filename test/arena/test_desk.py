@@ -47,6 +47,7 @@ def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
     assert again.position == 3
     assert again.key != keys[2]
     assert (desk.progress(anna).done, desk.progress(anna).total) == (2, 10)
+    assert [(line.done, line.total) for line in desk.raters()] == [(2, 10)]
     assert desk.cast(anna, matchup=keys[2], winner="right", comment="") == "already"
     assert desk.cast(anna, matchup=again.key, winner="right", comment="") == "cast"
     assert [ballot.winner for ballot in desk.ballots()] == ["left", "left", "right"]

@@ -178,6 +178,23 @@ def test_what_a_rater_left_goes_to_the_next_and_who_comes_back_is_planned_anew(d
     assert desk.progress(ben).done == 0
 
 
+def test_an_undone_vote_does_not_change_what_is_planned_next(tmp_path: Path) -> None:
+    planned = []
+    for name, undoes in (("with", True), ("without", False)):
+        made = make_arena(tmp_path / name, methods=("a", "b", "c", "d"), cases=CASES, settings=SETTINGS)
+        desk = Desk(tmp_path / name)
+        anna = rater_id(desk, made.tokens["Anna"])
+        for _ in range(5 if undoes else 0):
+            vote(desk, anna, 1)
+            assert desk.undo(anna, matchup=desk.progress(anna).undoable or "")
+        invite(desk.store, SETTINGS, "Ben")
+        question = 'SELECT "case", "left", "right" FROM matchups JOIN raters ON raters.id = rater WHERE name = \'Ben\''
+        planned.append(desk.store.rows(question))
+        desk.close()
+    assert planned[0] == planned[1]
+    assert len(planned[0]) == 24
+
+
 def test_the_organiser_has_one_link_and_may_share_a_name_with_a_rater(desk: Desk) -> None:
     first = invite_organiser(desk.store, SETTINGS)
     second = invite_organiser(desk.store, SETTINGS)

@@ -143,11 +143,27 @@ def test_a_list_ends_where_the_matchups_do() -> None:
     assert Pairing(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(5, rater=0, mine=listed) == []
 
 
-def test_cases_are_shared_out_evenly_to_everybody() -> None:
-    pairing = Pairing(methods=3, cases=12, repeat_share=SHARE, seed=0)
-    lists = plan_one_by_one(pairing, [12, 12, 12])
-    for listed in lists:
-        counts = Counter(each.case for each in fresh([listed]))
-        assert max(counts.values()) - min(counts[case] for case in range(12)) <= 2
+def test_no_matchup_is_planned_again_while_another_was_never_planned() -> None:
+    lists = plan_one_by_one(Pairing(methods=3, cases=12, repeat_share=SHARE, seed=0), [12, 12, 12])
     matchups = Counter((pair(each), each.case) for each in fresh(lists))
     assert max(matchups.values()) == 1
+
+
+def test_cases_are_shared_out_evenly_over_all_and_to_each() -> None:
+    def unevenness(planned: Iterable[Planned]) -> int:
+        counts = Counter(each.case for each in planned)
+        return max(counts.values()) - min(counts[case] for case in range(12))
+
+    of_each = []
+    for seed in range(10):
+        lists = plan_one_by_one(Pairing(methods=4, cases=12, repeat_share=SHARE, seed=seed), [7, 20, 13, 20])
+        assert unevenness(fresh(lists)) <= 1
+        of_each.append(max(unevenness(fresh([listed])) for listed in lists))
+    assert max(of_each) <= 2  # pairs and all cases come first, so that it cannot always be 1
+    assert of_each.count(1) >= 8
+
+
+def test_a_coin_decides_the_side_of_a_pairs_first_showing() -> None:
+    listed = Pairing(methods=7, cases=10, repeat_share=0.0, seed=0).plan(21, rater=0)
+    assert len(set(map(pair, listed))) == 21
+    assert 5 <= sum(each.left < each.right for each in listed) <= 16

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from literal import freehand as literal
 from metrics import freehand_golden as golden
 
-from podium.metrics.field_errors import AffineDistance, PixelGrid, TileDistance, affine_errors
+from podium.metrics.affine_errors import affine_errors, gauss_rule
+from podium.metrics.field_errors import PixelGrid, TileDistance
 from podium.metrics.reconstruction import (
     ERRORS,
     category_scores,
@@ -34,11 +35,11 @@ L = field_coefficients(golden.LOCAL, golden.PIXEL_TO_MM)
 
 def error(fields: np.ndarray, coefficients: np.ndarray, *, precision: object, tile: int = GRID.pixels) -> float:
     """The mean distance over all frames, summed in tiles of that many pixels."""
-    distance = TileDistance(GRID, precision)  # type: ignore[arg-type]
+    distance = TileDistance(GRID, coefficients, precision)  # type: ignore[arg-type]
     total = 0.0
-    for values, frame in zip(fields, coefficients, strict=True):
+    for frame, values in enumerate(fields):
         for start in range(0, GRID.pixels, tile):
-            total += distance.sum(values[:, start : start + tile], start=start, coefficients=frame)
+            total += distance.sum(values[:, start : start + tile], frame=frame, start=start)
     return total / (len(fields) * GRID.pixels)
 
 
@@ -75,8 +76,7 @@ def test_largest_errors_of_the_worked_example(precision: object, tolerance: floa
     nothing = errors(0 * golden.GP, 0 * golden.GL, 0 * golden.LP, 0 * golden.LL, precision=precision)
     assert nothing == pytest.approx(golden.LARGEST, abs=tolerance)
     for coefficients, name in ((G, "gpe"), (L, "lpe")):
-        means = affine_errors(coefficients, GRID, precision)  # type: ignore[arg-type]
-        assert np.mean(means) == pytest.approx(golden.LARGEST[name], abs=tolerance)
+        assert np.mean(affine_errors(coefficients, GRID)) == pytest.approx(golden.LARGEST[name], abs=1e-9)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), PRECISIONS)
@@ -171,14 +171,67 @@ def test_the_tiled_kernel_is_the_literal_error_on_random_fields(
     reference = np.stack([a + b * x + c * y for a, b, c in abc])
     expected = literal.pixel_error(prediction[None], reference[None])
     for precision, tolerance in ((np.float64, 1e-9), (np.float32, 3e-4)):
-        distance = TileDistance(grid, precision)
+        distance = TileDistance(grid, abc[None], precision)
         total = sum(
-            distance.sum(prediction[:, start : start + tile], start=start, coefficients=abc)
+            distance.sum(prediction[:, start : start + tile], frame=0, start=start)
             for start in range(0, grid.pixels, tile)
         )
         assert total / grid.pixels == pytest.approx(expected, abs=tolerance)
         nothing = literal.pixel_error(0 * reference[None], reference[None])
-        assert AffineDistance(grid, precision).mean(abc) == pytest.approx(nothing, abs=tolerance)
+        assert affine_errors(abc[None], grid) == pytest.approx([nothing], abs=1e-9)
+
+
+SIZES_MM = {  # of a, b and c, from fields like a forearm's to predictions that are nearly the reference
+    "generic": (50, 0.05, 0.05),
+    "almost constant": (50, 1e-6, 1e-6),
+    "almost equal": (1e-4, 1e-7, 1e-7),
+    "only turned": (0, 0.05, 0.05),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.sampled_from(list(SIZES_MM)),
+    flat=st.booleans(),
+    still=st.tuples(st.floats(-200, 840), st.floats(-200, 680)),
+    off=st.sampled_from([0, 0.01, 1, 10]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_whole_frames_against_the_literal_float64_error(
+    size: str, flat: bool, still: tuple[float, float], off: float, seed: int
+) -> None:
+    """As coefficients, to 1e-10, and pixel by pixel in float32, to 1e-6: also where the field is zero, or nearly so, at
+    one place or (`flat`: all vectors are parallel) along a line."""
+    grid = PixelGrid(height=480, width=640)
+    rng = np.random.default_rng(seed)
+    abc = rng.normal(size=(3, 3)) * SIZES_MM[size]
+    if flat:
+        abc = np.outer(rng.normal(size=3), rng.normal(size=3) * SIZES_MM[size])
+    if size == "only turned":
+        abc[:, 0] = -abc[:, 1:] @ still + off * rng.normal(size=3)
+    places = np.stack([np.ones(grid.pixels), np.tile(np.arange(1, 641), 480), np.repeat(np.arange(1, 481), 640)])
+    expected = np.linalg.norm(abc @ places, axis=0).mean()
+    assert affine_errors(np.stack([abc, 0 * abc, abc]), grid) == pytest.approx([expected, 0, expected], rel=1e-10)
+    streamed = TileDistance(grid, np.stack([0 * abc, abc])).sum(np.zeros((3, grid.pixels), "f4"), frame=1, start=0)
+    assert streamed / grid.pixels == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(height=st.integers(1, 200), width=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
+def test_frames_of_any_size_in_blocks(height: int, width: int, seed: int) -> None:
+    abc = np.random.default_rng(seed).normal(size=(3, 3)) * [50, 0.5, 0.5]
+    x, y = np.arange(1, width + 1), np.arange(1, height + 1)[:, None]
+    expected = np.sqrt(sum((a + b * x + c * y) ** 2 for a, b, c in abc)).mean()
+    assert affine_errors(abc[None], PixelGrid(height=height, width=width)) == pytest.approx([expected], rel=1e-10)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 80])
+def test_the_rule_sums_polynomials_of_degree_15_exactly(count: int) -> None:
+    places, weights = gauss_rule(count)
+    steps = np.arange(count) - (count - 1) / 2
+    for degree in range(16):
+        scale = max(1.0, count / 2) ** degree
+        assert (places**degree @ weights) / scale == pytest.approx((steps**degree).sum() / scale, abs=1e-11)
 
 
 @settings(max_examples=30, deadline=None)
@@ -207,7 +260,7 @@ def test_coefficients_are_the_literal_fields_of_random_affine_scans(frames: int,
         assert fields == pytest.approx(pixels, abs=1e-9)
         assert landmark_displacements(coefficients, scan.landmarks) == pytest.approx(landmarks, abs=1e-9)
         largest = literal.largest_errors(truth)[name]
-        assert np.mean(affine_errors(coefficients, grid, np.float64)) == pytest.approx(largest, abs=1e-9)
+        assert np.mean(affine_errors(coefficients, grid)) == pytest.approx(largest, abs=1e-9)
 
 
 @pytest.mark.parametrize(

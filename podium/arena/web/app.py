@@ -1,15 +1,17 @@
 """The application: which address is answered by whom, and what a refusal looks like."""
 
 import sys
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.arena.desk import Desk
 from podium.arena.web.assets import page, static
@@ -28,6 +30,22 @@ _TITLES = {
     413: "Too long",
     415: "This did not work",
 }
+
+
+class Crashes:
+    """An error of ours is logged and answered here: let through, it would close the connection under the next vote."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            traceback.print_exc()
+            sentence = "Something went wrong on the server. Please go on; if it happens again, tell the organiser."
+            answer = page("refusal", status=500, title="An error of ours", sentence=sentence, home="/")
+            await answer(scope, receive, send)
 
 
 def make_app(desk: Desk) -> ASGIApp:
@@ -58,10 +76,6 @@ def make_app(desk: Desk) -> ASGIApp:
         sentence = f"The server cannot reach its votes at the moment. {saved} try again shortly."
         return page("refusal", status=503, title="Please try again", sentence=sentence, home="/")
 
-    async def crashed(_request: Request, _error: Exception) -> Response:
-        sentence = "Something went wrong on the server. Please go on; if it happens again, tell the organiser."
-        return page("refusal", status=500, title="An error of ours", sentence=sentence, home="/")
-
     async def gone(_request: Request, _error: Exception) -> Response:
         return Response(status_code=400)
 
@@ -87,8 +101,8 @@ def make_app(desk: Desk) -> ASGIApp:
             HTTPException: refused,
             PodiumError: failed,
             ClientDisconnect: gone,
-            Exception: crashed,
         },
+        middleware=[Middleware(Crashes)],
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # it would redirect to whatever Host header was sent
