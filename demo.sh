@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scores every sample submission without a container and ranks the teams of each challenge.
+# Scores every sample submission without a container, ranks the teams of each challenge, and prepares an arena.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./setup-venv.sh
@@ -49,6 +49,16 @@ rm -rf "$simulation"
 .venv/bin/podium scribbles show psma_lmu_021 --simulation "$simulation" --step 3 \
   --images test/images/lesions --references ground-truth/lesions/references --output "$simulation.png" 2>>demo-output/simulation.txt
 echo "Its predictions and scribbles are in $simulation/, one step drawn in $simulation.png."
+echo
+arena=demo-output/arena
+echo "${bold}reports: an arena of the three teams${plain}"
+rm -rf "$arena"
+.venv/bin/podium arena init "$arena" --ranking demo-output/reports/ranking/ranking.json --submissions test/submissions/reports \
+  --cases test/arena-cases >demo-output/organiser-link.txt 2>demo-output/arena.txt
+link=$(.venv/bin/podium arena invite "$arena" "Dr Demo" 2>>demo-output/arena.txt)
+echo "Start it with  .venv/bin/podium arena serve $arena  and vote at
+  $link
+The organiser's page: $(<demo-output/organiser-link.txt)"
 echo
 echo "Each team's metrics.json, log.txt and errors.txt are in demo-output/<challenge>/<team>/, the ranking in ranking/.
 Open demo-output/<challenge>/ranking/report.html and demo-output/<challenge>/<team>/report.html in a browser."

@@ -1,6 +1,7 @@
 """`podium arena`: blinded comparisons of reports by clinicians, from the ranking to the final order."""
 
 import argparse
+import re
 import sys
 from contextlib import closing
 from importlib.util import find_spec
@@ -20,24 +21,26 @@ def add_verbs(verbs: Verbs) -> None:
     _add_init(arena)
     _add_invite(arena)
     revoke = add_verb(arena, "revoke", _revoke, "end a rater's link; the votes stay")
-    _add_folder(revoke)
+    _add_known_folder(revoke)
     revoke.add_argument("name", metavar="NAME", help="as invited")
     _add_serve(arena)
-    _add_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still asks for"))
+    _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still asks for"))
     export = add_verb(arena, "export", _export, "write every vote as a CSV file")
-    _add_folder(export)
+    _add_known_folder(export)
     export.add_argument("--output", type=Path, default=Path("votes.csv"), metavar="FILE", help="[%(default)s]")
     _add_result(arena)
     add_simulate(arena)
 
 
-def _add_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the arena's folder")
+def _add_known_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the arena's folder [the working folder]"
+    )
 
 
 def _add_init(verbs: Verbs) -> None:
     parser = add_verb(verbs, "init", _init, "make an arena of the best teams' reports and the cases' images")
-    _add_folder(parser)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
     parser.add_argument("--ranking", type=Path, required=True, metavar="FILE", help="what 'podium rank' wrote")
     parser.add_argument(
         "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
@@ -56,10 +59,16 @@ def _add_init(verbs: Verbs) -> None:
 
 def _add_invite(verbs: Verbs) -> None:
     parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only this once")
-    _add_folder(parser)
-    who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("name", nargs="?", metavar="NAME", help="the rater; one who is known gets a new link")
-    who.add_argument("--organiser", action="store_true", help="a new link for the organiser instead")
+    parser.usage = (
+        "podium arena invite [-h] [--matchups N] [DIR] NAME\n       podium arena invite [-h] --organiser [DIR]"
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="[DIR] NAME",
+        help="the arena's folder [the working folder], and the rater; one who is known gets a new link",
+    )
+    parser.add_argument("--organiser", action="store_true", help="a new link for the organiser instead")
     parser.add_argument(
         "--matchups", type=positive_int, metavar="N", help="how many the rater is asked for [as arena.toml says]"
     )
@@ -67,7 +76,7 @@ def _add_invite(verbs: Verbs) -> None:
 
 def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
-    _add_folder(parser)
+    _add_known_folder(parser)
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on [%(default)s]")
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="[%(default)s]")
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="for HTTPS, with --key")
@@ -76,7 +85,7 @@ def _add_serve(verbs: Verbs) -> None:
 
 def _add_result(verbs: Verbs) -> None:
     parser = add_verb(verbs, "result", _result, "write the ratings that 'podium rank --arena' takes")
-    _add_folder(parser)
+    _add_known_folder(parser)
     parser.add_argument("--output", type=Path, default=Path("arena.json"), metavar="FILE", help="[%(default)s]")
     parser.add_argument(
         "--by", choices=_RATINGS, default="elo-averaged", help="which rating decides the order [%(default)s]"
@@ -88,8 +97,8 @@ def _init(options: argparse.Namespace) -> int:
     from podium.arena.folder import Sources, init
     from podium.arena.settings import ArenaSettings
 
-    if not options.url.startswith(("http://", "https://")):
-        raise UsageError("--url must begin with http:// or https://.")
+    if not re.fullmatch(r"https?://[^/?#\s]+/?", options.url):
+        raise UsageError("--url must be like https://arena.example.org: http or https, a host, and no path.")
     sources = Sources(ranking=options.ranking, submissions=options.submissions, cases=options.cases, top=options.top)
     made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url))
     for note in made.notes:
@@ -105,20 +114,29 @@ def _invite(options: argparse.Namespace) -> int:
     from podium.arena.settings_file import read_settings
     from podium.arena.store import Store
 
-    if options.organiser and options.matchups:
-        raise UsageError("--matchups is for raters; the organiser has none.")
-    with closing(Store(options.folder)) as store:
-        settings = read_settings(options.folder)
+    folder, name = _folder_and_name(options)
+    with closing(Store(folder)) as store:
+        settings = read_settings(folder)
         if options.organiser:
             made = invite_organiser(store, settings)
             _say("The organiser's link, shown only this once; an older one has ended:")
         else:
-            made = invite(store, settings, options.name, matchups=options.matchups)
+            made = invite(store, settings, name, matchups=options.matchups)
             for remark in made.remarks:
                 _say(remark)
             _say(f"The link of {made.name} to {made.total} matchups, shown only this once:")
     print(made.link, flush=True)
     return 0
+
+
+def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
+    """Whom to invite, and where: the folder may be left out inside it, and the organiser has no name."""
+    if options.organiser and options.matchups:
+        raise UsageError("--matchups is for raters; the organiser has none.")
+    folders, names = (options.words, [""]) if options.organiser else (options.words[:-1], options.words[-1:])
+    if len(folders) > 1 or not names:
+        raise UsageError("Say whom to invite: podium arena invite [DIR] NAME, a name of several words in quotes.")
+    return Path(*folders), names[0]
 
 
 def _revoke(options: argparse.Namespace) -> int:

@@ -110,11 +110,26 @@ class TestInvite:
         assert main(["arena", "invite", str(tmp_path), "--organiser", "--matchups", "3"]) == 2
         assert said()[1] == ["--matchups is for raters; the organiser has none."]
 
-    @pytest.mark.parametrize("who", [[], ["Anna", "--organiser"]])
-    def test_one_of_both(self, tmp_path: Path, who: list[str], said: Said) -> None:
-        with pytest.raises(SystemExit):
-            main(["arena", "invite", str(tmp_path), *who])
-        assert "--organiser" in said()[1][-1]
+    @pytest.mark.parametrize("who", [[], ["arena", "Anna", "Ben"], ["arena", "Anna", "--organiser"]])
+    def test_somebody_has_to_be_named(self, who: list[str], said: Said) -> None:
+        assert main(["arena", "invite", *who]) == 2
+        assert said()[1] == ["Say whom to invite: podium arena invite [DIR] NAME, a name of several words in quotes."]
+
+
+def test_inside_the_folder_its_name_may_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    make_arena(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["arena", "invite", "Dr Ben"]) == 0
+    assert said()[1][-1].startswith("The link of Dr Ben to ")
+    assert main(["arena", "revoke", "Dr Ben"]) == 0
+    assert main(["arena", "invite", "--organiser"]) == 0
+    assert main(["arena", "status"]) == 0
+    assert main(["arena", "export"]) == 0
+    assert main(["arena", "result"]) == 0
+    assert (tmp_path / "votes.csv").is_file()
+    assert (tmp_path / "arena.json").is_file()
 
 
 def test_revoke(tmp_path: Path, said: Said) -> None:

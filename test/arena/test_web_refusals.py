@@ -118,7 +118,7 @@ def test_raters_and_organiser_keep_to_their_own_pages(made: MadeArena) -> None:
         ({"matchup": "0" * 32}, 404, "This matchup is not in your list. Nothing was saved."),
         ({"matchup": ""}, 404, "This matchup is not in your list. Nothing was saved."),
         ({"comment": "x" * 2001}, 400, "A comment has at most 2000 characters. Nothing was saved."),
-        ({"comment": "x" * 20000}, 413, "This is too long. Nothing was saved: please shorten your comment."),
+        ({"comment": "x" * 40000}, 413, "This is too long. Nothing was saved: please shorten your comment."),
         ({str(n): "" for n in range(20)}, 400, "This form cannot be read. Nothing was saved."),
     ],
 )
