@@ -17,7 +17,7 @@ class ServeProcess:
 
     def __init__(self, folder: Path, *, port: int = 0) -> None:
         command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", str(port)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -45,7 +45,7 @@ def test_a_raters_pages(site: Site, visits: Visits, look: str) -> None:
             assert faults(page) == []
             page.get_by_role("button", name="Close").click()
         if kind == "picture" and kind not in kinds:
-            page.get_by_role("link", name="opens larger").click()
+            page.get_by_role("link", name="Enlarge").click()
             expect(page.get_by_role("dialog", name="Image of the case")).to_be_visible()
             assert faults(page) == []
             page.get_by_role("button", name="Close").click()

@@ -95,3 +95,30 @@ def test_reports_stand_side_by_side_and_on_a_phone_one_above_the_other(site: Sit
         else:
             assert left["y"] == right["y"]
             assert left["x"] + left["width"] <= right["x"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_lies_over_an_image(site: Site, visits: Visits, screen: str) -> None:
+    """Whatever it hid could be the finding. What is below the screen's edge can be scrolled to."""
+    page = visits.open(site.rater(matchups=8), **SCREENS[screen])
+    seen = set()
+    for done in range(8):
+        expect_progress(page, done, 8)
+        button(page, "A is better")
+        image = page.locator("figure img, figure canvas")
+        expect(image).to_have_count(1)
+        image.scroll_into_view_if_needed()
+        covered = image.evaluate(
+            """image => {
+              const { left, top, width, height } = image.getBoundingClientRect();
+              const places = [0.01, 0.25, 0.5, 0.75, 0.99].flatMap((x) => [0.01, 0.25, 0.5].map((y) => [x, y]));
+              return places
+                .map(([x, y]) => document.elementFromPoint(left + x * width, top + y * height))
+                .filter((found) => found !== image && !found?.closest(".decision"))
+                .map((found) => found?.outerHTML ?? "nothing");
+            }"""
+        )
+        assert covered == []
+        seen.add(image.evaluate("image => image.tagName"))
+        button(page, "A is better").click()
+    assert seen == {"IMG", "CANVAS"}
