@@ -16,7 +16,12 @@ ALLOWED = {
     "contract": {"podium.readers", "podium.metrics.declaration"},
     "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
     "ranking": {"podium.challenges", "podium.contract", "podium.metrics", "podium.readers.names"},
-    "judge": {"podium.contract", "podium.challenges", "podium.evaluation"},
+    "judge": {"podium.contract", "podium.challenges", "podium.evaluation", "podium.metrics"},
+    "interaction": {"podium.contract", "podium.metrics", "podium.readers"},
+    "report": {
+        *("podium.ranking", "podium.challenges", "podium.contract", "podium.metrics", "podium.readers"),
+        *("podium.evaluation", "podium.runner", "podium.progress"),
+    },
     "arena": {"podium.contract", "podium.challenges", "podium.ranking.result", "podium.readers", "podium.progress"},
 }
 HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"}

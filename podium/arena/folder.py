@@ -125,10 +125,8 @@ def _flush(folder: Path) -> None:
 
 def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
     if marked and set(marked) != set(methods):
-        yield (
-            f"The ranking marks other finalists: {listed(marked)}. 'podium rank --arena' takes a result that rates "
-            "exactly the finalists."
-        )
+        beyond = " 'podium rank --arena' takes no ratings of others." if set(methods) - set(marked) else ""
+        yield f"The ranking marks other finalists: {listed(marked)}.{beyond}"
 
 
 def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> Iterator[str]:

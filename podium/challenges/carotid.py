@@ -28,6 +28,7 @@ from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, g
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import TIMING_FILE, Timing, file_timing, job_timing
+from podium.metrics.averages import mean_and_std, mean_of
 from podium.metrics.classification import confusion_counts, f1_by_class
 from podium.metrics.crop import crop_to_union
 from podium.metrics.declaration import Metric
@@ -349,7 +350,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
         figures: dict[str, Any] = {}
         for name in (*_DICE.values(), *_NSD.values()):
-            mean, std = _mean_and_std([get(result.metrics, name) for result in results])
+            mean, std = mean_and_std([get(result.metrics, name) for result in results])
             put(figures, f"{name}.mean", mean)
             put(figures, f"{name}.std", std)
         classification = 100 * self._classify(results, figures)
@@ -403,7 +404,8 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         self, rows: Sequence[Figures], aggregates: Figures, resamples: Resamples
     ) -> Mapping[str, Floats] | None:
         """The total in every replicate; a submission's time is one figure and does not depend on the cases drawn."""
-        if not all("true_class" in row and "predicted_class" in row for row in rows):
+        needed = ("true_class", "predicted_class", "segmentation_score")
+        if not all(part in row for row in rows for part in needed):
             return None
         truth = np.array([row["true_class"] for row in rows])
         predicted = np.array([row["predicted_class"] for row in rows], dtype=object)
@@ -436,7 +438,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
             for answer, count in confusion[label].items():
                 column = "missing" if answer is None else names[answer]
                 put(figures, f"confusion_matrix.{name}.{column}", count)
-        return math.fsum(f1.values()) / len(f1)
+        return mean_of(list(f1.values()))
 
     def _time_score(self, seconds: float) -> float:
         rule = self.settings.time
@@ -466,9 +468,3 @@ def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:
     if cases is None:
         return min(candidates, key=len) or None
     return next((case for case in candidates if case in cases), None)
-
-
-def _mean_and_std(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and population standard deviation, by exact sums: equal data give equal figures in any order."""
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))

@@ -121,7 +121,7 @@ class Challenge(ABC, Generic[Prediction, Reference]):
 
     @abstractmethod
     def unanswered(self, reference: Reference) -> Figures:
-        """The figures of a missing or failed case: the worst value of each metric."""
+        """The figures of a missing or failed case: the worst value of all that teams are ranked by."""
 
     @abstractmethod
     def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:

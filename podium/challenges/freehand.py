@@ -36,6 +36,7 @@ from podium.contract.results import CaseResult, CaseScore, Figures, Unmatched, g
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
+from podium.metrics.averages import mean_and_std, mean_of
 from podium.metrics.declaration import Curve, Metric
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.policy import POLICIES
@@ -319,7 +320,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
                 Field(answer.pixels("local", truth.pixel_to_mm), truth.local_field),
             ]
             frames = [means.tolist() for means in frame_errors(fields, self.grid, threads=self.threads)]
-        gpe, lpe = map(_mean, frames)
+        gpe, lpe = map(mean_of, frames)
         gle, lle = (
             mean_distance(
                 prediction=answer.at_landmarks(level, truth.landmarks, truth.pixel_to_mm),
@@ -364,7 +365,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         figures: dict[str, Any] = {}
         as_written = [f"as_written.{name}" for name in CATEGORIES]
         for name in ("final_score", "final_score_unclipped", *CATEGORIES, *as_written):
-            put(figures, name, _mean([get(result.metrics, name) for result in results]))
+            put(figures, name, mean_of([get(result.metrics, name) for result in results]))
         for group in _GROUPS:
             for name in ERRORS:
                 _put_spread(figures, f"{group}.{name}", [result.metrics[group][name] for result in results])
@@ -400,6 +401,8 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
         aggregates: Figures,  # noqa: ARG002  (the runtime is one figure and does not depend on the scans drawn)
         resamples: Resamples,
     ) -> Mapping[str, Floats] | None:
+        if not all("final_score" in row for row in rows):
+            return None
         return {"final_score": resamples.mean([row["final_score"] for row in rows])}
 
 
@@ -425,11 +428,6 @@ def _shown_source(prediction: FreehandPrediction) -> str:
 
 def _put_spread(figures: dict[str, Any], name: str, values: Sequence[float]) -> None:
     """Mean and population standard deviation; 0 where there is nothing, which `scans.scored` then says."""
-    mean = _mean(values)
+    mean, std = mean_and_std(values)
     put(figures, f"{name}.mean", mean)
-    put(figures, f"{name}.std", math.sqrt(_mean([(value - mean) ** 2 for value in values])))
-
-
-def _mean(values: Sequence[float]) -> float:
-    """By exact sums: equal data give equal figures in any order."""
-    return math.fsum(values) / len(values) if values else 0.0
+    put(figures, f"{name}.std", std)

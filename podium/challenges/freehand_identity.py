@@ -6,7 +6,6 @@ from: a scan whose hash no longer fits is computed again.
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from podium.challenges.freehand_errors import Field, frame_errors
 from podium.challenges.freehand_reference import Truth
 from podium.contract.errors import GroundTruthError, Refused
+from podium.metrics.averages import mean_of
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import ERRORS, landmark_displacements, mean_distance
 from podium.readers.files import SafeFile
@@ -47,7 +47,7 @@ def truth_digest(truth: Truth, grid: PixelGrid) -> str:
 def compute_identity(truth: Truth, grid: PixelGrid, *, threads: int) -> IdentityErrors:
     """The errors of nothing at all."""
     fields = [Field(np.zeros_like(field), field) for field in (truth.global_field, truth.local_field)]
-    gpe, lpe = (math.fsum(means) / len(means) for means in frame_errors(fields, grid, threads=threads))
+    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
     gle, lle = (
         mean_distance(prediction=np.zeros((3, len(truth.landmarks))), reference=vectors)
         for vectors in (

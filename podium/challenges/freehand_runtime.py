@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.contract.errors import Refused
 from podium.contract.jobs import Job
-from podium.contract.timing import Timing
+from podium.contract.timing import Timing, checked_seconds
 from podium.readers.files import SafeFile
 from podium.readers.json_files import read_json
 
@@ -31,11 +31,7 @@ def _runtimes(content: Any, cases: Collection[str]) -> dict[str, float]:
     lacking = [case for case in cases if case not in content]
     if lacking:
         raise Refused(f"{RUNTIME_FILE} lacks {len(lacking)} of the submitted scans: the runtime is unknown.")
-    for case in cases:
-        value = content[case]
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise Refused(f"{RUNTIME_FILE}: '{case}' must be a number of seconds, not negative.")
-    return {case: float(content[case]) for case in cases}
+    return {case: checked_seconds(content[case], file=RUNTIME_FILE, key=case) for case in cases}
 
 
 def job_runtimes(jobs: Mapping[str, Sequence[Job]]) -> tuple[Mapping[str, float], str | None]:

@@ -66,8 +66,8 @@ def _declare(settings: LesionsSettings) -> tuple[Metric, ...]:
     declared = [
         Metric(name="auc_dice", title="AUC-Dice", highest=longest, **shared),
         Metric(name="auc_dmm", title="AUC-DMM", highest=longest, **shared),
-        Metric(name="auc_dice_normalised", title="AUC-Dice / steps", highest=1.0, **shared),
-        Metric(name="auc_dmm_normalised", title="AUC-DMM / steps", highest=1.0, **shared),
+        Metric(name="auc_dice_normalised", title="AUC-Dice, normalised", highest=1.0, **shared),
+        Metric(name="auc_dmm_normalised", title="AUC-DMM, normalised", highest=1.0, **shared),
         Metric(name="final_dice", title="Final Dice", highest=1.0, **shared),
         Metric(name="final_dmm", title="Final DMM", highest=1.0, **shared),
         Metric(name="final_fpv_ml", title="Final false positive volume", worst=math.inf, **volume),
@@ -123,8 +123,8 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     @classmethod
     def columns(cls) -> Sequence[Column]:
         figures: tuple[tuple[str, str, Direction], ...] = (
-            ("auc_dice_normalised", "AUC-Dice / steps", "higher"),
-            ("auc_dmm_normalised", "AUC-DMM / steps", "higher"),
+            ("auc_dice_normalised", "AUC-Dice, normalised", "higher"),
+            ("auc_dmm_normalised", "AUC-DMM, normalised", "higher"),
             ("final_dice", "Final Dice", "higher"),
             ("final_dmm", "Final DMM", "higher"),
             ("final_fpv_ml", "Final FPV (ml)", "lower"),
@@ -325,7 +325,7 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
         return RankingRule(
             words="teams are ranked by mean AUC-Dice and by mean AUC-DMM, then by the mean of the two positions with "
             "equal weights"
-            + (", the areas divided by the number of steps" if self.settings.regime == "clinician" else ""),
+            + (", the areas divided by the number of corrections" if self.settings.ranked_suffix else ""),
             criteria=tuple(
                 Criterion(path=path, title=f"Mean {self._metric(name).title}", direction="higher", weight=0.5)
                 for path, name in self._ranked_areas().items()
@@ -342,8 +342,11 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
     ) -> Mapping[str, Floats] | None:
         """The two means in every replicate, over the drawn cases that have a value; 0 where none has, as in
         `aggregates`."""
+        areas = self._ranked_areas()
+        if not all(name in row for row in rows for name in areas.values()):
+            return None
         figures = {}
-        for path, name in self._ranked_areas().items():
+        for path, name in areas.items():
             values = np.array([row[name] for row in rows], dtype=np.float64)
             defined = ~np.isnan(values)
             figures[path] = np.nan_to_num(resamples.only(defined).mean(values[defined]), nan=0.0)
@@ -351,7 +354,7 @@ class LesionSegmentation(Challenge[LesionsPrediction, SafeFile]):
 
     def _ranked_areas(self) -> dict[str, str]:
         """Where the two ranked means stand below `aggregates`, and the metrics they are the means of."""
-        suffix = "_normalised" if self.settings.regime == "clinician" else ""
+        suffix = self.settings.ranked_suffix
         return {f"ranked.{name}.mean": f"{name}{suffix}" for name in ("auc_dice", "auc_dmm")}
 
     def _metric(self, name: str) -> Metric:

@@ -1,12 +1,12 @@
 """What the cases of lesions add up to, from their result rows alone."""
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.challenges.lesions_settings import LesionsSettings
 from podium.contract.results import CaseResult, put
+from podium.metrics.averages import mean_and_std, mean_of
 from podium.metrics.detection import Detections
 
 CASE_FIGURES = (
@@ -25,10 +25,8 @@ OPTIONAL_FIGURES = ("final_component_dice",)
 def aggregate_lesions(results: Sequence[CaseResult], settings: LesionsSettings) -> dict[str, Any]:
     """Every figure over all cases, and over the cases of each group where there are groups."""
     figures = _summary(results, settings)
-    # What teams are ranked by: the published area, or its mean height where cases differ in their number of steps.
-    suffix = "_normalised" if settings.regime == "clinician" else ""
     for name in ("auc_dice", "auc_dmm"):
-        put(figures, f"ranked.{name}", dict(figures[f"{name}{suffix}"]))
+        put(figures, f"ranked.{name}", dict(figures[f"{name}{settings.ranked_suffix}"]))
     if settings.groups is None:
         return figures
     members: dict[str, list[CaseResult]] = defaultdict(list)
@@ -38,9 +36,9 @@ def aggregate_lesions(results: Sequence[CaseResult], settings: LesionsSettings) 
     for name in (*CASE_FIGURES, *OPTIONAL_FIGURES):
         if name in figures:
             defined = [group[name]["mean"] for group in figures["groups"].values() if group[name]["n"]]
-            figures[f"{name}_group_mean"] = _mean(defined)
+            figures[f"{name}_group_mean"] = mean_of(defined)
     pooled = [group["dmm_pooled"] for group in figures["groups"].values() if group["dmm_pooled_defined"]]
-    figures["dmm_pooled_group_mean"] = _mean(pooled)
+    figures["dmm_pooled_group_mean"] = mean_of(pooled)
     return figures
 
 
@@ -62,14 +60,13 @@ def _summary(results: Sequence[CaseResult], settings: LesionsSettings) -> dict[s
 
 
 def _spread(values: Sequence[float | None]) -> dict[str, float]:
-    """Mean and population standard deviation of the defined values, by exact sums, and how many those are.
+    """Mean and population standard deviation of the defined values, and how many those are.
 
     Where none is defined, the leaderboard still needs a number: 0, with `n` 0 to say that it means nothing.
     """
     defined = [value for value in values if value is not None]
-    mean = _mean(defined)
-    variance = _mean([(value - mean) ** 2 for value in defined])
-    return {"mean": mean, "std": math.sqrt(variance), "n": len(defined)}
+    mean, std = mean_and_std(defined)
+    return {"mean": mean, "std": std, "n": len(defined)}
 
 
 def _mean_curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, float]:
@@ -80,12 +77,8 @@ def _mean_curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, float
             at_step = values[step["step"]]
             if step[name] is not None:
                 at_step.append(step[name])
-    return {str(step): _mean(values[step]) for step in sorted(values)}
+    return {str(step): mean_of(values[step]) for step in sorted(values)}
 
 
 def _pooled(counts: Sequence[Mapping[str, int]]) -> Detections:
     return Detections(**{name: sum(count[name] for count in counts) for name in ("tp", "fp", "fn")})
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else 0.0

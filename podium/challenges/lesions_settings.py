@@ -65,6 +65,12 @@ class LesionsSettings(Settings):
         content: dict[str, Any] = dump(self)
         return {key: value for key, value in content.items() if key != "steps" or self.regime == "simulated"}
 
+    @property
+    def ranked_suffix(self) -> str:
+        """Of the areas that teams are ranked by: the published ones, or their mean heights where cases differ in their
+        number of steps, or have but one, whose area is 0 whatever it shows."""
+        return "_normalised" if self.regime == "clinician" or self.steps == 1 else ""
+
     def group_of(self, case: str) -> str | None:
         """The group of a case, None where there are no groups or the pattern does not fit."""
         match = re.search(self.groups, case) if self.groups is not None else None

@@ -170,7 +170,7 @@ def _sort_jobs(
 def _number(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
     """The step of each job of one case: what `interaction-step` says, else its rank by the number of points.
 
-    Jobs with equally many points have the same rank: nothing tells which came first.
+    Jobs with equally many points cannot be ranked: nothing tells which came first.
     """
     told = [job for job in jobs if STEP_SOCKET in job.inputs]
     if told and len(told) < len(jobs):
@@ -180,9 +180,17 @@ def _number(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
         )
     if told:
         return [(_told_step(job), job) for job in jobs]
-    points = {job.pk: _count_points(job) for job in jobs}
-    ranks = {count: rank for rank, count in enumerate(sorted(set(points.values())))}
-    return [(ranks[points[job.pk]], job) for job in jobs]
+    by_points: dict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        by_points[_count_points(job)].append(job)
+    for count, equal in by_points.items():
+        if len(equal) > 1:
+            names = ", ".join(job.label for job in equal[:5])
+            raise Refused(
+                f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else tells which step "
+                f"is which; the input '{STEP_SOCKET}' would."
+            )
+    return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
 
 
 def _told_step(job: Job) -> int:

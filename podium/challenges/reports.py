@@ -3,7 +3,6 @@
 One case is one free-text report; see docs/reports.md for the rules and their sources.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -28,6 +27,7 @@ from podium.contract.results import CaseResult, CaseScore, Figures
 from podium.contract.settings import Settings
 from podium.contract.submission import Submission, SubmissionNames
 from podium.contract.timing import Timing
+from podium.metrics.averages import mean_and_std
 from podium.metrics.declaration import Metric
 from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.policy import POLICIES
@@ -143,10 +143,10 @@ class Reports(Challenge[Source, SafeFile]):
         rows = [result.metrics for result in results]
         figures: dict[str, Any] = {}
         figures["bleu_4"] = bleu_4(sum_counts(_counts(row) for row in rows))
-        figures["bleu_4_case_mean"], figures["bleu_4_case_std"] = _mean_and_std([row["bleu_4"] for row in rows])
+        figures["bleu_4_case_mean"], figures["bleu_4_case_std"] = mean_and_std([row["bleu_4"] for row in rows])
         for name in ("meteor", "meteor_wordnet"):
             if all(name in row for row in rows):
-                figures[name], figures[f"{name}_std"] = _mean_and_std([row[name] for row in rows])
+                figures[name], figures[f"{name}_std"] = mean_and_std([row[name] for row in rows])
         figures["captioning"] = figures["score"] = (figures["bleu_4"] + figures["meteor"]) / 2
         figures["radfact_known"] = 0
         figures["empty_reports"] = sum(row["tokens"]["candidate"] == 0 for row in rows)
@@ -220,9 +220,3 @@ def _counts(row: Figures) -> NgramCounts:
         candidate_tokens=row["tokens"]["candidate"],
         reference_tokens=row["tokens"]["reference"],
     )
-
-
-def _mean_and_std(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and population standard deviation, by exact sums: equal data give equal figures in any order."""
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))

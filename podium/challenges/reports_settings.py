@@ -29,15 +29,16 @@ class FinalWeights(Settings):
 class JudgeSettings(Settings):
     """`[reports.judge]`: what `podium judge` asks whom, and how patiently. The API key is never a setting.
 
-    The server's address and what changes only time and cost are left out of everything that is published.
+    What can change no verdict is left out of everything that is published: teams judged at another speed, by another
+    address of the same model, or with more failures tolerated may be ranked together.
     """
 
     model: Text | None = None
     report_type: ReportType = "general"
     remove_normal_findings: StrictBool = False
-    failure_threshold: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.01
     max_report_characters: Count = 20_000
 
+    failure_threshold: Annotated[float, Field(strict=True, ge=0, lt=1, exclude=True)] = 0.01
     base_url: Annotated[Text | None, Field(exclude=True)] = None
     concurrency: Annotated[Count, Field(exclude=True)] = 8
     attempts: Annotated[Count, Field(exclude=True)] = 6

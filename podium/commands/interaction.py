@@ -68,6 +68,7 @@ def _simulate(options: argparse.Namespace) -> int:
         raise UsageError("--steps and --step-timeout must be positive.")
     cases = find_cases(options.images, options.references)
     plan = Plan(
+        spec=options.algorithm,
         algorithm=find_algorithm(options.algorithm),
         output=options.output,
         steps=options.steps,

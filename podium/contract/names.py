@@ -5,6 +5,7 @@ _EXTENSIONS = (
     ".nii.gz",
     ".tar.gz",
     ".tiff",
+    ".hdf5",
     ".json",
     ".jpeg",
     ".mha",

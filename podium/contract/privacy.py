@@ -14,8 +14,8 @@ def published_results(
 ) -> list[CaseResult]:
     """The rows as the organiser chose to publish them, in sorted order of the names they then carry.
 
-    `anonymous` sorts by pseudonym, since the true order would undo it; drops the confidential figures; and keeps the
-    words of an error only where there was a prediction to talk about.
+    `anonymous` sorts by pseudonym, since the true order would undo it, and drops the confidential figures. Errors and
+    warnings stay: they name the participant's own files, which links those pseudonyms to their cases.
     """
     match per_case:
         case "none":

@@ -51,7 +51,7 @@ def file_timing(files: Sequence[SafeFile], *, cases: Collection[str]) -> Timing:
 def _total(content: Any, cases: Collection[str]) -> float:
     match content:
         case {"total_seconds": total}:
-            return _seconds(total, "total_seconds")
+            return checked_seconds(total, file=TIMING_FILE, key="total_seconds")
         case {"cases": dict() as by_case}:
             return _sum_of_cases(by_case, cases)
     raise Refused(f'{TIMING_FILE} must be {{"total_seconds": s}} or {{"cases": {{"<case>": s}}}}.')
@@ -61,10 +61,11 @@ def _sum_of_cases(by_case: Mapping[str, Any], cases: Collection[str]) -> float:
     uncovered = [case for case in cases if case not in by_case]
     if uncovered:
         raise Refused(f"{TIMING_FILE} lacks {len(uncovered)} of the submitted cases: the time is unknown.")
-    return math.fsum(_seconds(value, case) for case, value in by_case.items())
+    return math.fsum(checked_seconds(value, file=TIMING_FILE, key=case) for case, value in by_case.items())
 
 
-def _seconds(value: Any, key: str) -> float:
+def checked_seconds(value: Any, *, file: str, key: str) -> float:
+    """A duration under `key` of a participant's `file`; raises Refused where it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST_SECONDS:
-        raise Refused(f"{TIMING_FILE}: '{shown(key)}' must be a number of seconds, not negative and at most 1e9.")
+        raise Refused(f"{file}: '{shown(key)}' must be a number of seconds, not negative and at most 1e9.")
     return float(value)

@@ -109,9 +109,13 @@ class Program(Algorithm):
         with process:
             try:
                 _, errors = process.communicate(timeout=timeout_seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # with whatever it started itself
-                raise StepFailedError(_too_long(timeout_seconds)) from None
+            except BaseException as error:
+                # With whatever it started itself. A session of its own keeps Ctrl-C from it, so that is our part, too.
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise StepFailedError(_too_long(timeout_seconds)) from None
+                raise
         if process.returncode != 0:
             raise StepFailedError(_ended(process.returncode, errors))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import SimpleITK
 
-from podium.contract.errors import Refused
+from podium.contract.errors import Refused, UsageError
 from podium.interaction.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError
 from podium.interaction.clicks import Scribbles, read_scribbles, write_scribbles
 from podium.interaction.images import ENDINGS, ImageCase
@@ -34,8 +34,10 @@ sitk: Any = SimpleITK
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is the same for all cases; `strategy` None deals one to each case."""
+    """What is the same for all cases; `spec` names the algorithm on the command line, `strategy` None deals one to each
+    case."""
 
+    spec: str
     algorithm: Algorithm
     output: Path
     steps: int
@@ -176,10 +178,16 @@ class _Case:
     def _earlier(self) -> list[StepOutcome]:
         """The steps that need not be run again: all up to the first that is missing."""
         try:
-            noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))["steps"]
-            outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted]
+            noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))
+            outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted["steps"]]
+            begun_with = {option: noted[option] for option in self._options()}
         except (OSError, ValueError, KeyError, TypeError):
             return []
+        for option, mine in self._options().items():
+            if (theirs := begun_with[option]) != mine:
+                raise UsageError(
+                    f"'{self.folder}' was begun with --{option} '{theirs}', not '{mine}'; give another --output."
+                )
         kept: list[StepOutcome] = []
         for step, outcome in enumerate(outcomes[: self.plan.steps]):
             there = outcome.status == "failed" or find_prediction(self.folder, step) is not None
@@ -199,11 +207,15 @@ class _Case:
                 break
         return prediction, read_scribbles(self._scribbles_file(steps - 1)) if steps else Scribbles()
 
+    def _options(self) -> dict[str, str]:
+        """What all steps of a case must have in common."""
+        return {"algorithm": self.plan.spec, "strategy": self.strategy}
+
     def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
         keys = ("step", "status", "seconds", "dice", "error")
         document = {
             "case": self.case.name,
-            "strategy": self.strategy,
+            **self._options(),
             "steps": [{key: getattr(outcome, key) for key in keys} for outcome in outcomes],
         }
         part = self.folder / f".{STEPS_FILE}"
@@ -221,7 +233,8 @@ def find_prediction(folder: Path, step: int) -> Path | None:
 
 
 def _only_image(output_folder: Path) -> SafeFile:
-    found = sorted((output_folder / OUTPUT_FOLDER).iterdir())
+    folder = output_folder / OUTPUT_FOLDER
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
     if len(found) != 1 or not found[0].name.endswith(ENDINGS):
         names = ", ".join(path.name for path in found[:5]) or "nothing"
         raise StepFailedError(f"The algorithm must leave one .mha image in '{OUTPUT_FOLDER}', it left: {names}.")
@@ -239,4 +252,8 @@ def _xyz(volume: Mask) -> Mask:
 
 def _write_image(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    sitk.WriteImage(sitk.ReadImage(str(source)), str(target))
+    try:
+        image = sitk.ReadImage(str(source))
+    except RuntimeError:
+        raise UsageError(f"--images: '{source.name}' cannot be read as an image.") from None
+    sitk.WriteImage(image, str(target))

@@ -5,7 +5,6 @@ A failed verdict is neither entailed nor not: it leaves numerator and denominato
 direction that needed one has no figures (null) and is left out of the means; how many are is counted.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from podium.challenges.reports_settings import ClinicalRule, FinalWeights
 from podium.judge.engine import Verdict
 from podium.judge.judging import JudgedPair
+from podium.metrics.averages import mean_of
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
@@ -181,16 +181,16 @@ def failure_share(cases: Sequence[CaseFigures]) -> float:
 def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:
     """Everything under `aggregates.radfact`; the means are over the cases that have figures."""
     known = [case for case in cases if case.f1 is not None]
-    precision = _mean([case.precision or 0.0 for case in known])
-    recall = _mean([case.recall or 0.0 for case in known])
+    precision = mean_of([case.precision or 0.0 for case in known])
+    recall = mean_of([case.recall or 0.0 for case in known])
     lower = harmonic_mean(
-        _mean([case.candidate.lower_bound for case in cases]), _mean([case.reference.lower_bound for case in cases])
+        mean_of([case.candidate.lower_bound for case in cases]), mean_of([case.reference.lower_bound for case in cases])
     )
     return {
         "precision": precision,
         "recall": recall,
         "f1_of_means": harmonic_mean(precision, recall),
-        "mean_of_f1": _mean([case.f1 or 0.0 for case in known]),
+        "mean_of_f1": mean_of([case.f1 or 0.0 for case in known]),
         "lower_bound": lower,
         "cases": len(known),
         "verdicts": sum(case.verdicts for case in cases),
@@ -212,7 +212,3 @@ def final_figures(
         "captioning": captioning,
         "score_final": weights.clinical * clinical + weights.captioning * captioning,
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else 0.0

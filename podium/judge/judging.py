@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
+from podium.challenges.reports import EMPTY_REPORT
 from podium.contract.errors import PodiumError
 from podium.judge.asking import CallFailed
 from podium.judge.engine import Engine, Findings, Verdict
@@ -89,8 +90,10 @@ def judge_pairs(
 
 def _reason_to_skip(candidate: str, reference: str, *, limit: int) -> str | None:
     """Empty reports score 0 without asking anyone; so does one that only its length can have been meant for."""
-    if not re.search(r"\w", candidate) or not re.search(r"\w", reference):
-        return "The report is empty and scores 0."
+    if not re.search(r"\w", candidate):
+        return EMPTY_REPORT
+    if not re.search(r"\w", reference):
+        return "There is no report to hold this one against: it was not judged and scores 0."
     if len(candidate) > limit:
         return f"The report is longer than {limit:,} characters: it was not judged and scores 0."
     return None

@@ -284,5 +284,6 @@ def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) ->
         "max_report_characters": settings.max_report_characters,
         "date": max((item.day for item in used), default=""),
         "verdicts": sum(case.verdicts for case in cases),
+        "failure_threshold": settings.failure_threshold,
         "failed_verdicts": sum(case.failed for case in cases),
     }

@@ -4,6 +4,7 @@ A draw is kept as how often it holds each case. A case drawn twice then counts t
 drawing with replacement means, and whatever is linear in the cases becomes one matrix product.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,7 +62,7 @@ class Resamples:
         are exact; a matrix product of those is exact in any order of summation.
         """
         table = np.asarray(values, dtype=np.float64)
-        flat = table.reshape(self.cases, -1)
+        flat = table.reshape(self.cases, math.prod(table.shape[1:]))
         sums = _exact_product(self.counts.astype(np.float64), np.where(np.isfinite(flat), flat, 0.0))
         for infinity in (np.inf, -np.inf):
             if (flat == infinity).any():
@@ -130,33 +131,18 @@ def _between(lower: Floats, upper: Floats, part: Floats) -> Floats:
 
 def _exact_product(counts: Floats, values: Floats) -> Floats:
     """`counts @ values` for whole, non-negative counts and finite values, rounded once."""
-    largest = np.abs(values).max(initial=0.0)
-    if largest == 0:
-        return np.zeros((counts.shape[0], values.shape[1]))
-    exponent = int(np.frexp(largest)[1])
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
     bits = 52 - int(np.ceil(np.log2(max(2.0, counts.sum(axis=1).max()))))
-    remainder = np.ldexp(values, -exponent)  # in (-1, 1)
-    digits = []
+    parts = []
+    remainder = values
     while remainder.any():
-        scaled = np.ldexp(remainder, bits)
-        digit = np.trunc(scaled)
-        remainder = scaled - digit
-        digits.append(counts @ digit)
-    carried = _carry(digits, bits)
-    negative = carried[0] < 0
-    if negative.any():  # digits below a negative one would count upwards from it and be lost in the rounding
-        carried = _carry([np.where(negative, -digit, digit) for digit in digits], bits)
-    total = np.zeros_like(carried[0])
-    for digit in reversed(carried):
-        total = np.ldexp(total, -bits) + digit
-    return np.ldexp(np.where(negative, -total, total), exponent - bits)
-
-
-def _carry(digits: Sequence[Floats], bits: int) -> list[Floats]:
-    """All digits but the first brought into 0 ... 2^bits - 1, so that equal totals have equal digits."""
-    carried = list(digits)
-    for place in range(len(carried) - 1, 0, -1):
-        carry = np.floor(np.ldexp(carried[place], -bits))
-        carried[place] = carried[place] - np.ldexp(carry, bits)
-        carried[place - 1] = carried[place - 1] + carry
-    return carried
+        exponent -= bits
+        digit = np.trunc(np.ldexp(remainder, -exponent))
+        remainder = remainder - np.ldexp(digit, exponent)
+        parts.append(np.ldexp(counts @ digit, exponent))
+    shape = (counts.shape[0], values.shape[1])
+    if len(parts) < 2:
+        return parts[0] if parts else np.zeros(shape)
+    return np.array([math.fsum(each) for each in zip(*(part.ravel().tolist() for part in parts), strict=True)]).reshape(
+        shape
+    )

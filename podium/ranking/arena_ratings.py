@@ -1,6 +1,7 @@
 """arena.json: the ratings that decide among the finalists."""
 
-from collections.abc import Collection
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,9 @@ class ArenaRatings(BaseModel):
     ratings: dict[str, Rating]
 
 
-def read_ratings(path: Path, *, finalists: Collection[str]) -> dict[str, float]:
-    """Team to rating, larger is better. Raises UsageError unless exactly the finalists are rated."""
+def read_ratings(path: Path, *, ranks: Mapping[str, float], places: int) -> dict[str, float]:
+    """Team to rating, larger is better. Raises UsageError unless the best teams are rated: none beyond `places`, and
+    none while a better one is not. Of those who tie at the last place any may have been left out."""
     try:
         ratings = ArenaRatings.model_validate_json(path.read_bytes()).ratings
     except OSError as error:
@@ -30,10 +32,12 @@ def read_ratings(path: Path, *, finalists: Collection[str]) -> dict[str, float]:
         raise UsageError(
             f"{path} is not an arena's result ({'.'.join(map(str, first['loc']))}: {first['msg'].lower()})."
         ) from None
-    unrated = sorted(set(finalists) - ratings.keys())
-    if unrated:
-        raise UsageError(f"{path} has no rating of the finalist '{unrated[0]}'.")
-    strangers = sorted(ratings.keys() - set(finalists))
+    strangers = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
     if strangers:
         raise UsageError(f"{path} rates '{strangers[0]}', who is not among the finalists.")
+    last = max((ranks[team] for team in ratings), default=0)
+    unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
+    if unrated or not ratings:
+        whom = f"the finalist '{unrated[0]}'" if unrated else "anybody"
+        raise UsageError(f"{path} has no rating of {whom}.")
     return ratings

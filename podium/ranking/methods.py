@@ -14,6 +14,8 @@ class MethodFacts:
     """What the sentences are made of."""
 
     title: str
+    version: str
+    division: Mapping[str, str]
     teams: int
     cases: int
     rule: RankingRule
@@ -31,21 +33,23 @@ def sentences(facts: MethodFacts) -> Iterator[str]:
     """One statement a sentence, in the order of a methods section."""
     teams = "1 team" if facts.teams == 1 else f"{facts.teams} teams"
     cases = "1 case" if facts.cases == 1 else f"{facts.cases} cases"
-    yield f"{teams} took part in {facts.title}, evaluated on {cases}."
+    division = "".join(f", {name} {value}" for name, value in facts.division.items())
+    yield f"{teams} took part in {facts.title} (version {facts.version}{division}), evaluated on {cases}."
     yield f"By the official rule, {facts.rule.words}."
-    if facts.deciding.scheme != OFFICIAL:
+    is_official = facts.deciding.scheme == OFFICIAL
+    if not is_official:
         yield f"The table shown here follows another scheme instead: {facts.deciding.words}."
-    if facts.rule.tie_breaks:
+    if is_official and facts.rule.tie_breaks:
         names = ", then ".join(f"{each.direction} {each.title.lower()}" for each in facts.rule.tie_breaks)
         yield f"Teams with equal scores are ordered by {names}; teams equal in that too share the smaller position."
     else:
         yield "Teams with equal scores share the smaller position (1, 1, 3)."
     if facts.rule.finalists is not None:
-        best = f"The best {facts.rule.finalists} teams by this score go on to pairwise comparison by experts"
+        best = f"The best {facts.rule.finalists} teams by the official rule go on to pairwise comparison by experts"
         yield f"{best}, whose ratings decided among them." if facts.is_arena_decided else f"{best}."
     yield (
         "A case that a team did not answer, or answered with something that could not be read, counts with the worst "
-        "value of each metric; no case was left out for a single team."
+        "value of all that teams are ranked by; the same cases count for every team."
     )
     if facts.bootstraps:
         yield (
@@ -57,7 +61,7 @@ def sentences(facts: MethodFacts) -> Iterator[str]:
             "rank, the probability of winning (a shared first place counting as an equal part of a win), and Kendall's "
             "tau-b of every replicate to the full ranking."
         )
-    if facts.metrics:
+    if facts.metrics and facts.teams > 1:
         names = " and ".join(metric.title for metric in facts.metrics)
         several = ", each metric giving positions whose mean is ranked" if len(facts.metrics) > 1 else ""
         yield (

@@ -24,9 +24,8 @@ def notes(
         yield f"The official ranking has no interval. {why_no_interval}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were computed anew for these teams."
-    places = facts.rule.finalists
-    if official and places is not None and (count := int(np.count_nonzero(official.finalists))) > places:
-        yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
+    if official and facts.rule.finalists is not None:
+        yield from _about_the_arena(official, facts.rule.finalists)
     for file in facts.files:
         counts = file.content.counts
         lost = [
@@ -36,6 +35,15 @@ def notes(
             yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_the_arena(official: Official, places: int) -> Iterator[str]:
+    count = int(np.count_nonzero(official.finalists))
+    if official.ratings is None:
+        if count > places:
+            yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
+    elif count < min(places, official.finalists.size):
+        yield f"The arena rated the best {count} teams; it has places for {places}."
 
 
 def _about_metrics(facts: Facts) -> Iterator[str]:

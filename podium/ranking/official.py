@@ -25,7 +25,7 @@ class MissingFigure(UsageError):
 
 
 def figure(aggregates: Figures, path: str) -> float | None:
-    """The number at a dotted path below `aggregates`, None where there is none."""
+    """The number at a dotted path of nested figures, None where there is none."""
     try:
         return finite_number(get(aggregates, path))
     except (KeyError, TypeError):
@@ -84,7 +84,8 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Official:
-    """The full ranking by the rule; who goes on to the arena; and the arena's ratings `[team]`, once they decided."""
+    """The full ranking by the rule; who goes on to the arena, or came through it; and its ratings `[team]`, once they
+    decided."""
 
     outcome: Outcome
     finalists: NDArray[np.bool_]
@@ -93,20 +94,21 @@ class Official:
 
 def official_ranking(facts: Facts, arena: Path | None) -> Official:
     """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
-    and everybody else stays behind them."""
+    and everybody else stays behind them. Organisers may let in fewer, but nobody before a better one."""
     outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
-    finalists = np.asarray(ranks <= (facts.rule.finalists or 0))
+    places = facts.rule.finalists or 0
+    finalists = np.asarray(ranks <= places)
     if arena is None:
         return Official(outcome=outcome, finalists=finalists, ratings=None)
     if facts.rule.finalists is None:
         raise UsageError(f"The challenge '{facts.challenge.name}' has no arena.")
-    names = [team for team, is_finalist in zip(facts.teams, finalists, strict=True) if is_finalist]
-    found = read_ratings(arena, finalists=names)
+    found = read_ratings(arena, ranks=dict(zip(facts.teams, ranks.tolist(), strict=True)), places=places)
     ratings = np.array([found.get(team, np.nan) for team in facts.teams])
-    decided = ranks.copy()
-    decided[finalists] = positions([(ratings[finalists], "higher")])
-    return Official(outcome=replace(outcome, ranks=decided[None]), finalists=finalists, ratings=ratings)
+    rated = ~np.isnan(ratings)
+    decided = np.maximum(ranks, 1 + np.count_nonzero(rated))
+    decided[rated] = positions([(ratings[rated], "higher")])
+    return Official(outcome=replace(outcome, ranks=decided[None]), finalists=rated, ratings=ratings)
 
 
 def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
@@ -114,7 +116,10 @@ def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
     by_team = []
     for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
         ordered = [rows[case].metrics for case in facts.cases]
-        found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+        try:
+            found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
+            found = None
         if found is None:
             return None
         by_team.append(found)

@@ -1,6 +1,7 @@
 """The main job: a cohort of metrics.json files in, a `Ranking` out."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +50,7 @@ def rank(cohort: Cohort, options: RankingOptions) -> Ranking:
         schemes=tuple(schemes),
         scheme_taus=taus_between(schemes),
         significance=tuple(significance(table, workers=options.workers) for table in facts.in_schemes),
-        methods=_methods(facts, official, deciding, options),
+        methods=_methods(facts, official, deciding, options, division=ordered.division),
         notes=tuple(notes(facts, official, schemes[0].why_no_stability if official else None, options)),
     )
 
@@ -77,7 +78,14 @@ def _official(facts: Facts, options: RankingOptions) -> Official | None:
         return None
 
 
-def _methods(facts: Facts, official: Official | None, deciding: SchemeRanking, options: RankingOptions) -> Methods:
+def _methods(
+    facts: Facts,
+    official: Official | None,
+    deciding: SchemeRanking,
+    options: RankingOptions,
+    *,
+    division: Mapping[str, str],
+) -> Methods:
     versions = {
         "Podium": __version__,
         "Python": platform.python_version(),
@@ -88,6 +96,8 @@ def _methods(facts: Facts, official: Official | None, deciding: SchemeRanking, o
     prose = sentences(
         MethodFacts(
             title=common.title,
+            version=common.version,
+            division=division,
             teams=len(facts.teams),
             cases=common.counts.expected,
             rule=facts.rule,

@@ -57,7 +57,8 @@ def _general(scheme: Scheme, facts: Facts, resamples: Resamples | None, options:
     )
     why_not = None if replicates is not None else _why_not(facts, resamples)
     full = _full(scheme, facts, options)
-    return _ranking((scheme.name, scheme.title, scheme.words), full, replicates, why_not)
+    words = scheme.words.format(quantile=options.quantile)
+    return _ranking((scheme.name, scheme.title, words), full, replicates, why_not)
 
 
 def _ranking(

@@ -5,7 +5,7 @@ these two orders and become arrays with `numpy.array(table, dtype=float)`, where
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -238,11 +238,61 @@ def ranking_to_json(ranking: Ranking) -> str:
 def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
     """The ranking in a ranking.json; `name` stands for the file in the message where it is none."""
     try:
-        return _adapter().validate_json(text)
+        ranking = _adapter().validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "its top level"
         raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {place}: {first['msg']}.") from None
+    problem = next(_contradictions(ranking), None)
+    if problem:
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {problem}.")
+    return ranking
+
+
+def _contradictions(ranking: Ranking) -> Iterator[str]:
+    """What types alone cannot say: tables that do not follow the teams and cases, and ranks that do not exist."""
+    teams, cases, schemes = len(ranking.teams), len(ranking.cases), len(ranking.schemes)
+    if not teams:
+        yield "it has no teams"
+    if ranking.deciding_scheme not in [scheme.scheme for scheme in ranking.schemes]:
+        yield f"it has no scheme '{ranking.deciding_scheme}'"
+    for place, table, shape in _tables(ranking, teams=teams, cases=cases, schemes=schemes):
+        if not _has_shape(table, shape):
+            yield f"{place} must be {' x '.join(map(str, shape))} ({teams} teams, {cases} cases, {schemes} schemes)"
+    ranks = [("teams", team.rank) for team in ranking.teams]
+    ranks += [(f"schemes.{number}.ranks", rank) for number, each in enumerate(ranking.schemes) for rank in each.ranks]
+    yield from (
+        f"{place} has the rank {rank} of {teams}"
+        for place, rank in ranks
+        if rank is not None and not 1 <= rank <= teams
+    )
+
+
+def _tables(ranking: Ranking, *, teams: int, cases: int, schemes: int) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+    """Every table by its place, with the shape it must have."""
+    yield "statuses", ranking.statuses, (teams, cases)
+    yield "scheme_taus", ranking.scheme_taus, (schemes, schemes)
+    for number, column in enumerate(ranking.columns):
+        yield f"columns.{number}.values", column.values, (teams,)
+        if column.errors is not None:
+            yield f"columns.{number}.errors", column.errors, (teams,)
+    for number, metric in enumerate(ranking.metrics):
+        yield f"metrics.{number}.values", metric.values, (teams, cases)
+    for number, scheme in enumerate(ranking.schemes):
+        yield f"schemes.{number}.ranks", scheme.ranks, (teams,)
+        yield f"schemes.{number}.scores", scheme.scores, (teams,)
+        if scheme.stability is not None:
+            yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, (teams, teams)
+            for name in ("rank_intervals", "mean_ranks", "win_probabilities"):
+                yield f"schemes.{number}.stability.{name}", getattr(scheme.stability, name), (teams,)
+    for number, tests in enumerate(ranking.significance):
+        for name in ("p", "p_holm", "significant", "significant_holm"):
+            yield f"significance.{number}.{name}", getattr(tests, name), (teams, teams)
+
+
+def _has_shape(table: Any, shape: tuple[int, ...]) -> bool:
+    inner = shape[1:]
+    return len(table) == shape[0] and (not inner or all(_has_shape(row, inner) for row in table))
 
 
 def ranking_schema() -> dict[str, Any]:

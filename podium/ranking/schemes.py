@@ -36,6 +36,7 @@ Score = Callable[[CaseTable, Resamples, SchemeOptions], Floats]
 class Scheme:
     """`score` gives one figure a team from a table of cases, as `[replicate, team]`.
 
+    words        may hold {quantile}
     direction    of that figure; None means the metric's own
     score_title  of that figure; empty where it is the metric's own
     """
@@ -108,7 +109,7 @@ MEDIAN = Scheme(
 QUANTILE = Scheme(
     name="quantile-then-rank",
     title="Quantile, then rank",
-    words="teams are ranked by a quantile of their cases on the worse side, linearly interpolated",
+    words="teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated",
     score=_low_quantile,
 )
 RANK_MEAN = Scheme(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
+from podium.ranking.positions import Ranks, case_positions
 from podium.ranking.result import CaseMetric, Ranking
 from podium.report.plots.summary import drawable
 
@@ -16,12 +17,19 @@ class CaseValues:
     """One metric over (teams, cases).
 
     filled     the worst value where a team has none; NaN where nobody has one, or the worst value has no bound
+    ranks      of the teams in every case, as the general schemes count them: who has no value comes after all others
     in_schemes whether the general schemes rank by it
     """
 
     metric: Metric
     filled: NDArray[np.float64]
+    ranks: Ranks
     in_schemes: bool
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """The cases where somebody has a value."""
+        return np.asarray(~np.isnan(self.filled).all(axis=0))
 
 
 def case_values(ranking: Ranking) -> list[CaseValues]:
@@ -33,9 +41,10 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
         missing = np.isnan(values)
         if missing.all():
             continue
+        ranks = case_positions(values, declared.direction)
         if declared.worst is not None:
             values = np.where(missing & ~missing.all(axis=0), declared.worst, values)
-        found.append(CaseValues(_metric(declared), values, declared.in_schemes))
+        found.append(CaseValues(_metric(declared), values, ranks, declared.in_schemes))
     return sorted(found, key=lambda each: not each.in_schemes)
 
 

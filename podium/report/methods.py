@@ -3,7 +3,7 @@
 from podium.ranking.result import Ranking
 from podium.report.exhibit import Table
 from podium.report.settings_table import settings_table
-from podium.report.words import count, figure, percent
+from podium.report.words import figure, percent
 
 REFERENCES = (
     "Wiesenfarth M, Reinke A, Landman BA, et al. Methods and open-source toolkit for analyzing and visualizing "
@@ -16,21 +16,6 @@ REFERENCES = (
     "65-70 (1979).",
     "Kendall MG. The treatment of ties in ranking problems. Biometrika 33, 239-251 (1945).",
 )
-
-
-def methods_prose(ranking: Ranking) -> list[str]:
-    """Paragraphs that can go into a paper as they stand: what was ranked, how, and with which software."""
-    methods = ranking.methods
-    cases = len(ranking.cases) or max((team.expected for team in ranking.teams), default=0)
-    what = (
-        f"{count(len(ranking.teams), 'team')} of {ranking.title} (version {ranking.version}{_division(ranking)}) were "
-        f"ranked on {count(cases, 'test case')}."
-    )
-    software = (
-        f"All analyses were done with Podium {methods.podium_version} on Python {methods.python_version}, NumPy "
-        f"{methods.numpy_version} and SciPy {methods.scipy_version}; the same input gives the same file, byte for byte."
-    )
-    return [f"{what} {' '.join(methods.sentences)}", software]
 
 
 def ranking_settings(ranking: Ranking) -> Table:
@@ -51,7 +36,3 @@ def ranking_settings(ranking: Ranking) -> Table:
             "SciPy": methods.scipy_version,
         },
     )
-
-
-def _division(ranking: Ranking) -> str:
-    return "".join(f", {name} {value}" for name, value in ranking.division.items())

@@ -8,14 +8,14 @@ import numpy as np
 from podium.ranking.result import AggregateColumn, Ranking
 from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Exhibit, Table
-from podium.report.methods import REFERENCES, methods_prose, ranking_settings
+from podium.report.methods import REFERENCES, ranking_settings
 from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
 from podium.report.plots.blob import blob_plot
 from podium.report.plots.box_dots import box_and_dots
 from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
-from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
+from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
 from podium.report.plots.rank_interval import rank_interval
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no, share_bars
@@ -64,7 +64,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         rank_words="What one case says about the teams: their ranks within each case.",
         rank_exhibits=rank_exhibits,
         teams=team_pages(ranking, values, overlays or {}),
-        methods=methods_prose(ranking),
+        methods=" ".join(ranking.methods.sentences),
         settings=ranking_settings(ranking),
         references=REFERENCES,
     )
@@ -147,7 +147,7 @@ def _table_note(ranking: Ranking) -> str:
     if any(column.errors is not None for column in ranking.columns if column.headline):
         words.append("± is the standard deviation over cases.")
     if any(team.failed or team.missing for team in ranking.teams):
-        words.append("Failed and missing cases count with the worst value of each metric.")
+        words.append("Failed and missing cases count with the worst value of all that teams are ranked by.")
     if ranking.deciding.stability is not None:
         words.append(
             "Interval and chance of winning come from drawing the cases anew, with replacement; a shared first place "
@@ -167,9 +167,14 @@ def _stability_words(ranking: Ranking) -> list[str]:
         taus = deciding.stability.taus
         words.append(
             f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won "
-            f"with a probability of {percent(wins[best])}. Over {count(deciding.stability.replicates, 'replicate')} "
-            f"the ranking agrees with the one above at a median Kendall's τ-b of {fixed(taus.median, 2)} "
-            f"(quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
+            f"with a probability of {percent(wins[best])}."
+        )
+        replicates = count(deciding.stability.replicates, "replicate")
+        words[0] += (
+            f" Over {replicates} the ranking agrees with the one above at a median Kendall's τ-b of "
+            f"{fixed(taus.median, 2)} (quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
+            if taus.median is not None
+            else f" In none of {replicates} is there an order to compare with the one above."
         )
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
@@ -238,9 +243,9 @@ def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhib
     names = _names(ranking)
     for each in values:
         if each.in_schemes and len(names) > 1:
-            known = each.filled[:, ~np.isnan(each.filled).all(axis=0)]
+            known = each.filled[:, each.defined]
             if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
                 podiums.append(podium_plot(each.metric, names, known))
-            ranks = case_ranks(known, higher_is_better=each.metric.direction == "higher")
-            heat_maps.append(rank_heatmap(each.metric.title, names, counts=rank_counts(ranks)))
+            counts = rank_counts(each.ranks[:, each.defined])
+            heat_maps.append(rank_heatmap(each.metric.title, names, counts=counts))
     return [*podiums, *heat_maps]

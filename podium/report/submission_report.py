@@ -1,13 +1,13 @@
 """The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from podium.challenges.challenge import Challenge
-from podium.contract.results import Figures, get
+from podium.contract.results import Figures
 from podium.metrics.declaration import Metric
 from podium.ranking.documents import CaseRow, TeamFile
+from podium.ranking.official import figure as figure_at
 from podium.report.case_curves import curve_of
 from podium.report.exhibit import Exhibit, Table
 from podium.report.overlay_pictures import OverlayPicture
@@ -62,7 +62,8 @@ def submission_report(
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
         trouble_words=(
-            "Each of these counts with the worst value of every metric. Mend them first: nothing else gains as much."
+            "Each of these counts with the worst value of all that teams are ranked by. Mend them first: nothing else "
+            "gains as much."
         ),
         curves=drawn,
         worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
@@ -78,7 +79,7 @@ def submission_report(
 
 def value_of(row: CaseRow, metric: Metric) -> float | None:
     """A row's figure; None where it is undefined or the row does not show it."""
-    return _figure_at(row.metrics, metric.name)
+    return figure_at(row.metrics, metric.name)
 
 
 def shown_metrics(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Metric]:
@@ -115,7 +116,7 @@ def _summary(file: TeamFile) -> str:
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
     lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
     if lost:
-        words += f" {listed(lost)}: each counts with the worst value of every metric."
+        words += f" {listed(lost)}: each counts with the worst value of all that teams are ranked by."
     if counts.unmatched:
         words += f" {count(counts.unmatched, 'submitted file or job', 'submitted files or jobs')} belonged to no case."
     return words
@@ -129,19 +130,12 @@ def _notes(file: TeamFile) -> list[str]:
 
 def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
     rows = []
-    for column in challenge.columns():
-        value, spread = _figure_at(aggregates, column.path), _figure_at(aggregates, column.error_path)
+    for column in (*challenge.offline_columns(), *challenge.columns()):
+        value = figure_at(aggregates, column.path)
+        spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
             rows.append((column.title, figure(value, 5), figure(spread), column.direction))
-    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Leaderboard figures")
-
-
-def _figure_at(figures: Figures, path: str | None) -> float | None:
-    try:
-        value = get(figures, path) if path else None
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-    except (KeyError, TypeError, OverflowError):
-        return None
+    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
 
 
 def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:

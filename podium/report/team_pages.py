@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics.averages import mean_of
 from podium.metrics.declaration import Metric
+from podium.ranking.positions import case_positions
 from podium.ranking.result import Ranking, Team, Trouble
 from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Table
 from podium.report.overlay_pictures import OverlayPicture
-from podium.report.plots.rank_heatmap import case_ranks
 from podium.report.words import count, figure, listed, percent
 
 MOST_TROUBLES = 12
@@ -47,13 +48,9 @@ def team_pages(
     ranking: Ranking, values: Sequence[CaseValues], overlays: Mapping[str, Sequence[OverlayPicture]]
 ) -> list[TeamPage]:
     """The pages in ranking order; `overlays` by team, where the organiser gave images."""
-    means = {each.metric.name: _means(each.filled) for each in values}
+    means = {each.metric.name: _means(each) for each in values}
     ranks = {each.metric.name: _ranks_of(means[each.metric.name], each.metric) for each in values}
     deciding = [each for each in values if each.in_schemes] or list(values)
-    case_rank = {
-        each.metric.name: case_ranks(each.filled, higher_is_better=each.metric.direction == "higher")
-        for each in deciding[:_METRICS_WITH_WORST_CASES]
-    }
     pages = []
     for row, team in enumerate(ranking.teams):
         shown = team.troubles[:MOST_TROUBLES]
@@ -67,7 +64,7 @@ def team_pages(
                 strengths=_strengths(row, values, ranks),
                 standing=_standing(row, values, means, ranks),
                 worst=[
-                    _worst(row, each, ranking, case_rank[each.metric.name])
+                    _worst(row, each, ranking)
                     for each in deciding[:_METRICS_WITH_WORST_CASES]
                     if _worst_cases(row, each, ranking)
                 ],
@@ -115,17 +112,14 @@ def _summary(ranking: Ranking, row: int) -> str:
     return words
 
 
-def _means(filled: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = ~np.isnan(filled)
-    counts = known.sum(axis=1)
-    totals = np.where(known, filled, 0.0).sum(axis=1)
-    return np.asarray(np.divide(totals, counts, out=np.full(len(filled), np.nan), where=counts > 0))
+def _means(each: CaseValues) -> NDArray[np.float64]:
+    """NaN for a team that lacks a value which others have and for which no worst value can stand in: a mean over the
+    rest would flatter."""
+    return np.array([mean_of(row) for row in each.filled[:, each.defined].tolist()])
 
 
 def _ranks_of(means: NDArray[np.float64], metric: Metric) -> NDArray[np.int64]:
-    # To twelve digits: teams with the same values must tie, whatever the order their cases were added in.
-    rounded = np.array([float(f"{mean:.12g}") for mean in means])
-    return case_ranks(rounded[:, None], higher_is_better=metric.direction == "higher")[:, 0]
+    return case_positions(means[:, None], metric.direction)[:, 0]
 
 
 def _strengths(row: int, values: Sequence[CaseValues], ranks: Mapping[str, NDArray[np.int64]]) -> str:
@@ -153,8 +147,7 @@ def _standing(
     for each in values:
         metric = each.metric
         all_means = means[metric.name]
-        known = all_means[~np.isnan(all_means)]
-        best = float(known.max() if metric.direction == "higher" else known.min())
+        best = float((np.fmax if metric.direction == "higher" else np.fmin).reduce(all_means))
         unit = f" ({metric.unit})" if metric.unit else ""
         rows.append(
             (f"{metric.title}{unit}", str(ranks[metric.name][row]), figure(float(all_means[row])), figure(best))
@@ -186,7 +179,7 @@ def _worst_cases(row: int, each: CaseValues, ranking: Ranking) -> list[int]:
     return sorted(scored, key=lambda case: (sign * each.filled[row, case], ranking.cases[case]))
 
 
-def _worst(row: int, each: CaseValues, ranking: Ranking, ranks: NDArray[np.int64]) -> WorstTable:
+def _worst(row: int, each: CaseValues, ranking: Ranking) -> WorstTable:
     """The scored cases of the worst values, beside what all teams made of them."""
     metric = each.metric
     rows = []
@@ -198,7 +191,7 @@ def _worst(row: int, each: CaseValues, ranking: Ranking, ranks: NDArray[np.int64
                 ranking.cases[case],
                 figure(float(each.filled[row, case])),
                 figure(median),
-                f"{ranks[row, case]} of {len(ranking.teams)}",
+                f"{each.ranks[row, case]} of {len(ranking.teams)}",
             )
         )
     return WorstTable(

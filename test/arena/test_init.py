@@ -139,15 +139,14 @@ class TestWhoComesIn:
         assert organiser.init() == 0
         assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, 8)]
 
-    def test_the_best_by_rank(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    @pytest.mark.parametrize(("top", "warning"), [(3, ""), (8, " 'podium rank --arena' takes no ratings of others.")])
+    def test_the_best_by_rank(self, top: int, warning: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         organiser = Organiser(tmp_path, teams=9)
         capfd.readouterr()
-        assert organiser.init("--top", "3") == 0
-        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, 4)]
-        note = (
-            "The ranking marks other finalists: team1, team2, team3, team4, team5, team6 and team7. 'podium rank "
-            "--arena' takes a result that rates exactly the finalists."
-        )
+        assert organiser.init("--top", str(top)) == 0
+        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, top + 1)]
+        marked = "team1, team2, team3, team4, team5, team6 and team7"
+        note = f"The ranking marks other finalists: {marked}.{warning}"
         assert capfd.readouterr().err.splitlines()[0] == f"Note: {note}"
         assert organiser.query("SELECT text FROM notes") == [(note,)]
 

@@ -244,6 +244,21 @@ def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, truth: 
     assert row["normalised"]["gpe"] == 0
 
 
+def test_scores_whose_squares_are_no_numbers_still_have_a_spread(tmp_path: Path) -> None:
+    """A probe that moved by 0.001 mm: standing still gives E* = 0, 8e153 mm give -8e156; they spread by half."""
+    other = "sub051__RH_rotation"
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[1:, 0, 3] = 0.001
+    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: poses, other: poses})
+    for scan, distance in ((SCAN, 0.0), (other, 8e153)):
+        write_npy(
+            tmp_path / "submission" / scan,
+            {name: np.full_like(values, distance / 3**0.5) for name, values in reference_sets().items()},
+        )
+    total = evaluate(tmp_path / "submission", truth, tmp_path / "output")["aggregates"]
+    assert total["unclipped"]["gpe"] == pytest.approx({"mean": -4e156, "std": 4e156})
+
+
 def test_without_keys_every_scan_is_a_case(tmp_path: Path) -> None:
     scans = {SCAN: golden.TOOL_TO_CAMERA, "sub051__RH_rotation": golden.TOOL_TO_CAMERA}
     truth = write_ground_truth(tmp_path / "truth", scans=scans, keys=False)
@@ -318,9 +333,10 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
     ("content", "problem"),
     [
         ("{}", "runtime.json lacks 1 of the submitted scans: the runtime is unknown."),
-        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
-        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
-        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative."),
+        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": 1e308}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         ("[1]", 'runtime.json must be {"<scan>": seconds}.'),
         (f'{{"{SCAN}": NaN}}', "'runtime.json' holds NaN, which is not a JSON number."),
     ],

@@ -406,6 +406,11 @@ def test_landmarks_outside_the_frames(
     assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} lies outside frames 1 to 2" in log
 
 
+def test_a_scan_without_landmarks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    truth = write_ground_truth(tmp_path / "truth", landmarks=np.zeros((0, 3), np.int64))
+    assert "'LH_Par_L_DtP' in 'landmark/landmark_050.h5' is empty." in broken(truth, tmp_path, capfd)[1]
+
+
 def test_a_scan_of_one_frame(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA[:1]})
     assert "a scan of one frame has no displacement" in broken(truth, tmp_path, capfd)[1]

@@ -181,8 +181,18 @@ def test_two_jobs_for_one_step_cost_that_case_only(submission: Path, tmp_path: P
     jobs += [{"case": "b.mha", "mask": LESION, "step": step} for step in range(3)]
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert found["results"]["a"]["status"] == "failed"
-    assert found["results"]["a"]["error"].startswith("There are 2 predictions for step 0 of this case ('job ")
+    assert found["results"]["a"]["error"].startswith("2 jobs of this case have 5 points each (job ")
+    assert found["results"]["a"]["error"].endswith(
+        "and nothing else tells which step is which; the input 'interaction-step' would."
+    )
     assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
+
+
+def test_two_jobs_that_tell_the_same_step(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "a.mha", "mask": mask, "step": 1} for mask in (LESION, HALF)]
+    jobs += [{"case": "b.mha", "mask": LESION, "step": step} for step in range(3)]
+    error = scored(write_jobs(submission, jobs), tmp_path)["results"]["a"]["error"]
+    assert error.startswith("There are 2 predictions for step 1 of this case ('job ")
 
 
 def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path) -> None:
@@ -413,6 +423,8 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
         write(submission / case / "iter_0.nii.gz", mask)
     found = scored(submission, tmp_path, references=GROUPED, settings=PATTERN)["aggregates"]
     assert found["final_dice"]["mean"] == pytest.approx(0.6)
+    assert found["auc_dice"]["mean"] == 0.0
+    assert found["ranked"]["auc_dice"]["mean"] == pytest.approx(0.6), "a single step has no area to rank by"
     assert found["groups"]["fdg_ukt"]["final_dice"] == {"mean": pytest.approx(0.9), "std": pytest.approx(0.1), "n": 2}
     assert found["groups"]["psma_lmu"]["final_dice"] == {"mean": 0.0, "std": 0.0, "n": 1}
     assert found["final_dice_group_mean"] == pytest.approx(0.45)

@@ -13,6 +13,7 @@ from podium.contract.names import case_of
         ("folder/csv_0007.MHA", "csv_0007"),
         ("1.2.840.7", "1.2.840.7"),
         ("1.2.840.7.mha", "1.2.840.7"),
+        ("sub050__LH_Par_L_DtP.hdf5", "sub050__LH_Par_L_DtP"),
         ("plain", "plain"),
         (".mha", ".mha"),
     ],

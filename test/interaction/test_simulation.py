@@ -1,7 +1,11 @@
 """Driving algorithms: what is written, what happens when steps fail, and going on where a run was stopped."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -141,6 +145,56 @@ def test_a_stopped_run_goes_on_at_the_first_missing_step(
     assert len(algorithm.CALLS) - calls == 3
     assert {path.name: path.read_bytes() for path in (folders["output"] / "a").glob("iter_*")} == whole
     assert capsys.readouterr().err.count("(from an earlier run)") == 3 + 6
+
+
+@pytest.mark.usefixtures("algorithm")
+@pytest.mark.parametrize(
+    ("spec", "options", "words"),
+    [
+        ("python:growing_answers:answer", ("--strategy", "random"), "--strategy 'centerline', not 'random'"),
+        ("command:true", (), "--algorithm 'python:growing_answers:answer', not 'command:true'"),
+    ],
+)
+def test_two_simulations_never_mix_in_one_folder(
+    folders: dict[str, Path], capsys: pytest.CaptureFixture[str], spec: str, options: tuple[str, ...], words: str
+) -> None:
+    """`a` is the first case, which the dealing gives the centerline."""
+    simulate(folders, "python:growing_answers:answer", "--steps", "2")
+    before = {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()}
+    assert simulate(folders, spec, "--steps", "3", *options) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"'{folders['output'] / 'a'}' was begun with {words}; give another --output."
+    )
+    assert {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()} == before
+
+
+def test_an_algorithm_that_takes_its_output_folder_away(folders: dict[str, Path]) -> None:
+    assert simulate(folders, "command:rm -r {output}/images", "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == (
+        "The algorithm must leave one .mha image in 'images/tumor-lesion-segmentation', it left: nothing."
+    )
+
+
+def test_an_image_that_is_none(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    (folders["images"] / "a_0001.nii.gz").write_bytes(b"no image")
+    assert simulate(folders, "command:true", "--steps", "1") == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "--images: 'a_0001.nii.gz' cannot be read as an image."
+
+
+def test_a_program_ends_with_the_simulation(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Ctrl-C reaches us alone, since the program has a session of its own: it must not live on."""
+    code = f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(600)"
+    arguments = ["simulate", "--algorithm", f'command:{sys.executable} -c "{code}"', "--steps", "1"]
+    arguments += [word for name, path in folders.items() for word in (f"--{name}", str(path))]
+    ours = subprocess.Popen([sys.executable, "-m", "podium", *arguments], stderr=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    while not (pid.is_file() and pid.read_text()):
+        assert ours.poll() is None
+        time.sleep(0.05)
+    ours.send_signal(signal.SIGINT)
+    assert ours.wait(timeout=60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 def test_more_steps_may_be_added_later(folders: dict[str, Path], algorithm: Any) -> None:

@@ -95,6 +95,7 @@ def test_provenance(desk: Desk) -> None:
         "clinical": "f1_of_means",
         "max_report_characters": 20000,
         "verdicts": 12,
+        "failure_threshold": 0.01,
         "failed_verdicts": 0,
     }
 
@@ -164,6 +165,14 @@ def test_empty_missing_and_unreadable_reports_score_0_without_asking(desk: Desk,
     aggregates = desk.metrics("gamma")["aggregates"]
     assert (aggregates["clinical"], aggregates["radfact"]["cases"], aggregates["radfact_known"]) == (0, 3, 1)
     assert desk.rows("gamma")["A1"]["warnings"] == ["The report is empty and scores 0."]
+
+
+def test_a_report_is_not_called_empty_because_its_reference_is(desk: Desk) -> None:
+    (desk.root / "truth/references/A1.txt").write_text(" ")
+    assert desk.run(teams=("alpha",)) == 0
+    row = desk.rows("alpha")["A1"]
+    assert row["metrics"]["radfact"]["f1"] == 0
+    assert row["warnings"] == ["There is no report to hold this one against: it was not judged and scores 0."]
 
 
 def test_a_report_of_a_megabyte_is_not_put_to_the_judge(desk: Desk, server: ScriptedServer) -> None:

@@ -63,3 +63,7 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
     assert ranking.deciding.stability is not None
     assert ranking.deciding.stability.rank_intervals[0] == (1, 1)
     assert any("ordered by lower mean runtime" in sentence for sentence in ranking.methods.sentences)
+    # Another scheme breaks no tie, and does not claim to.
+    other = rank(cohort, RankingOptions(bootstraps=0, scheme="mean-then-rank"))
+    assert not any("runtime" in sentence for sentence in other.methods.sentences[2:])
+    assert "Teams with equal scores share the smaller position (1, 1, 3)." in other.methods.sentences

@@ -34,7 +34,7 @@ def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str,
 
     def mean(values: Areas) -> float:
         defined = [value for value in values if value is not None]
-        return sum(defined) / len(defined)
+        return sum(defined) / len(defined) if defined else 0.0
 
     scale = 1 if regime == "simulated" else 5
     ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
@@ -78,6 +78,16 @@ def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
     assert "'AUC-Dice' exists for no team in 1 of 3 cases; the general schemes leave these out." in ranking.notes
 
 
+def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
+    for team in TEAMS:
+        write(tmp_path / team / "metrics.json", document((None,) * 3, (None,) * 3))
+    (cohort,) = read_cohorts([tmp_path])
+    ranking = rank(cohort, RankingOptions(bootstraps=30))
+    assert [team.rank for team in ranking.teams] == [1, 1, 1]
+    assert ranking.deciding.stability is not None
+    assert ranking.deciding.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
+
+
 def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None:
     challenge = LesionSegmentation(LesionsSettings())
     rows = [row["metrics"] for row in document(*TEAMS["one"])["results"]]
@@ -106,7 +116,7 @@ def test_both_regimes_in_one_call_are_ranked_apart(tmp_path: Path, layout: str) 
     assert [team.name for team in found["simulated"].teams] == ["two", "one", "three"]
     assert [team.name for team in found["clinician"].teams] == ["two", "three", "one"]
     assert found["clinician"].significance[0].metric == "auc_dice_normalised"
-    assert "divided by the number of steps" in found["clinician"].deciding.words
+    assert "divided by the number of corrections" in found["clinician"].deciding.words
 
 
 def test_settings_of_both_regimes_can_be_read_again() -> None:

@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ranking.files import settings
 
+from podium.challenges.carotid import Carotid
+from podium.challenges.freehand import Freehand
+from podium.challenges.freehand_settings import FreehandSettings
+from podium.challenges.lesions import LesionSegmentation
+from podium.challenges.lesions_settings import LesionsSettings
+from podium.challenges.reports import Reports
+from podium.challenges.reports_settings import ReportsSettings
 from podium.contract.errors import UsageError
 from podium.contract.ranking_rule import Criterion, RankingRule
+from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.official import apply_rule, figure, rule_figures
 
@@ -97,22 +106,39 @@ def arena(path: Path, content: Any) -> Path:
     return path
 
 
-def test_ratings_are_of_the_finalists_and_of_nobody_else(tmp_path: Path) -> None:
+def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
     path = arena(tmp_path / "arena.json", {"ratings": {"a": 1010, "b": 990.5}, "votes": 12})
-    assert read_ratings(path, finalists=["b", "a"]) == {"a": 1010.0, "b": 990.5}
-    for finalists, words in (
-        (["a", "b", "c"], f"{path} has no rating of the finalist 'c'."),
-        (["a"], f"{path} rates 'b', who is not among the finalists."),
+    for ranks in ({"b": 1, "a": 2}, {"b": 1, "a": 2, "c": 3, "d": 4}, {"b": 1, "a": 2, "c": 2}):
+        assert read_ratings(path, ranks=ranks, places=3) == {"a": 1010.0, "b": 990.5}
+    for ranks, words in (
+        ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating of the finalist 'c'."),
+        ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', who is not among the finalists."),
+        ({"a": 1}, f"{path} rates 'b', who is not among the finalists."),
     ):
         with pytest.raises(UsageError) as refused:
-            read_ratings(path, finalists=finalists)
+            read_ratings(path, ranks=ranks, places=3)
         assert str(refused.value) == words
+    with pytest.raises(UsageError, match="has no rating of anybody"):
+        read_ratings(arena(path, {"ratings": {}}), ranks={"a": 1}, places=3)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}'])
 def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     path = arena(tmp_path / "arena.json", content)
     with pytest.raises(UsageError, match="is not an arena's result"):
-        read_ratings(path, finalists=["a"])
+        read_ratings(path, ranks={"a": 1}, places=7)
     with pytest.raises(UsageError, match=r"cannot be read: No such file"):
-        read_ratings(tmp_path / "none.json", finalists=["a"])
+        read_ratings(tmp_path / "none.json", ranks={"a": 1}, places=7)
+
+
+@pytest.mark.parametrize(
+    ("challenge", "row"),
+    [
+        (Carotid(settings()), {"true_class": 0, "predicted_class": 0}),
+        (Freehand(FreehandSettings()), {"gpe": 1.0}),
+        (LesionSegmentation(LesionsSettings()), {"auc_dice": 1.0}),
+        (Reports(ReportsSettings()), {"meteor": 1.0}),
+    ],
+)
+def test_rows_that_lack_a_part_of_the_score_cannot_be_drawn_anew(challenge: Any, row: dict[str, Any]) -> None:
+    assert challenge.resampled_figures([row, row], {}, Resamples.whole(2)) is None

@@ -206,7 +206,7 @@ def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
 def test_the_method_is_stated(tmp_path: Path) -> None:
     text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
     for words in (
-        "3 teams took part in Carotid in small, evaluated on 6 cases.",
+        "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
         "0.4 classification + 0.4 segmentation + 0.2 time",
         "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
         "Segmentation and Class correct",
@@ -214,6 +214,18 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
         "Computed with Podium",
     ):
         assert words in text
+
+
+def test_another_scheme_is_stated_with_its_quantile(tmp_path: Path) -> None:
+    options = replace(FEW, scheme="quantile-then-rank", quantile=0.1)
+    text = " ".join(ranked(tmp_path, three_teams(), options).methods.sentences)
+    assert "follows another scheme instead: teams are ranked by the 0.1 quantile of their cases" in text
+
+
+def test_one_team_is_compared_with_nobody(tmp_path: Path) -> None:
+    text = " ".join(ranked(tmp_path, {"alone": carotid_document(GOOD)}).methods.sentences)
+    assert text.startswith("1 team took part in Carotid in small (version 1.0), evaluated on 6 cases.")
+    assert "Wilcoxon" not in text
 
 
 # Schemes on request
@@ -309,12 +321,29 @@ def test_no_bootstrap_on_request(tmp_path: Path) -> None:
     assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was asked for."}
 
 
-def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
+def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> None:
     document = carotid_document(GOOD)
-    document["results"][0]["metrics"]["segmentation_score"] = "high"
+    document["results"][0]["metrics"]["segmentation_score"] = value
     path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
     ended = podium("rank", tmp_path, "--output", tmp_path / "out")
     assert ended.err == f"{path}: 'segmentation_score' of the case 'case_0' is not a number.\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("results", "true_class", [1]), ("aggregates", "time_score", None)],
+)
+def test_a_file_that_was_tampered_with_costs_the_interval_alone(
+    tmp_path: Path, part: str, name: str, value: Any
+) -> None:
+    teams = three_teams()
+    content = teams["good"][part]
+    (content if part == "aggregates" else content[0]["metrics"])[name] = value
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert ranking.deciding.stability is None
+    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
 
 
 # Odd cohorts
@@ -376,6 +405,42 @@ def test_ranking_json_follows_the_shipped_schema_which_follows_the_classes(tmp_p
     jsonschema.Draft202012Validator(ranking_schema()).validate(json.loads(text))
     assert ranking_from_json(text) == ranking
     assert ranking_schema() == schema_of_the_classes()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("teams",), [], "it has no teams"),
+        (("deciding_scheme",), "best", "it has no scheme 'best'"),
+        (("statuses", 1), ["scored"], "statuses must be 3 x 6"),
+        (("cases",), ["a"], "statuses must be 3 x 1"),
+        (("scheme_taus",), [], "scheme_taus must be 6 x 6"),
+        (("columns", 0, "values"), [1, 2], "columns.0.values must be 3"),
+        (("columns", 0, "errors"), [1, 2], "columns.0.errors must be 3"),
+        (("metrics", 2, "values", 0), [0.5], "metrics.2.values must be 3 x 6"),
+        (("schemes", 1, "ranks"), [1, 2], "schemes.1.ranks must be 3"),
+        (("schemes", 1, "ranks", 0), 4, "schemes.1.ranks has the rank 4 of 3"),
+        (("teams", 2, "rank"), 0, "teams has the rank 0 of 3"),
+        (("schemes", 0, "scores"), [], "schemes.0.scores must be 3"),
+        (("schemes", 0, "stability", "rank_frequencies", 0), [1], "schemes.0.stability.rank_frequencies must be 3 x 3"),
+        (("schemes", 0, "stability", "win_probabilities"), [1], "schemes.0.stability.win_probabilities must be 3"),
+        (("significance", 1, "p_holm"), [[None]], "significance.1.p_holm must be 3 x 3"),
+    ],
+)
+def test_a_ranking_json_that_contradicts_itself(
+    podium: Any, tmp_path: Path, place: tuple[str | int, ...], value: Any, words: str
+) -> None:
+    content = json.loads(ranking_to_json(ranked(tmp_path / "teams", three_teams())))
+    *parents, last = place
+    part = content
+    for parent in parents:
+        part = part[parent]
+    part[last] = value
+    path = tmp_path / "ranking.json"
+    path.write_text(json.dumps(content))
+    ended = podium("report", path)
+    assert ended.code == 2
+    assert ended.err.startswith(f"{path} is not a ranking.json written by 'podium rank': {words}")
 
 
 def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:

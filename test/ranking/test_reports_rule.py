@@ -10,7 +10,7 @@ import pytest
 
 from podium.challenges.reports import Reports
 from podium.challenges.reports_ranking import resampled_final_score
-from podium.challenges.reports_settings import ReportsSettings
+from podium.challenges.reports_settings import JudgeSettings, ReportsSettings
 from podium.cli import main
 from podium.contract.results import CaseResult
 from podium.contract.timing import Timing
@@ -66,8 +66,8 @@ def aggregates(results: Sequence[CaseResult], settings: ReportsSettings) -> dict
     )
 
 
-def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE) -> dict[str, Any]:
-    settings = ReportsSettings()
+def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **judge: Any) -> dict[str, Any]:
+    settings = ReportsSettings(judge=JudgeSettings(**judge))
     results = rows(reports, radfact)
     return {
         "schema": "podium-metrics-1",
@@ -109,6 +109,34 @@ def test_rows_without_counts_cannot_be_drawn_anew() -> None:
     results = rows(REFERENCE, ((1.0, 0.5), None))
     bare = [{"meteor": row.metrics["meteor"], "radfact": row.metrics["radfact"]} for row in results]
     assert resampled_final_score(bare, Resamples.whole(2), ReportsSettings()) is None
+
+
+SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1, "failure_threshold": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("judge", "difference"),
+    [
+        (SAME_JUDGE, None),
+        ({"backoff_seconds": 9.0, "timeout_seconds": 9.0, "price_per_million_prompt_tokens": 9.0}, None),
+        ({"model": "judge-2"}, "judge.model = 'judge-2'"),
+        ({"report_type": "toothfairy"}, "judge.report_type = 'toothfairy'"),
+        ({"remove_normal_findings": True}, "judge.remove_normal_findings = True"),
+        ({"max_report_characters": 9}, "judge.max_report_characters = 9.0"),
+    ],
+)
+def test_only_what_can_change_a_verdict_keeps_teams_apart(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], judge: dict[str, Any], difference: str | None
+) -> None:
+    folder = tmp_path / "teams"
+    folder.mkdir()
+    half = ((0.5, 0.5), (0.5, 0.5))
+    for team, settings in {"a": {}, "b": {}, "c": judge}.items():
+        (folder / f"{team}.json").write_text(json.dumps(document(half, **{"model": "judge-1", **settings})))
+    code, _ = run(folder)
+    assert code == (0 if difference is None else 2)
+    if difference is not None:
+        assert capfd.readouterr().err.startswith(f"{folder / 'c.json'} was scored with {difference}, but ")
 
 
 @pytest.fixture
@@ -172,10 +200,22 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
 
 def test_an_arena_without_a_finalist_is_refused(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arena = nine_teams.parent / "arena.json"
-    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 7)}}))
+    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 8) if number != 3}}))
     code, _ = run(nine_teams, "--arena", str(arena))
     assert code == 2
-    assert capfd.readouterr().err == f"{arena} has no rating of the finalist 'team7'.\n"
+    assert capfd.readouterr().err == f"{arena} has no rating of the finalist 'team3'.\n"
+
+
+def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
+    arena = nine_teams.parent / "arena.json"
+    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 + number for number in range(1, 6)}}))
+    code, ranking = run(nine_teams, "--arena", str(arena))
+    assert code == 0
+    assert ranking is not None
+    assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
+    assert [team.rank for team in ranking.teams] == list(range(1, 10))
+    assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
+    assert "The arena rated the best 5 teams; it has places for 7." in ranking.notes
 
 
 def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> None:
@@ -184,6 +224,29 @@ def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> 
     assert ranking is not None
     assert sum(team.finalist for team in ranking.teams) == 8
     assert "A tie brings 8 teams to the arena's 7 places: the organisers have to decide." in ranking.notes
+
+
+@pytest.mark.parametrize(
+    ("left_out", "last"),
+    [
+        ((), [("team7", 7, True), ("team8", 7, True), ("team9", 9, False)]),
+        (("team7",), [("team8", 7, True), ("team7", 8, False), ("team9", 9, False)]),
+        (("team7", "team8"), [("team7", 7, False), ("team8", 7, False), ("team9", 9, False)]),
+    ],
+)
+def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
+    nine_teams: Path, left_out: tuple[str, ...], last: list[tuple[str, int, bool]]
+) -> None:
+    """Who was left out comes right behind the finalists."""
+    (nine_teams / "team8.json").write_text((nine_teams / "team7.json").read_text())
+    arena = nine_teams.parent / "arena.json"
+    ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
+    arena.write_text(json.dumps({"ratings": {team: each for team, each in ratings.items() if team not in left_out}}))
+    code, ranking = run(nine_teams, "--arena", str(arena))
+    assert code == 0
+    assert ranking is not None
+    assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
+    assert not any("have to decide" in note for note in ranking.notes)
 
 
 def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from podium.report.plots.curves import curves
 from podium.report.plots.distribution import distribution
 from podium.report.plots.podium_plot import places_in_case, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
-from podium.report.plots.rank_heatmap import case_ranks, rank_counts, rank_heatmap
+from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no, share_bars
 from podium.report.plots.significance_map import significance_map
@@ -60,21 +60,15 @@ def test_dots_spread_over_their_row() -> None:
     assert np.std(offsets) > 0.5
 
 
-def test_case_ranks_of_the_worked_example() -> None:
+def test_ranks_of_the_worked_example_are_counted() -> None:
     """A 1,1,1,1,1,1,1,4; B 3,3,3,2,2,2,2,1; C 2,2,1,3,4,3,3,2; D 4,4,4,4,2,4,4,3, here in the order B, C, A, D."""
-    ranks = case_ranks(np.array(GOLDEN_VALUES, dtype=float), higher_is_better=True)
-    assert ranks.tolist() == [
+    ranks = [
         [3, 3, 3, 2, 2, 2, 2, 1],
         [2, 2, 1, 3, 4, 3, 3, 2],
         [1, 1, 1, 1, 1, 1, 1, 4],
         [4, 4, 4, 4, 2, 4, 4, 3],
     ]
-    assert rank_counts(ranks).tolist() == [[1, 4, 3, 0], [1, 3, 3, 1], [7, 0, 0, 1], [0, 1, 1, 6]]
-
-
-def test_lower_is_better_and_an_undefined_value_comes_last() -> None:
-    values = np.array([[3.0, np.nan], [1.0, 5.0], [1.0, 7.0]])
-    assert case_ranks(values, higher_is_better=False).tolist() == [[3, 3], [1, 1], [1, 2]]
+    assert rank_counts(np.array(ranks)).tolist() == [[1, 4, 3, 0], [1, 3, 3, 1], [7, 0, 0, 1], [0, 1, 1, 6]]
 
 
 def test_the_heat_map_prints_its_counts() -> None:
@@ -198,7 +192,7 @@ def test_a_distribution_counts_every_case_once() -> None:
     exhibit = distribution(DICE, [0.0, 0.05, 0.5, 0.5, 1.0, None], lost=1)
     assert sum(int(row[2]) for row in exhibit.table.rows) == 5
     assert "Median 0.5000, mean 0.4100 over 5 cases." in exhibit.caption
-    assert "1 failed or missing case counted at the worst value." in exhibit.caption
+    assert "1 failed or missing case included." in exhibit.caption
     assert "1 case without a value left out." in exhibit.caption
     assert len(of_class(exhibit.svg, "bar")) == len(exhibit.table.rows)
 

@@ -8,7 +8,7 @@ import pytest
 from report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
 from report.page_check import Page
 
-from podium.ranking.result import Ranking, ranking_from_json, ranking_to_json
+from podium.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
 from podium.report.ranking_report import ranking_report
 
 HOSTILE = (
@@ -99,14 +99,16 @@ def test_each_team_has_its_page() -> None:
 
 def test_the_methods_can_be_cited() -> None:
     words = golden_page().all_words
-    assert "4 teams of Four teams, eight cases (version 1.0) were ranked on 8 test cases." in words
-    assert "1,000 bootstrap replicates over cases (seed 42)" in words
-    assert "Podium 9.9.9 on Python 3.11.9, NumPy 2.4.6 and SciPy 1.17.1" in words
+    assert (
+        "Teams were ranked by their mean over all cases. Rank uncertainty was estimated by 1,000 bootstrap replicates "
+        "over cases (seed 42)."
+    ) in words
     settings = dict(golden_page().table("Setting", "Value"))
     assert settings["tolerance_px"] == "3"
     assert settings["classes[1].name"] == "low_risk"
     assert settings["time.rule"] == "cohort"
     assert settings["seed"] == "42"
+    assert (settings["Podium"], settings["SciPy"]) == ("9.9.9", "1.17.1")
 
 
 def test_names_and_messages_are_text_whatever_they_say() -> None:
@@ -166,6 +168,16 @@ def test_few_teams_and_few_cases(teams: int, cases: int) -> None:
     assert len(page.table("Rank", "Team")) == teams
 
 
+def test_without_any_order_there_is_no_tau_to_tell() -> None:
+    ranking = golden_ranking()
+    stability = ranking.schemes[0].stability
+    assert stability is not None
+    taus = Taus(values=(), undefined=1000, mean=None, median=None, lower_quartile=None, upper_quartile=None)
+    scheme = dataclasses.replace(ranking.schemes[0], stability=dataclasses.replace(stability, taus=taus))
+    words = Page(ranking_report(dataclasses.replace(ranking, schemes=(scheme, *ranking.schemes[1:])))).all_words
+    assert "In none of 1,000 replicates is there an order to compare with the one above." in words
+
+
 def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     ranking = golden_ranking()
     reason = "the files hold no single cases to draw from"
@@ -177,6 +189,50 @@ def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     assert "The files hold no single cases to draw from." in page.all_words
     assert [svg[0].text for svg in page.plots] == ["Podium"]
     assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Cases scored"]
+
+
+LOST = (0.1, None, *(0.1,) * 6)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        (
+            ((2.0,) * 8, (3.0,) * 8, (4.0,) * 8, LOST),
+            [["1", "2", "2"], ["2", "3", "2"], ["3", "4", "2"], ["4", "–", "2"]],
+        ),
+        ((LOST, LOST[::-1], LOST, LOST), [["1", "–", "–"]] * 4),
+    ],
+)
+def test_a_team_is_not_best_in_errors_for_having_lost_its_hard_cases(
+    errors: tuple[tuple[float | None, ...], ...], expected: list[list[str]]
+) -> None:
+    """An error without bound has no worst value to put in: who lacks one has no mean, and comes last."""
+    ranking = golden_ranking()
+    metric = dataclasses.replace(
+        ranking.metrics[0],
+        **{"name": "gpe", "title": "GPE", "direction": "lower", "highest": None, "worst": None, "values": errors},
+    )
+    page = Page(ranking_report(dataclasses.replace(ranking, metrics=(*ranking.metrics, metric))))
+    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 4]
+    assert [row[1:] for row in standing] == expected
+
+
+def test_the_heat_map_counts_the_ranks_that_rank_then_mean_counts() -> None:
+    """A missing value comes after the worst value that another team really had."""
+    ranking = golden_ranking()
+    values = ((0.9,), (0.0,), (0.5,), (None,))
+    metric = dataclasses.replace(ranking.metrics[0], values=values)
+    statuses = (("scored",),) * 4
+    page = Page(
+        ranking_report(dataclasses.replace(ranking, cases=("c1",), statuses=statuses, metrics=(metric,)))  # type: ignore[arg-type]
+    )
+    assert [row[1:] for row in page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4")] == [
+        ["1", "0", "0", "0"],
+        ["0", "0", "1", "0"],
+        ["0", "1", "0", "0"],
+        ["0", "0", "0", "1"],
+    ]
 
 
 def test_a_case_without_a_value_of_anybody_is_left_out() -> None:

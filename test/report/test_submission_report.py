@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
 from podium.cli import main
@@ -121,6 +122,16 @@ def test_without_single_cases_there_are_scores_alone(metrics: Path, tmp_path: Pa
     page = page_of(changed(metrics, tmp_path, results=[]), output=tmp_path / "page.html")
     assert not page.plots
     assert "The organisers publish no single cases" in page.all_words
+
+
+def test_what_the_judge_added_is_shown(tmp_path: Path) -> None:
+    target = tmp_path / "metrics.json"
+    target.write_text(json.dumps(judged_document(((0.75, 0.5), (0.75, 0.5)))), encoding="utf-8")
+    page = page_of(target, output=tmp_path / "page.html")
+    scores = {row[0]: row[1] for row in page.table("Figure", "Value")}
+    assert float(scores["Clinical"]) == pytest.approx(0.6)
+    assert float(scores["Final score"]) == pytest.approx(0.8 * 0.6 + 0.2)
+    assert "RadFact F1: distribution over cases" in [svg[0].text for svg in page.plots]
 
 
 def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:

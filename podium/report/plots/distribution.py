@@ -21,7 +21,7 @@ _MOST_DOTS = 400
 
 
 def distribution(metric: Metric, values: Sequence[float | None], *, lost: int) -> Exhibit:
-    """A histogram over a strip of cases; `values` hold the worst value for the `lost` (failed or missing) cases."""
+    """A histogram over a strip of cases; `values` include those the rules give the `lost` (failed or missing) cases."""
     ordered = defined(values)
     summary = summarise(ordered)
     left, right = 40.0, WIDTH - 14
@@ -51,7 +51,7 @@ def distribution(metric: Metric, values: Sequence[float | None], *, lost: int) -
         parts.append(line(scale(summary.median), _TOP, scale(summary.median), bottom, "median"))
         parts.append(marker(3, scale(summary.mean), base, 4, "mean"))
         told = f"Median {figure(summary.median)}, mean {figure(summary.mean)} over {count(summary.n, 'case')}."
-    filled = f" {count(lost, 'failed or missing case')} counted at the worst value." if lost else ""
+    filled = f" {count(lost, 'failed or missing case')} included." if lost else ""
     without = len(values) - len(ordered)
     left_out = f" {count(without, 'case')} without a value left out." if without else ""
     return Exhibit(

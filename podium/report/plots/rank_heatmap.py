@@ -67,15 +67,6 @@ def rank_heatmap(title: str, teams: Sequence[str], *, counts: NDArray[np.int64])
     )
 
 
-def case_ranks(values: NDArray[np.float64], *, higher_is_better: bool) -> NDArray[np.int64]:
-    """(teams, cases): the rank of each team in each case, 1 the best; equal values share the smaller rank, and an
-    undefined value has the rank after all defined ones."""
-    worst = -np.inf
-    signed = np.where(np.isnan(values), worst, values if higher_is_better else -values)
-    ahead = signed[None, :, :] > signed[:, None, :]
-    return np.asarray(1 + ahead.sum(axis=1), dtype=np.int64)
-
-
 def rank_counts(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """(teams, ranks): how many cases gave each team each rank."""
     size = len(ranks)

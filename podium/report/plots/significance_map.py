@@ -23,7 +23,7 @@ def significance_map(  # noqa: PLR0913  (two tables of p values, two of decision
 ) -> Exhibit:
     """`p[i, j]` tests that team i beats team j, `p_holm` is the same adjusted; NaN where there is no test.
 
-    A full disc on colour: significant after Holm's adjustment. A ring: only without it. A dot: neither.
+    A full disc on colour: significant after Holm's adjustment. A ring: only without it. Nothing: neither.
     """
     size = len(teams)
     cell = 34.0 if size <= 15 else 18.0
