@@ -55,7 +55,7 @@ def main() -> None:
                 page.locator(f"[data-drawn='{TELLING_SLICE}']").wait_for()
                 save(page.screenshot(), "arena-matchup.png")
                 page = enter(browser, organiser, found[0])
-                save(page.screenshot(full_page=True, clip=down_to_the_pairs(page)), "arena-organiser.png")
+                save(page.screenshot(full_page=True, clip=down_to_the_raters(page)), "arena-organiser.png")
                 browser.close()
             server.terminate()
 
@@ -98,8 +98,8 @@ def enter(browser: Browser, link: str, address: str) -> Page:
     return page
 
 
-def down_to_the_pairs(page: Page) -> FloatRect:
-    box = page.locator("section", has=page.locator("#pairs")).bounding_box()
+def down_to_the_raters(page: Page) -> FloatRect:
+    box = page.locator("section", has=page.locator("#raters")).bounding_box()
     assert box
     return {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 12}
 
