@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class ServeProcess:
-    """A server that listens once this is made."""
+    """A server that answers once this is made."""
 
     def __init__(self, folder: Path, *, port: int = 0) -> None:
         command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", str(port)]
@@ -25,6 +27,9 @@ class ServeProcess:
         found = re.match(r"The arena listens on (http://\S+:(\d+)) ", self.process.stdout.readline())
         assert found, self.stop()
         self.address, self.port = found[1], int(found[2])
+        assert (
+            httpx.get(self.address, timeout=60).status_code == 401
+        )  # it is up; before that SIGTERM ends it without a word
 
     def kill(self) -> None:
         """What no program can prepare for."""
