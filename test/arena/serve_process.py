@@ -27,9 +27,8 @@ class ServeProcess:
         found = re.match(r"The arena listens on (http://\S+:(\d+)) ", self.process.stdout.readline())
         assert found, self.stop()
         self.address, self.port = found[1], int(found[2])
-        assert (
-            httpx.get(self.address, timeout=60).status_code == 401
-        )  # it is up; before that SIGTERM ends it without a word
+        # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
+        assert httpx.get(self.address, timeout=60).status_code == 401
 
     def kill(self) -> None:
         """What no program can prepare for."""
