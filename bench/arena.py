@@ -1,12 +1,14 @@
 """Loads `podium arena serve`: 20 voters at once, each reading the page and voting as fast as the server answers.
 
-    .venv/bin/python bench/arena.py [--voters 20] [--matchups 300]
+    .venv/bin/python bench/arena.py [--voters 20] [--matchups 300] [--rate VOTES_A_SECOND]
 
+With --rate they vote at that rate, all together: what a page takes then tells how much room is left.
 The server is a process of its own on a loopback port, the database on this machine's disk. Both share the cores.
 """
 
 import argparse
 import asyncio
+import random
 import re
 import subprocess
 import sys
@@ -55,9 +57,12 @@ class Voter:
         head, _ = await self._ask("enter", f"GET /enter/{token} HTTP/1.1")
         self._cookie = re.search(r"set-cookie: (arena_session=[^;]+)", head)[1]  # type: ignore[index]
 
-    async def vote_to_the_end(self) -> int:
-        votes = 0
+    async def vote_to_the_end(self, *, pause: float) -> int:
+        """`pause` is from one vote to the next, in seconds; who is late does not wait."""
+        votes, due = 0, time.perf_counter() + pause * random.random()
         while True:
+            await asyncio.sleep(max(0, due - time.perf_counter()))
+            due += pause
             _, page = await self._ask("page", "GET / HTTP/1.1")
             form = re.search(
                 r'action="/vote">.*?name="csrf" value="(\w+)".*?name="matchup" value="(\w+)"', page, re.DOTALL
@@ -91,15 +96,16 @@ class Voter:
         return head, content.decode()
 
 
-async def load(port: int, tokens: list[str], organiser: str) -> tuple[Times, int, float]:
+async def load(port: int, tokens: list[str], organiser: str, *, rate: float | None) -> tuple[Times, int, float]:
     times, done = Times(), asyncio.Event()
     voters = [Voter(port, times) for _ in tokens]
     watcher = Voter(port, times)
     for voter, token in zip([*voters, watcher], [*tokens, organiser], strict=True):
         await voter.come_in(token)
     watching = asyncio.create_task(watcher.watch("/organiser", done))
+    pause = len(voters) / rate if rate else 0
     start = time.perf_counter()
-    votes = sum(await asyncio.gather(*(voter.vote_to_the_end() for voter in voters)))
+    votes = sum(await asyncio.gather(*(voter.vote_to_the_end(pause=pause) for voter in voters)))
     seconds = time.perf_counter() - start
     done.set()
     await watching
@@ -112,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voters", type=int, default=20)
     parser.add_argument("--matchups", type=int, default=300)
+    parser.add_argument("--rate", type=float, help="votes a second [as fast as the server answers]")
     options = parser.parse_args()
     with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
@@ -126,7 +133,7 @@ def main() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
-            times, votes, seconds = asyncio.run(load(port, tokens, organiser))
+            times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=options.rate))
             server.terminate()
         assert len(desk.ballots()) == votes
         desk.close()

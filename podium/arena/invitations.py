@@ -32,12 +32,12 @@ class Invitation:
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Who asks; `session` is the session's hash, for what is bound to it."""
+    """Who asks; `link` is the hash of the personal link, a key for what is bound to it."""
 
     id: int
     name: str
     is_organiser: bool
-    session: str
+    link: str
 
 
 def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | None = None) -> Invitation:
@@ -119,16 +119,16 @@ def enter(store: Store, token: str) -> str | None:
 
 def visitor(store: Store, secret: str) -> Visitor | None:
     """Whose session this is; those of an ended link are gone."""
-    session = _hash(secret)
     found = store.row(
         """
-        SELECT r.id, r.name, r.role FROM sessions AS s JOIN raters AS r ON r.id = s.rater WHERE s.hash = ?
+        SELECT r.id, r.name, r.role, r.token_hash FROM sessions AS s JOIN raters AS r ON r.id = s.rater
+        WHERE s.hash = ?
         """,
-        (session,),
+        (_hash(secret),),
     )
     if found is None:
         return None
-    return Visitor(id=found[0], name=found[1], is_organiser=found[2] == "organiser", session=session)
+    return Visitor(id=found[0], name=found[1], is_organiser=found[2] == "organiser", link=found[3])
 
 
 def _hash(secret: str) -> str:

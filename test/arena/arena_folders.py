@@ -4,6 +4,7 @@ import gzip
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -32,21 +33,23 @@ def make_arena(
     methods: Sequence[str] = ("alpha", "beta", "gamma"),
     cases: Sequence[str] = ("A1", "A2", "A3", "A4"),
     volumes: Sequence[str] = (),
+    volume_shape: tuple[int, int, int] = (12, 32, 48),
     raters: Sequence[str] = ("Anna",),
     reports: Mapping[str, Mapping[str, str]] | None = None,
     notes: Sequence[str] = (),
     settings: ArenaSettings | None = None,
 ) -> MadeArena:
-    """An arena with a picture for every case (a small volume for those in `volumes`) and everybody invited.
+    """An arena with a picture for every case (a volume for those in `volumes`) and everybody invited.
 
-    Reports are "<case>: findings number <n>." unless given as reports[method][case]: they do not name the method.
+    `volume_shape` is slices, rows, columns. Reports are "<case>: findings number <n>." unless given as
+    reports[method][case]: they do not name the method.
     """
     folder.mkdir(parents=True, exist_ok=True)
     settings = settings or ArenaSettings(matchups_per_rater=10)
     texts = reports or {
         method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
     }
-    pictures = {case: [_picture(folder, case in volumes)] for case in cases}
+    pictures = {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
     write_settings(folder, settings)
     write_contents(folder, Contents(methods=methods, cases=pictures, reports=texts, notes=notes))
     desk = Desk(folder)
@@ -65,13 +68,21 @@ def rater_id(desk: Desk, token: str) -> int:
     return visitor.id
 
 
-def _picture(folder: Path, is_volume: bool) -> Picture:
+def shades_of(number: int, rows: int, columns: int) -> np.ndarray:
+    """What slice `number` looks like, as bytes; a volume stores 257 times that."""
+    row, column = np.mgrid[:rows, :columns]
+    return ((row * 5 + column * 3 + number * 20) % 256).astype(np.uint8)
+
+
+def _picture(folder: Path, shape: tuple[int, int, int] | None) -> Picture:
+    is_volume = shape is not None
+    slices, height, width = shape or (1, 32, 48)
     picture = Picture(
         key=secrets.token_hex(16),
         is_volume=is_volume,
-        slices=12 if is_volume else 1,
-        width=48,
-        height=32,
+        slices=slices,
+        width=width,
+        height=height,
         pixel_aspect=1.5 if is_volume else 1.0,
         value_low=-1000.0 if is_volume else 0.0,
         value_high=2000.0 if is_volume else 255.0,
@@ -80,13 +91,17 @@ def _picture(folder: Path, is_volume: bool) -> Picture:
     )
     target = folder / PICTURES / picture.key
     target.mkdir(parents=True)
-    rows, columns = np.mgrid[: picture.height, : picture.width]
     for number in range(picture.slices):
-        shades = ((rows * 5 + columns * 3 + number * 20) % 256).astype(np.uint8)
-        written = BytesIO()
-        Image.fromarray(shades).save(written, format="PNG")
-        (target / f"{number}.png").write_bytes(written.getvalue())
+        png, raw = _encoded(number % 64, height, width)  # the pattern comes again after 64 slices
+        (target / f"{number}.png").write_bytes(png)
         if is_volume:
-            raw = (shades.astype("<u2") * 257).tobytes()
-            (target / f"{number}.u16.gz").write_bytes(gzip.compress(raw, mtime=0))
+            (target / f"{number}.u16.gz").write_bytes(raw)
     return picture
+
+
+@cache
+def _encoded(number: int, rows: int, columns: int) -> tuple[bytes, bytes]:
+    shades = shades_of(number, rows, columns)
+    written = BytesIO()
+    Image.fromarray(shades).save(written, format="PNG")
+    return written.getvalue(), gzip.compress((shades.astype("<u2") * 257).tobytes(), 1, mtime=0)

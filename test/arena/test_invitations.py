@@ -55,7 +55,7 @@ def test_a_link_is_random_and_only_its_hash_is_kept(desk: Desk) -> None:
     visitor = desk.visitor(cookie)
     assert visitor is not None
     assert (visitor.name, visitor.is_organiser) == ("Anna Rossi", False)
-    assert visitor.session == hashlib.sha256(cookie.encode()).hexdigest()
+    assert visitor.link == hashlib.sha256(made.token.encode()).hexdigest()
     desk.close()
     kept = b"".join(path.read_bytes() for path in desk.store.folder.glob("arena.sqlite*"))
     assert made.token.encode() not in kept

@@ -80,7 +80,7 @@ class RaterPages:
             matchup=matchup,
             pictures=_shown(matchup.pictures, request.query_params) if matchup else [],
             progress=situation.progress,
-            csrf=csrf_token(cookie),
+            csrf=csrf_token(situation.visitor),
             notice=_NOTICES.get(request.query_params.get("notice", "")),
             longest_comment=LONGEST_COMMENT,
         )
@@ -142,7 +142,7 @@ class RaterPages:
         visitor = await self._ask(lambda: self._rater(cookie))
         check_origin(request, url=self._desk.settings.url)
         fields = await form_fields(request)
-        check_csrf(cookie, fields.get("csrf", ""))
+        check_csrf(visitor, fields.get("csrf", ""))
         return visitor, fields
 
 

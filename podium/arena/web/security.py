@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podium.arena.desk import Visitor
+
 COOKIE = "arena_session"
 NO_LINK = "Please open the personal link from your invitation. If it no longer works, ask the organiser for a new one."
 _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
@@ -51,9 +53,10 @@ def set_session(response: Response, cookie: str, *, secure: bool) -> None:
     )
 
 
-def csrf_token(cookie: str) -> str:
-    """What a form of this session carries. The cookie is the key: nobody else has it, and a restart changes nothing."""
-    return hmac.new(cookie.encode(), b"podium arena form", hashlib.sha256).hexdigest()
+def csrf_token(visitor: Visitor) -> str:
+    """What a visitor's forms carry. Bound to the link and not to the session: a link that is opened again leaves forms
+    in older tabs good, with what was written into them; and a restart changes nothing."""
+    return hmac.new(visitor.link.encode(), b"podium arena form", hashlib.sha256).hexdigest()
 
 
 def check_origin(request: Request, *, url: str) -> None:
@@ -65,8 +68,8 @@ def check_origin(request: Request, *, url: str) -> None:
         raise HTTPException(403, "This was sent from another site. Nothing was saved.")
 
 
-def check_csrf(cookie: str, token: str) -> None:
-    if not hmac.compare_digest(csrf_token(cookie).encode(), token.encode()):
+def check_csrf(visitor: Visitor, token: str) -> None:
+    if not hmac.compare_digest(csrf_token(visitor).encode(), token.encode()):
         raise HTTPException(403, "This form is from an earlier visit. Nothing was saved: please answer again.")
 
 

@@ -251,7 +251,6 @@
     });
 
     find("controls").hidden = false;
-    enlarge.hidden = false;
     show(view.slice);
   };
 

@@ -1,0 +1,125 @@
+"""Takes docs/pictures/arena-matchup.png and arena-organiser.png: an arena of the reports samples in a real browser.
+
+    ./demo.sh && python docs/pictures/draw_arena.py
+
+The arena is made, served and visited as an organiser and raters would; the votes are drawn from one seed.
+"""
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from PIL import Image
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
+
+from podium.arena.ballots import Winner
+from podium.arena.desk import Desk, Matchup
+
+PICTURES = Path(__file__).parent
+REPOSITORY = PICTURES.parents[1]
+PODIUM = (sys.executable, "-m", "podium", "arena")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+RATERS = ("Dr Anna Rossi", "Dr Bilal Haddad", "Dr Chen Wei", "Dr Dana Novak")
+SHOWN = "Dr Elin Berg"
+TELLING_SLICE = 33  # the one in the middle lies between the rows of teeth
+COMMENT = "Both name the implants; A invents a fracture."
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        arena = Path(folder) / "arena"
+        samples = {"--ranking": "demo-output/reports/ranking/ranking.json", "--submissions": "test/submissions/reports"}
+        options = [str(word) for pair in {**samples, "--cases": "test/arena-cases"}.items() for word in pair]
+        organiser = printed("init", str(arena), *options)
+        links = {name: printed("invite", str(arena), name) for name in (*RATERS, SHOWN)}
+        with closing(Desk(arena)) as desk:
+            vote(desk, {name: link.rpartition("/")[2] for name, link in links.items()})
+        command = [*PODIUM, "serve", str(arena), "--port", "0"]
+        with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+            assert server.stdout is not None
+            found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
+            assert found
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+                page = enter(browser, links[SHOWN], found[0])
+                page.locator("[data-slider=slice]").fill(str(TELLING_SLICE))
+                page.locator("[data-slider=slice]").blur()
+                page.locator(f"[data-drawn='{TELLING_SLICE}']").wait_for()
+                save(page.screenshot(), "arena-matchup.png")
+                page = enter(browser, organiser, found[0])
+                save(page.screenshot(full_page=True, clip=down_to_the_raters(page)), "arena-organiser.png")
+                browser.close()
+            server.terminate()
+
+
+def printed(*words: str) -> str:
+    """The link that a command prints."""
+    done = subprocess.run([*PODIUM, *words], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def vote(desk: Desk, tokens: dict[str, str]) -> None:
+    """Everybody to the end but one, who stops before a volume on which both reports have something to say.
+
+    A clinician likes the longer report better, more or less, and takes half a minute or so.
+    """
+    drawn = random.Random(5)  # noqa: S311
+    now = [time.time() - 50 * 3600.0]
+    for name, token in tokens.items():
+        visitor = desk.visitor(desk.enter(token) or "")
+        assert visitor
+        votes = 0
+        while (matchup := desk.current(visitor.id)) is not None:
+            if name == SHOWN and votes >= 11 and is_telling(matchup):
+                break
+            better = (len(matchup.left_report) - len(matchup.right_report)) / 100 + drawn.gauss(0, 0.4)
+            winner: Winner = "tie" if abs(better) < 0.2 else "left" if better > 0 else "right"
+            comment = COMMENT if votes == 7 and name == RATERS[1] else ""
+            now[0] += drawn.lognormvariate(3.3, 0.4)
+            with patch("podium.arena.voting.time.time", lambda: now[0]):  # nobody waits hours for a picture
+                desk.cast(visitor.id, matchup=matchup.key, winner=winner, comment=comment)
+            votes += 1
+        now[0] += drawn.uniform(2, 14) * 3600
+
+
+def is_telling(matchup: Matchup) -> bool:
+    shortest = min(len(matchup.left_report), len(matchup.right_report))
+    return matchup.pictures[0].is_volume and shortest > 120
+
+
+def enter(browser: Browser, link: str, address: str) -> Page:
+    """The page behind a link's welcome; the server listens on another port than the links say."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    page.goto(link.replace("http://localhost:8000", address))
+    page.locator(".go a").click()
+    page.locator("canvas, .conditions").first.wait_for()
+    return page
+
+
+def down_to_the_raters(page: Page) -> FloatRect:
+    box = page.locator("section", has=page.locator("#raters")).bounding_box()
+    assert box
+    return {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 12}
+
+
+def save(shot: bytes, name: str) -> None:
+    """As a palette image: grey and a few colours need no more."""
+    Image.open(BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        PICTURES / name, optimize=True
+    )
+    print(f"{PICTURES / name}: {(PICTURES / name).stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

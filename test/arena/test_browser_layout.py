@@ -1,0 +1,124 @@
+"""Phones and tablets: nothing to scroll sideways, and the buttons always in reach of a finger."""
+
+from typing import Any
+
+import pytest
+from arena.browsing import DESKTOP, PHONE, TABLET, Site, Visits, button, expect_progress
+from playwright.sync_api import Page, expect
+
+SMALL_PHONE = {**PHONE, "viewport": {"width": 320, "height": 568}}
+PHONE_ON_ITS_SIDE = {**PHONE, "viewport": {"width": 844, "height": 390}}
+SCREENS = {
+    "phone": PHONE,
+    "small phone": SMALL_PHONE,
+    "phone on its side": PHONE_ON_ITS_SIDE,
+    "tablet": TABLET,
+    "desktop": DESKTOP,
+}
+CHOICES = ("A is better", "Tie or unsure", "B is better")
+FINGER_PX = 44
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_whole_session_fits_the_screen(site: Site, visits: Visits, screen: str) -> None:
+    rater = site.rater()
+    options = SCREENS[screen]
+    page = visits.context(**options).new_page()
+    page.goto(site.link(rater))
+    assert_fits(page)
+    page.get_by_role("link", name="Start").click()
+    for done in range(6):
+        expect_progress(page, done)
+        expect(page.locator("figure img, figure canvas").first).to_be_visible()
+        assert_fits(page)
+        for place in (0, 0.5, 1):
+            page.evaluate("place => window.scrollTo(0, place * document.documentElement.scrollHeight)", place)
+            assert_in_reach(page, options)
+        page.get_by_text("Add a comment").click()
+        assert_fits(page)
+        assert_in_reach(page, options)
+        chosen = button(page, CHOICES[done % 3])
+        chosen.tap() if options.get("has_touch") else chosen.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Thank you, {rater.name}")
+    assert_fits(page)
+    assert site.winners(rater) == ["left", "tie", "right"] * 2
+
+
+def assert_fits(page: Page) -> None:
+    wide, room = page.evaluate("[document.scrollingElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= room
+
+
+def assert_in_reach(page: Page, options: dict[str, Any]) -> None:
+    """Each of the three wholly on the screen, large enough, on top of everything else, and of one size."""
+    boxes = []
+    for words in CHOICES:
+        choice = button(page, words)
+        expect(choice).to_be_in_viewport(ratio=1)
+        box = choice.bounding_box()
+        assert box
+        assert min(box["width"], box["height"]) >= FINGER_PX
+        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+        assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('button')?.value", middle)
+        boxes.append(box)
+    assert max(box["x"] + box["width"] for box in boxes) <= options["viewport"]["width"]
+    assert boxes[0]["width"] == pytest.approx(boxes[2]["width"], abs=1)  # neither side is favoured
+    assert boxes[0]["height"] == pytest.approx(boxes[2]["height"], abs=1)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_everything_to_press_is_large_enough_for_a_finger(site: Site, visits: Visits, screen: str) -> None:
+    page = visits.open(site.rater(), **SCREENS[screen])
+    button(page, "Tie or unsure").click()
+    expect_progress(page, 1)
+    button(page, "Tie or unsure")
+    found = page.locator("button:visible, summary:visible, a:visible:not(.skip), input:visible")
+    small = [
+        one.evaluate("element => element.outerHTML")
+        for one in found.all()
+        if (box := one.bounding_box()) and min(box["width"], box["height"]) < FINGER_PX - 0.5
+    ]
+    assert found.count() >= 5
+    assert small == []
+
+
+def test_reports_stand_side_by_side_and_on_a_phone_one_above_the_other(site: Site, visits: Visits) -> None:
+    rater = site.rater()
+    for options in (PHONE, TABLET, DESKTOP):
+        page = visits.open(rater, **options)
+        left, right = (page.locator(".report").nth(number).bounding_box() for number in (0, 1))
+        assert left
+        assert right
+        assert left["width"] == pytest.approx(right["width"], abs=1)
+        if options is PHONE:
+            assert left["y"] + left["height"] <= right["y"]
+        else:
+            assert left["y"] == right["y"]
+            assert left["x"] + left["width"] <= right["x"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_lies_over_an_image(site: Site, visits: Visits, screen: str) -> None:
+    """Whatever it hid could be the finding. What is below the screen's edge can be scrolled to."""
+    page = visits.open(site.rater(matchups=8), **SCREENS[screen])
+    seen = set()
+    for done in range(8):
+        expect_progress(page, done, 8)
+        button(page, "A is better")
+        image = page.locator("figure img, figure canvas")
+        expect(image).to_have_count(1)
+        image.scroll_into_view_if_needed()
+        covered = image.evaluate(
+            """image => {
+              const { left, top, width, height } = image.getBoundingClientRect();
+              const places = [0.01, 0.25, 0.5, 0.75, 0.99].flatMap((x) => [0.01, 0.25, 0.5].map((y) => [x, y]));
+              return places
+                .map(([x, y]) => document.elementFromPoint(left + x * width, top + y * height))
+                .filter((found) => found !== image && !found?.closest(".decision"))
+                .map((found) => found?.outerHTML ?? "nothing");
+            }"""
+        )
+        assert covered == []
+        seen.add(image.evaluate("image => image.tagName"))
+        button(page, "A is better").click()
+    assert seen == {"IMG", "CANVAS"}

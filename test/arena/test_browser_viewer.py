@@ -1,0 +1,156 @@
+"""The slice viewer in a real browser: what it draws is compared with what is stored, pixel by pixel."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from arena.arena_folders import make_arena, shades_of
+from arena.browsing import DESKTOP, PHONE, Site, Visits, button, expect_progress
+from arena.serve_process import serving
+from playwright.sync_api import Page, expect
+
+SLICES, ROWS, COLUMNS = 30, 32, 48
+LOW, HIGH, WINDOW_LOW, WINDOW_HIGH = -1000.0, 2000.0, -200.0, 800.0  # as make_arena says
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("arena")
+    shape = (SLICES, ROWS, COLUMNS)
+    made = make_arena(folder, cases=("A1", "A2"), volumes=("A1", "A2"), volume_shape=shape, raters=())
+    with serving(folder) as address:
+        yield Site(made, address)
+
+
+@pytest.fixture(autouse=True)
+def readback(visits: Visits) -> None:
+    """The browser's advice for pages that read their canvas often; only these tests do."""
+    visits.expected = ["willReadFrequently"]
+
+
+def drawn(page: Page, slice_number: int) -> np.ndarray:
+    """The canvas's grey values, once it says that this slice is drawn."""
+    expect(page.locator("figure")).to_have_attribute("data-drawn", str(slice_number))
+    values = page.locator("canvas").evaluate(
+        "canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data]"
+    )
+    pixels = np.array(values, dtype=np.uint8).reshape(ROWS, COLUMNS, 4)
+    assert (pixels[..., 3] == 255).all()
+    assert (pixels[..., 0] == pixels[..., 1]).all()
+    assert (pixels[..., 0] == pixels[..., 2]).all()
+    return pixels[..., 0].astype(int)
+
+
+def expected(slice_number: int, low: float = WINDOW_LOW, high: float = WINDOW_HIGH) -> np.ndarray:
+    values = LOW + shades_of(slice_number - 1, ROWS, COLUMNS) / 255 * (HIGH - LOW)
+    return np.clip((values - low) / (high - low) * 255, 0, 255)
+
+
+def assert_drawn(page: Page, slice_number: int, low: float = WINDOW_LOW, high: float = WINDOW_HIGH) -> None:
+    assert np.abs(drawn(page, slice_number) - expected(slice_number, low, high)).max() <= 0.5 + 1e-6
+
+
+def test_slider_wheel_and_keys_draw_the_slice_they_name(site: Site, visits: Visits) -> None:
+    page = visits.open(site.rater(), **DESKTOP)
+    assert_drawn(page, 15)  # the middle
+    slider = page.get_by_role("slider", name="Slice")
+    slider.fill("22")
+    assert_drawn(page, 22)
+    expect(page.locator("[data-count]")).to_have_text("22 / 30")
+    stage = page.locator("[data-stage]")
+    stage.hover()
+    for number in (23, 24, 25):
+        page.mouse.wheel(0, 100)
+        assert_drawn(page, number)
+    page.mouse.wheel(0, -100)
+    assert_drawn(page, 24)
+    for _ in range(5):
+        page.mouse.wheel(0, 10)  # a touchpad's small movements: 50 make a slice
+    assert_drawn(page, 25)
+    stage.focus()
+    steps = {"ArrowUp": 24, "ArrowLeft": 23, "ArrowRight": 24, "ArrowDown": 25, "PageUp": 15, "PageDown": 25}
+    for key, number in {**steps, "End": 30, "Home": 1}.items():
+        page.keyboard.press(key)
+        assert_drawn(page, number)
+    page.keyboard.press("ArrowUp")  # there is none before the first
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert_drawn(page, 2)
+    expect(slider).to_have_attribute("aria-valuetext", "Slice 2 of 30")
+    expect(page.get_by_role("img", name="Slice 2 of 30")).to_be_visible()
+
+
+def test_window_and_level_by_sliders_by_dragging_and_reset(site: Site, visits: Visits) -> None:
+    page = visits.open(site.rater(), **DESKTOP)
+    assert_drawn(page, 15)
+    page.get_by_text("Brightness and contrast").click()
+    level, width = page.get_by_role("slider", name="Level"), page.get_by_role("slider", name="Width")
+    level.fill("1000")
+    expect(page.locator("[data-window]")).to_have_text("level 1000, width 1000")
+    assert_drawn(page, 15, 500, 1500)
+    width.fill("200")
+    expect(page.locator("[data-window]")).to_have_text("level 1000, width 200")
+    assert_drawn(page, 15, 900, 1100)
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator("[data-window]")).to_have_text("level 300, width 1000")
+    assert_drawn(page, 15)
+
+    drag(page, "right", 60, 30)
+    assert_drawn(page, 15, 400 - 600, 400 + 600)  # 1000 / 300 a pixel: width + 200, level + 100
+    drag(page, "left", 60, 30)
+    assert_drawn(page, 15, 400 - 600, 400 + 600)
+    page.get_by_role("button", name="Adjust by dragging").click()
+    drag(page, "left", -60, -30)  # 1200 / 300 a pixel
+    assert_drawn(page, 15, 280 - 480, 280 + 480)
+
+
+def drag(page: Page, which: str, right: int, down: int) -> None:
+    box = page.locator("[data-stage]").bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down(button=which)  # type: ignore[arg-type]
+    page.mouse.move(x + right, y + down, steps=4)
+    page.mouse.up(button=which)  # type: ignore[arg-type]
+    page.mouse.move(x, y)  # no longer held: this changes nothing
+
+
+def test_slices_have_their_true_proportions(site: Site, visits: Visits) -> None:
+    for options in (DESKTOP, PHONE):
+        page = visits.open(site.rater(), **options)
+        drawn(page, 15)
+        box, stage = page.locator("canvas").bounding_box(), page.locator("[data-stage]").bounding_box()
+        assert box
+        assert stage
+        assert box["width"] / box["height"] == pytest.approx(COLUMNS / (ROWS * 1.5), rel=0.01)
+        assert max(box["width"] / stage["width"], box["height"] / stage["height"]) == pytest.approx(
+            1, rel=0.06
+        )  # but for a margin
+
+
+def test_enlarged_no_key_votes_and_escape_brings_the_reports_back(site: Site, visits: Visits) -> None:
+    rater = site.rater()
+    page = visits.open(rater, **DESKTOP)
+    button(page, "A is better")
+    page.get_by_role("button", name="Enlarge").click()
+    canvas, viewport = page.locator("canvas").bounding_box(), page.viewport_size
+    assert canvas
+    assert viewport
+    assert canvas["height"] > 0.7 * viewport["height"]
+    page.keyboard.press("1")
+    assert page.locator(".decision").evaluate("decision => decision.inert")
+    page.keyboard.press("Escape")
+    button(page, "A is better")
+    assert site.winners(rater) == []
+    page.keyboard.press("1")
+    expect_progress(page, 1)
+
+
+def test_a_vote_by_key_counts_while_the_slice_slider_has_the_focus(site: Site, visits: Visits) -> None:
+    rater = site.rater()
+    page = visits.open(rater, **DESKTOP)
+    button(page, "A is better")
+    page.get_by_role("slider", name="Slice").focus()
+    page.keyboard.press("2")
+    expect_progress(page, 1)
+    assert site.winners(rater) == ["right"]

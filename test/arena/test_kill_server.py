@@ -1,0 +1,142 @@
+"""kill -9 of a server with 20 voters at work, again and again: what was answered with success is there, and once."""
+
+import contextlib
+import random
+import re
+import sqlite3
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from urllib.parse import urlencode
+
+from arena.arena_folders import make_arena
+from arena.serve_process import ServeProcess
+
+from podium.arena.settings import ArenaSettings
+
+VOTERS, ROUNDS = 20, 5
+WINNERS = ("left", "right", "tie")
+
+
+class Voter:
+    """Votes as fast as the server answers, and writes down what was answered. A form whose answer was lost when the
+    server died is sent again, as by somebody who reloads the page, but with another winner."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cookie = ""
+        self.acknowledged: dict[str, str] = {}
+        self.undone: set[str] = set()
+        self.unanswered: dict[str, str] = {}  # the winner of the first form that was sent
+        self._form: dict[str, str] | None = None
+        self._clicks = 0
+        self.failures: list[str] = []
+
+    def enter(self, port: int, token: str) -> None:
+        with contextlib.closing(HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", f"/enter/{token}")
+            response = connection.getresponse()
+            response.read()
+            self.cookie = (response.getheader("Set-Cookie") or "").partition(";")[0]
+
+    def vote(self, port: int) -> None:
+        """Until the server is gone."""
+        with contextlib.suppress(OSError, HTTPException):
+            self._vote(port)
+
+    def _vote(self, port: int) -> None:
+        with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            while not self.failures:
+                if self._form is None:
+                    connection.request("GET", "/", headers={"Cookie": self.cookie})
+                    page = connection.getresponse().read().decode()
+                    self._form = hidden_fields(page, "/vote")
+                key = self._form["matchup"]
+                self._clicks += 1
+                winner = WINNERS[self._clicks % 3]
+                first = self.unanswered.setdefault(key, winner)
+                location = self._post(connection, "/vote", {**self._form, "winner": winner})
+                if location == "/":
+                    self.acknowledged[key] = winner
+                elif location == "/?notice=answered" and first != winner:
+                    self.acknowledged[key] = first  # it had been saved, though nobody was told
+                else:
+                    self.failures.append(f"{location} for {key}, {winner} after {first}")
+                del self.unanswered[key]
+                form, self._form = self._form, None
+                if self._clicks % 7 == 0:
+                    location = self._post(connection, "/undo", form)
+                    if location == "/?notice=undone":
+                        self.undone.add(key)
+                    else:
+                        self.failures.append(f"{location} for the undo of {key}")
+
+    def _post(self, connection: HTTPConnection, path: str, fields: dict[str, str]) -> str:
+        headers = {"Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", path, urlencode(fields), headers)
+        response = connection.getresponse()
+        text = response.read()
+        assert response.status == 303, text
+        return response.getheader("Location") or ""
+
+
+def hidden_fields(page: str, action: str) -> dict[str, str]:
+    found = re.search(f'action="{action}">(.*?)</form>', page, re.DOTALL)
+    assert found, page
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1]))
+
+
+def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path: Path) -> None:
+    made = make_arena(
+        tmp_path,
+        methods=[f"m{number}" for number in range(7)],
+        cases=[f"c{number}" for number in range(60)],
+        raters=[f"rater {number}" for number in range(VOTERS)],
+        settings=ArenaSettings(matchups_per_rater=600),
+    )
+    voters = [Voter(name) for name in made.tokens]
+    moments = random.Random(7)
+    for number in range(ROUNDS):
+        server = ServeProcess(tmp_path)
+        if number == 0:
+            for voter in voters:
+                voter.enter(server.port, made.tokens[voter.name])
+        before = sum(len(voter.acknowledged) for voter in voters)
+        threads = [threading.Thread(target=voter.vote, args=(server.port,)) for voter in voters]
+        for thread in threads:
+            thread.start()
+        while sum(len(voter.acknowledged) for voter in voters) == before and any(
+            map(threading.Thread.is_alive, threads)
+        ):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.2, 1.5))
+        assert server.process.poll() is None
+        server.kill()
+        for thread in threads:
+            thread.join()
+        assert [failure for voter in voters for failure in voter.failures] == []
+        assert sum(len(voter.acknowledged) for voter in voters) > before
+
+    acknowledged = {key: winner for voter in voters for key, winner in voter.acknowledged.items()}
+    undone = {key for voter in voters for key in voter.undone}
+    unanswered = {key: winner for voter in voters for key, winner in voter.unanswered.items()}
+    assert undone
+    with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+        rows = database.execute("SELECT key, winner FROM votes JOIN matchups ON matchups.id = matchup").fetchall()
+        taken_back = database.execute(
+            "SELECT key FROM undos JOIN votes ON votes.id = vote JOIN matchups ON matchups.id = matchup"
+        ).fetchall()
+        standing = database.execute(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM votes JOIN matchups ON matchups.id = matchup "
+            "WHERE votes.id NOT IN (SELECT vote FROM undos) GROUP BY votes.rater, position)"
+        ).fetchone()
+    saved = dict(rows)
+    assert len(rows) == len(saved)
+    assert acknowledged.items() <= saved.items()
+    assert saved.items() <= (acknowledged | unanswered).items()  # nothing that nobody sent
+    assert undone <= {key for (key,) in taken_back}
+    assert len(taken_back) == len(set(taken_back))
+    assert standing == (1,)
