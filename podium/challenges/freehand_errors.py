@@ -58,13 +58,15 @@ def _stream_piece(
     stream: FrameStream, span: range, reference: Coefficients, result: NDArray[np.float64], grid: PixelGrid
 ) -> Callable[[], None]:
     def work() -> None:
-        fast, exact = TileDistance(grid, reference), TileDistance(grid, reference, np.float64)
-        for tile in stream.tiles(span):
-            total = fast.sum(tile.values, frame=tile.frame, start=tile.start)
-            if not math.isfinite(total):
-                check_finite(stream.label, tile)
-                total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
-            result[tile.frame] += total
+        distance = TileDistance(grid, reference)
+        with np.errstate(all="ignore"):  # once: to ask for it at every tile takes longer than some steps on a tile
+            for tile in stream.tiles(span):
+                total = distance.sum(tile.values, frame=tile.frame, start=tile.start)
+                if not math.isfinite(total):
+                    check_finite(stream.label, tile)
+                    exact = TileDistance(grid, reference, np.float64)
+                    total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
+                result[tile.frame] += total
         result[span.start : span.stop] /= grid.pixels
 
     return work

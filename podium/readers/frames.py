@@ -17,8 +17,8 @@ from podium.contract.errors import Refused
 from podium.readers.checksums import combined_crc32, crc32
 from podium.readers.files import SafeFile
 
-SPAN_BYTES = 64 * 1024 * 1024
-"""So much is read by one thread before it takes up something else."""
+SPAN_BYTES = 256 * 1024 * 1024
+"""So much is read by one thread, into the same buffer, before it takes up something else."""
 
 FieldShape = tuple[int, int, int]
 
@@ -118,33 +118,15 @@ class RawFrames(FrameStream):
         return self.even_spans()
 
     def tiles(self, span: range) -> Iterator[Tile]:
-        with self.file.open() as stream:
-            if self._expected is None:
-                yield from self._tiles(stream.fileno(), span)
-            else:
-                yield from self._checked_frames(stream.fileno(), span)
-
-    def _tiles(self, descriptor: int, span: range) -> Iterator[Tile]:
-        """Component by component of each tile: what was just read is then still in the core's cache."""
-        _, components, pixels = self.shape
-        item = self.dtype.itemsize
-        buffer = np.empty((components, min(self.tile_pixels, pixels)), self.dtype)
-        for frame in span:
-            for start in range(0, pixels, self.tile_pixels):
-                values = buffer[:, : min(self.tile_pixels, pixels - start)]
-                for component in range(components):
-                    place = (frame * components + component) * pixels + start
-                    self._fill(descriptor, values[component], self.offset + place * item)
-                yield Tile(frame, start, values)
-
-    def _checked_frames(self, descriptor: int, span: range) -> Iterator[Tile]:
-        """Whole frames in the order of the file, which is the order the checksum needs."""
+        """Frames are read whole: one call a frame, and the order that a checksum needs."""
         buffer = np.empty(self.shape[1:], self.dtype)
         checksum = 0
-        for frame in span:
-            self._fill(descriptor, buffer, self.offset + frame * self.frame_bytes)
-            checksum = crc32(buffer, checksum)
-            yield from self.cut(frame, buffer)
+        with self.file.open() as stream:
+            for frame in span:
+                self._fill(stream.fileno(), buffer, self.offset + frame * self.frame_bytes)
+                if self._expected is not None:
+                    checksum = crc32(buffer, checksum)
+                yield from self.cut(frame, buffer)
         self._checksums[span.start] = (checksum, len(span) * self.frame_bytes)
 
     def _fill(self, descriptor: int, values: NDArray[Any], place: int) -> None:
