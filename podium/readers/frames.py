@@ -17,7 +17,7 @@ from podium.contract.errors import Refused
 from podium.readers.checksums import combined_crc32, crc32
 from podium.readers.files import SafeFile
 
-SPAN_BYTES = 256 * 1024 * 1024
+SPAN_BYTES = 128 * 1024 * 1024
 """So much is read by one thread, into the same buffer, before it takes up something else."""
 
 HUGE_PAGES_BYTES = 1 << 22
