@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.arena.settings import ArenaSettings
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     REPOSITORY / page for page in ("README.md", "CHANGELOG.md", "bench/results.md", *(REPOSITORY / "docs").glob("*.md"))
@@ -76,6 +78,11 @@ def test_every_setting_is_documented(file: Path) -> None:
     keys = list(settings(tomllib.loads(file.read_text(encoding="utf-8"))))
     assert "challenge" in keys
     assert [key for key in keys if key != name and not {key, key.rsplit(".", 1)[-1]} & documented] == []
+
+
+def test_every_setting_of_the_arena_is_documented() -> None:
+    text = (REPOSITORY / "docs/arena.md").read_text(encoding="utf-8")
+    assert [name for name in ArenaSettings.model_fields if f"`{name}`" not in text] == []
 
 
 def verbs() -> list[str]:

@@ -4,34 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium.arena.prepared import Prepared
 from podium.arena.store import DATABASE, Store, create_database
 
 PICTURES = "pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
-    """One picture or one volume of a case.
-
-    key                      opaque folder name under DIR/pictures
-    slices                   1 for a picture; files 0.png .. n-1.png (8 bit), and for volumes also 0.u16.gz ..
-                             (little-endian uint16 raw rows, gzip)
-    width, height            pixels of a slice
-    pixel_aspect             height of a pixel / width of a pixel
-    value_low, value_high    what 0 and 65535 of the raw rows stand for, in the volume's own unit
-    window_low, window_high  the window the PNGs were drawn with
-    """
+class Picture(Prepared):
+    """One picture or one volume of a case; `key` is its folder below DIR/pictures, a name that says nothing."""
 
     key: str
-    is_volume: bool
-    slices: int
-    width: int
-    height: int
-    pixel_aspect: float
-    value_low: float
-    value_high: float
-    window_low: float
-    window_high: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 _PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
 
@@ -34,4 +33,6 @@ class Prepared:
 
 def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
     """An 8-bit PNG, grey (rows, columns) or RGB (rows, columns, 3): a fresh image carries no text, profile or date."""
+    from PIL import Image  # only `init` needs it
+
     Image.fromarray(pixels).save(path, "PNG", compress_level=_PNG_COMPRESSION)

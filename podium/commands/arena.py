@@ -4,11 +4,10 @@ import argparse
 import re
 import sys
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 from podium.commands.arena_simulate import add_simulate
-from podium.commands.verbs import Verbs, add_group, add_verb, count, positive_int
+from podium.commands.verbs import Verbs, add_group, add_verb, count, positive_int, require
 from podium.contract.errors import UsageError
 from podium.readers.names import shown
 
@@ -93,7 +92,7 @@ def _add_result(verbs: Verbs) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    _require("PIL")
+    require("PIL", extra="arena")
     from podium.arena.folder import Sources, init
     from podium.arena.settings import ArenaSettings
 
@@ -150,7 +149,7 @@ def _revoke(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    _require("starlette", "uvicorn", "evalica", "pandas")
+    require("starlette", "uvicorn", "evalica", "pandas", extra="arena")
     from podium.arena.web.serve import serve
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
@@ -158,7 +157,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    _require("evalica", "pandas")
+    require("evalica", "pandas", extra="arena")
     from rich.console import Console
 
     from podium.arena.desk import Desk
@@ -183,7 +182,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _result(options: argparse.Namespace) -> int:
-    _require("evalica", "pandas")
+    require("evalica", "pandas", extra="arena")
     from podium.arena.desk import Desk
     from podium.arena.result import arena_result, result_to_json
     from podium.arena.whole_file import write_whole
@@ -207,9 +206,3 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port")
     return port
-
-
-def _require(*packages: str) -> None:
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"This command needs {', '.join(missing)}: install podium[arena].")

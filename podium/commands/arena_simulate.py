@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.commands.verbs import Verbs, add_verb, add_workers, count, positive_int
-from podium.contract.errors import UsageError
+from podium.commands.verbs import Verbs, add_verb, add_workers, count, positive_int, require
 
 if TYPE_CHECKING:
     from podium.arena.simulation import Played, Scenario, Summary
@@ -45,10 +44,7 @@ def add_simulate(verbs: Verbs) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from importlib.util import find_spec
-
-    if missing := [name for name in ("evalica", "pandas") if find_spec(name) is None]:
-        raise UsageError(f"This command needs {', '.join(missing)}: install podium[arena].")
+    require("evalica", "pandas", extra="arena")
     from podium.arena.settings import ArenaSettings
     from podium.arena.settings_file import read_settings
     from podium.arena.simulation import Scenario, summarise

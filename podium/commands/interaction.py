@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.commands.verbs import Verbs, add_verb
+from podium.commands.verbs import Verbs, add_verb, require
 from podium.contract.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _add_folders(parser: argparse.ArgumentParser) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    _require_simulation_packages()
+    require("skimage", "networkx", "matplotlib", extra="simulate")
     from podium.interaction.algorithms import find_algorithm
     from podium.interaction.images import find_cases
     from podium.interaction.simulation import Plan, simulate
@@ -106,7 +106,7 @@ def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
 
 
 def _scribbles(options: argparse.Namespace) -> int:
-    _require_simulation_packages()
+    require("skimage", "networkx", "matplotlib", extra="simulate")
     from podium.interaction.images import find_cases
     from podium.interaction.show import draw_step, read_step
 
@@ -117,11 +117,3 @@ def _scribbles(options: argparse.Namespace) -> int:
     draw_step(read_step(cases[options.case], options.simulation, options.step), path)
     print(f"Drew {path}.", file=sys.stderr)
     return 0
-
-
-def _require_simulation_packages() -> None:
-    from importlib.util import find_spec
-
-    missing = [name for name in ("skimage", "networkx", "matplotlib") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"This command needs {', '.join(missing)}: install podium[simulate].")

@@ -5,9 +5,11 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
+from podium.contract.errors import UsageError
 from podium.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.readers.names import shown
 
@@ -38,6 +40,13 @@ def add_group(verbs: Verbs, name: str, summary: str) -> Verbs:
     """A command that has commands of its own, as `podium freehand pack`."""
     parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
     return parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+def require(*packages: str, extra: str) -> None:
+    """Say what to install before a command fails on an import."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"This command needs {', '.join(missing)}: install podium[{extra}].")
 
 
 def chosen_challenge(options: argparse.Namespace) -> str | None:
