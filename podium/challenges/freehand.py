@@ -283,7 +283,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             frame_errors(fields, grid, threads=self.threads)
 
     def _answer(self, source: ArraySource, prediction: FreehandPrediction, expected: Expected | None) -> Answer:
-        return read_answer(source, expected, tile_pixels=self.grid.tile_pixels, name=_shown_source(prediction))
+        return read_answer(source, expected, name=_shown_source(prediction))
 
     # Scoring
 

@@ -119,16 +119,14 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
         raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
 
 
-def read_answer(source: ArraySource, expected: Expected | None, *, tile_pixels: int, name: str) -> Answer:
+def read_answer(source: ArraySource, expected: Expected | None, *, name: str) -> Answer:
     """All sets found and checked; `name` is how the scan's folder or file is called."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
     expected = expected or _announced(source, found)
     transforms = _transforms(source, found, expected)
     fields = {
-        level: source.frames(array, shape=expected.field(), tile_pixels=tile_pixels)
-        for level, array in PIXEL_SETS.items()
-        if array in found
+        level: source.frames(array, shape=expected.field()) for level, array in PIXEL_SETS.items() if array in found
     }
     landmarks = {
         level: _landmarks(source, array, expected.landmarks) for level, array in LANDMARK_SETS.items() if array in found

@@ -33,7 +33,6 @@ from podium.readers.frames import FrameStream, Tile
 from podium.readers.hdf5 import SIGNATURE
 
 LEVEL = 1
-_WHOLE_FRAMES = 1 << 40  # tiles are cut for the scorer's cache; here a tile is a frame
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
     unfinished = target.with_name(f".{target.name}.part")
     try:
         with open_arrays(prediction, None) as source:
-            answer = read_answer(source, None, tile_pixels=_WHOLE_FRAMES, name=scan.name)
+            answer = read_answer(source, None, name=scan.name)
             with h5py.File(unfinished, "w") as file:
                 for level, stream in answer.fields.items():
                     _write_field(file, PIXEL_SETS[level], stream, threads=threads)

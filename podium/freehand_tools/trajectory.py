@@ -36,7 +36,7 @@ def scan_trajectory(challenge: Freehand, truth: Truth, prediction: FreehandPredi
         return Trajectory(start + moved, None, {}, identity)
     expected = Expected(truth.frames, grid.pixels, len(truth.landmarks))
     with open_arrays(prediction, expected) as source:
-        answer = read_answer(source, expected, tile_pixels=grid.tile_pixels, name="the prediction")
+        answer = read_answer(source, expected, name="the prediction")
         fields = {level: answer.pixels(level, truth.pixel_to_mm) for level in references}
         errors = _errors(fields, references, grid, threads)
         guessed = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])

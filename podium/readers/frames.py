@@ -41,7 +41,6 @@ class FrameStream(ABC):
     label: str
     shape: FieldShape
     dtype: np.dtype[Any]
-    tile_pixels: int
 
     @abstractmethod
     def spans(self) -> Sequence[range]:
@@ -57,11 +56,6 @@ class FrameStream(ABC):
     @property
     def frame_bytes(self) -> int:
         return self.shape[1] * self.shape[2] * self.dtype.itemsize
-
-    def cut(self, frame: int, values: NDArray[Any], *, start: int = 0) -> Iterator[Tile]:
-        """Pixels (3, n) of a frame, of which `start` is the first, as tiles."""
-        for first in range(0, values.shape[1], self.tile_pixels):
-            yield Tile(frame, start + first, values[:, first : first + self.tile_pixels])
 
     def even_spans(self) -> Sequence[range]:
         frames = self.shape[0]
@@ -84,7 +78,7 @@ class ArraySource(Protocol):
     def read(self, name: str, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
         """A small array as a whole; of another shape than `shape` it is not read."""
 
-    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         """A large field as a stream; refused when it has another shape."""
 
     def label(self, name: str) -> str:
@@ -106,12 +100,11 @@ class RawFrames(FrameStream):
         offset: int,
         dtype: np.dtype[Any],
         shape: FieldShape,
-        tile_pixels: int,
         before: int = 0,
         expected: int | None = None,
     ) -> None:
         self.file, self.label, self.offset = file, label, offset
-        self.dtype, self.shape, self.tile_pixels = dtype, shape, tile_pixels
+        self.dtype, self.shape = dtype, shape
         self._before, self._expected = before, expected
         self._checksums: dict[int, tuple[int, int]] = {}  # first frame of a span -> CRC-32, bytes
         if file.size < offset + shape[0] * self.frame_bytes:

@@ -70,13 +70,13 @@ class Hdf5Source:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
         return values
 
-    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         """A large field as a stream; refused when it has another shape."""
         with damage_refused(self.file):
             dataset = self._checked(name)
             check_shape(dataset.label, dataset.shape(), shape)
             check_number_type(dataset.label, dataset.identifier.dtype)
-            return stream_frames(self.file, dataset, shape=shape, tile_pixels=tile_pixels)
+            return stream_frames(self.file, dataset, shape=shape)
 
     def label(self, name: str) -> str:
         """How the dataset is called in messages."""

@@ -27,16 +27,16 @@ MAX_CELL_BYTES = 128 * 1024 * 1024
 UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
 
 
-def stream_frames(file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+def stream_frames(file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> FrameStream:
     """The field in a dataset whose layout, type and shape were checked."""
     layout = dataset.identifier.get_create_plist().get_layout()
     plain_type = h5py.h5t.py_create(dataset.identifier.dtype).equal(dataset.identifier.get_type())
     if layout == h5py.h5d.CHUNKED:
         by_us = plain_type and [code for code, _ in dataset.filters()] in UNPACKED_HERE
-        return (_Chunks if by_us else _LibraryCells)(file, dataset, shape=shape, tile_pixels=tile_pixels)
+        return (_Chunks if by_us else _LibraryCells)(file, dataset, shape=shape)
     offset = dataset.identifier.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
     if offset is None or not plain_type:
-        return _LibraryCells(file, dataset, shape=shape, tile_pixels=tile_pixels)
+        return _LibraryCells(file, dataset, shape=shape)
     dataset.check_storage()
     return RawFrames(
         file,
@@ -44,16 +44,15 @@ def stream_frames(file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, t
         offset=offset,
         dtype=dataset.identifier.dtype,
         shape=shape,
-        tile_pixels=tile_pixels,
     )
 
 
 class _Cells(FrameStream):
     """A field read cell by cell; a span is a row of cells, a few frames."""
 
-    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
         self.file, self.dataset, self.label = file, dataset, dataset.label
-        self.shape, self.tile_pixels = shape, tile_pixels
+        self.shape = shape
         self.dtype = dataset.identifier.dtype
         self.frames_step, self.pixels_step = self._steps()
         cell = self.frames_step * self.shape[1] * self.pixels_step * self.dtype.itemsize
@@ -82,19 +81,19 @@ class _Cells(FrameStream):
             with damage_refused(self.file):
                 cell = self._cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
             for frame, values in zip(span, cell, strict=True):
-                yield from self.cut(frame, values, start=first)
+                yield Tile(frame, first, values)
 
 
 class _Chunks(_Cells):
     """Chunks without a filter, shuffled, deflated or both: all that NumPy and zlib need to unpack."""
 
-    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
         self._grid = dataset.chunk_grid()
         self._chunk = tuple(places.step for places in self._grid)
         self._chunk_bytes = dataset.chunk_bytes()
         self._filters = [code for code, _ in dataset.filters()]
         self._threads = local()
-        super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
+        super().__init__(file, dataset, shape=shape)
         self._index = dataset.chunk_index()
         if len(self._index) < math.prod(len(places) for places in self._grid):
             dataset.check_fill_value()
@@ -152,8 +151,8 @@ class _LibraryCells(_Cells):
     """Whatever else HDF5 knows (LZF, Fletcher checksums, unusual floats, compact or unwritten data): checked in full
     first, then read by the library."""
 
-    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape, tile_pixels: int) -> None:
-        super().__init__(file, dataset, shape=shape, tile_pixels=tile_pixels)
+    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
+        super().__init__(file, dataset, shape=shape)
         dataset.check_storage()
 
     def _steps(self) -> tuple[int, int]:

@@ -115,7 +115,7 @@ class NpyFiles:
             header = read_npy_header(stream.read, self.label(name))
             return whole_array(header, stream.read, self.label(name), shape=shape)
 
-    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         file = self.files[name]
         with file.open() as stream:
             header = read_npy_header(stream.read, self.label(name))
@@ -126,7 +126,6 @@ class NpyFiles:
             offset=header.size,
             dtype=header.dtype,
             shape=shape,
-            tile_pixels=tile_pixels,
         )
 
 

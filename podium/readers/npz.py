@@ -48,19 +48,18 @@ class NpzSource:
             content.end()
             return values
 
-    def frames(self, name: str, *, shape: FieldShape, tile_pixels: int) -> FrameStream:
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         member = self.members[name]
         with self._open(name) as (header, _):
             check_field(self.label(name), header, shape)
         if member.info.compress_type != STORED:
-            return _DeflatedFrames(self, name, shape=shape, dtype=header.dtype, tile_pixels=tile_pixels)
+            return _DeflatedFrames(self, name, shape=shape, dtype=header.dtype)
         return RawFrames(
             self.file,
             label=self.label(name),
             offset=member.data_start + header.size,
             dtype=header.dtype,
             shape=shape,
-            tile_pixels=tile_pixels,
             before=zlib.crc32(header.content),
             expected=member.info.CRC,
         )
@@ -113,11 +112,9 @@ class _Content:
 
 
 class _DeflatedFrames(FrameStream):
-    def __init__(
-        self, source: NpzSource, name: str, *, shape: FieldShape, dtype: np.dtype[Any], tile_pixels: int
-    ) -> None:
+    def __init__(self, source: NpzSource, name: str, *, shape: FieldShape, dtype: np.dtype[Any]) -> None:
         self._source, self._name, self.label = source, name, source.label(name)
-        self.shape, self.dtype, self.tile_pixels = shape, dtype, tile_pixels
+        self.shape, self.dtype = shape, dtype
 
     def spans(self) -> Sequence[range]:
         return [range(self.shape[0])]
@@ -129,7 +126,7 @@ class _DeflatedFrames(FrameStream):
             for frame in span:
                 if content.fill(target) < len(target):
                     raise Refused(f"{self.label} is cut short: the file ends before its last value.")
-                yield from self.cut(frame, buffer)
+                yield Tile(frame, 0, buffer)
             content.end()
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from literal import freehand as literal
 from metrics import freehand_golden as golden
 
+from podium.metrics import field_errors
 from podium.metrics.affine_errors import affine_errors, gauss_rule
 from podium.metrics.field_errors import PixelGrid, TileDistance
 from podium.metrics.reconstruction import (
@@ -179,6 +180,20 @@ def test_the_tiled_kernel_is_the_literal_error_on_random_fields(
         assert total / grid.pixels == pytest.approx(expected, abs=tolerance)
         nothing = literal.pixel_error(0 * reference[None], reference[None])
         assert affine_errors(abc[None], grid) == pytest.approx([nothing], abs=1e-9)
+
+
+@pytest.mark.parametrize("tile_pixels", [1, 7, 14, 20, 50, 1000])
+@pytest.mark.parametrize("start", [0, 7, 14, 3])
+def test_long_pieces_are_summed_tile_by_tile(tile_pixels: int, start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole rows and parts of rows, by tiles of one row, two, or the whole frame."""
+    monkeypatch.setattr(field_errors, "TILE_PIXELS", tile_pixels)
+    grid = PixelGrid(height=7, width=7)
+    random = np.random.default_rng(start)
+    abc, prediction = random.normal(size=(3, 3)), random.normal(size=(3, grid.pixels))
+    reference = np.stack([a + b * grid.flat_x + c * grid.flat_y for a, b, c in abc])
+    expected = np.linalg.norm(prediction - reference, axis=0)[start:].sum()
+    found = TileDistance(grid, abc[None], np.float64).sum(prediction[:, start:], frame=0, start=start)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 SIZES_MM = {  # of a, b and c, from fields like a forearm's to predictions that are nearly the reference

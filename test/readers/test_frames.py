@@ -39,11 +39,8 @@ def values_of(shape: tuple[int, int, int], dtype: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("span_bytes", [1, 500, 1 << 30])
-@pytest.mark.parametrize("tile_pixels", [1, 3, 7, 50])
 @pytest.mark.parametrize("form", ["npy", "stored", "deflated", "h5"])
-def test_tiles_cover_the_field(
-    form: str, tile_pixels: int, span_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tiles_cover_the_field(form: str, span_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames_module, "SPAN_BYTES", span_bytes)
     values = values_of((5, 3, 7), np.float32)
     path = tmp_path / f"x.{form}"
@@ -58,15 +55,14 @@ def test_tiles_cover_the_field(
         with h5py.File(path, "w") as file:
             file["GP"] = values
     file = SafeFile.inside(tmp_path, path.name)
-    wanted = {"shape": values.shape, "tile_pixels": tile_pixels}
     if form == "npy":
-        assert np.array_equal(gathered(NpyFiles({"GP": file}).frames("GP", **wanted)), values)
+        assert np.array_equal(gathered(NpyFiles({"GP": file}).frames("GP", shape=values.shape)), values)
     elif form == "h5":
         with open_hdf5(file) as source:
-            assert np.array_equal(gathered(source.frames("GP", **wanted)), values)
+            assert np.array_equal(gathered(source.frames("GP", shape=values.shape)), values)
     else:
         with open_npz(file, max_bytes=10_000) as source:
-            assert np.array_equal(gathered(source.frames("GP", **wanted)), values)
+            assert np.array_equal(gathered(source.frames("GP", shape=values.shape)), values)
 
 
 lengths = st.integers(1, 9)
@@ -88,7 +84,6 @@ lengths = st.integers(1, 9)
             {"shuffle": True, "compression": "gzip", "fletcher32": True},
         ]
     ),
-    tile_pixels=lengths,
     written=st.integers(0, 9),
 )
 def test_any_chunks_and_filters_of_hdf5(  # noqa: PLR0917
@@ -97,7 +92,6 @@ def test_any_chunks_and_filters_of_hdf5(  # noqa: PLR0917
     chunk: tuple[int, int, int],
     dtype: str,
     packing: dict[str, Any],
-    tile_pixels: int,
     written: int,
 ) -> None:
     """Also where only the first frames were written, the others being the fill value."""
@@ -109,7 +103,7 @@ def test_any_chunks_and_filters_of_hdf5(  # noqa: PLR0917
         dataset = file.create_dataset("GP", values.shape, dtype, chunks=chunk, fillvalue=7, **growable, **packing)
         dataset[:written] = values[:written]
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source:
-        found = gathered(source.frames("GP", shape=values.shape, tile_pixels=tile_pixels))
+        found = gathered(source.frames("GP", shape=values.shape))
     assert np.array_equal(found, values)
 
 
@@ -119,7 +113,7 @@ def test_chunks_may_be_read_by_many_threads(tmp_path: Path) -> None:
         file.create_dataset("GP", data=values, chunks=(1, 3, 2000), shuffle=True, compression=1)
     found = np.zeros_like(values)
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source:
-        stream = source.frames("GP", shape=values.shape, tile_pixels=2000)
+        stream = source.frames("GP", shape=values.shape)
 
         def read(spans: list[range]) -> None:
             for span in spans:
@@ -142,7 +136,7 @@ def test_chunks_of_too_many_frames_are_refused_before_they_are_read(tmp_path: Pa
         r"save it with chunks of one frame\.$"
     )
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
-        source.frames("GP", shape=(200, 3, 100_000), tile_pixels=1000)
+        source.frames("GP", shape=(200, 3, 100_000))
 
 
 def test_a_chunk_that_announces_more_bytes_than_it_can_need(tmp_path: Path) -> None:
@@ -152,12 +146,12 @@ def test_a_chunk_that_announces_more_bytes_than_it_can_need(tmp_path: Path) -> N
         dataset.id.write_direct_chunk((0, 0, 0), zlib.compress(bytes(120)) + bytes(5000))
     words = r"^A chunk of 'GP' in 'x.h5' stores more than its 120 bytes\.$"
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
-        source.frames("GP", shape=(1, 3, 10), tile_pixels=10)
+        source.frames("GP", shape=(1, 3, 10))
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     np.save(tmp_path / "GP.npy", np.zeros((4, 3, 1000)))
-    stream = NpyFiles({"GP": SafeFile.inside(tmp_path, "GP.npy")}).frames("GP", shape=(4, 3, 1000), tile_pixels=1000)
+    stream = NpyFiles({"GP": SafeFile.inside(tmp_path, "GP.npy")}).frames("GP", shape=(4, 3, 1000))
     with (tmp_path / "GP.npy").open("r+b") as file:
         file.truncate(50_000)
     with pytest.raises(Refused, match=r"^'GP.npy' is cut short: the file ends before its last value\.$"):
