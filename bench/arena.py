@@ -23,11 +23,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from podium.arena.contents import Contents, write_contents
 from podium.arena.desk import Desk
-from podium.arena.invitations import invite, invite_organiser
+from podium.arena.raters.invitations import invite, invite_organiser
 from podium.arena.settings import ArenaSettings
 from podium.arena.settings_file import write_settings
+from podium.arena.store.contents import Contents, write_contents
 
 METHODS = [f"team-{number}" for number in range(7)]
 CASES = [f"case-{number:03d}" for number in range(100)]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import evalica
 import numpy as np
 
-from podium.arena.ballots import Ballot
-from podium.arena.elo import averaged_elo
-from podium.arena.intervals import bootstrap_intervals
+from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.elo import averaged_elo
+from podium.arena.ratings.intervals import bootstrap_intervals
+from podium.arena.ratings.standing import standing
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import standing
 
 TEAMS = tuple("ABCDEFG")
 CASES = 40

@@ -21,12 +21,12 @@ import numpy as np
 import SimpleITK as sitk
 from playwright.sync_api import Page, sync_playwright
 
-from podium.arena.contents import PICTURES, Contents, Picture, write_contents
-from podium.arena.invitations import invite
-from podium.arena.pictures import prepare
+from podium.arena.images.pictures import prepare
+from podium.arena.raters.invitations import invite
 from podium.arena.settings import ArenaSettings
 from podium.arena.settings_file import write_settings
-from podium.arena.store import Store
+from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
+from podium.arena.store.database import Store
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 KEY = "0" * 32

@@ -23,7 +23,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 from whole_run import measure
 
-from podium.cores import available_workers
+from podium.execution.cores import available_workers
 from podium.metrics.crop import crop_to_union
 from podium.metrics.overlap import dice
 from podium.metrics.surface import surface_dice

@@ -91,9 +91,9 @@ def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np
 
 def store_identity(truth: Path) -> None:
     """What `podium freehand prepare` does: the errors of not moving are then read, not computed."""
-    from podium.challenges.freehand_identity import compute_identity, write_identity
-    from podium.challenges.freehand_reference import find_freehand_references, read_truth
-    from podium.challenges.freehand_settings import FreehandSettings
+    from podium.challenges.freehand.identity import compute_identity, write_identity
+    from podium.challenges.freehand.reference import find_freehand_references, read_truth
+    from podium.challenges.freehand.settings import FreehandSettings
 
     grid = FreehandSettings().grid
     scan = read_truth(find_freehand_references(truth / "references")[SCAN], grid)
@@ -105,9 +105,9 @@ def store_identity(truth: Path) -> None:
 
 def score(truth: Path, submission: Path) -> float:
     """One scan by the challenge itself, identity errors included unless they are stored."""
-    from podium.challenges.freehand import Freehand
-    from podium.challenges.freehand_settings import FreehandSettings
-    from podium.contract.submission import open_submission
+    from podium.challenges.freehand.challenge import Freehand
+    from podium.challenges.freehand.settings import FreehandSettings
+    from podium.platform.submission import open_submission
 
     challenge = Freehand(FreehandSettings())
     challenge.threads = THREADS
@@ -192,8 +192,8 @@ def peak_megabytes() -> float:
 
 def measure_here(name: str, truth: Path, submission: Path) -> None:
     """In the child: seconds, and memory beyond what was there once everything was imported."""
-    import podium.challenges.freehand
-    import podium.contract.submission  # noqa: F401
+    import podium.challenges.freehand.challenge
+    import podium.platform.submission  # noqa: F401
 
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew, without that of imports
     before, cpu = peak_megabytes(), time.process_time()
@@ -227,7 +227,7 @@ def line(text: str, run: dict[str, float]) -> None:
 
 
 def main(short: int, long: int) -> None:
-    from podium.freehand_tools.pack import pack_scan
+    from podium.challenges.freehand.tools.pack import pack_scan
 
     print(f"load {os.getloadavg()[0]:.1f}, {THREADS} threads, best of {REPEATS}; memory beyond imports")
     with TemporaryDirectory(prefix="podium-bench-") as temporary:

@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 from whole_run import measure
 
-from podium.challenges.lesions import LesionSegmentation
-from podium.challenges.lesions_case import LesionReference, score_step
-from podium.challenges.lesions_settings import LesionsSettings
-from podium.challenges.lesions_steps import LesionsPrediction, StepSource
+from podium.challenges.lesions.case import LesionReference, score_step
+from podium.challenges.lesions.challenge import LesionSegmentation
+from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.lesions.steps import LesionsPrediction, StepSource
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import find_lesions, label_components
 from podium.readers.files import SafeFile

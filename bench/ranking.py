@@ -21,14 +21,14 @@ from scipy.stats import wilcoxon
 from threadpoolctl import threadpool_limits
 from whole_run import measure
 
-from podium.challenges.carotid import Carotid
-from podium.challenges.carotid_settings import CarotidSettings, TimeRule
-from podium.contract.metrics_file import metrics_document
-from podium.contract.results import CaseResult, Evaluation
-from podium.contract.timing import Timing
-from podium.cores import available_workers
+from podium.challenges.carotid.challenge import Carotid
+from podium.challenges.carotid.settings import CarotidSettings, TimeRule
+from podium.execution.cores import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
+from podium.platform.metrics_file import metrics_document
+from podium.platform.results import CaseResult, Evaluation
+from podium.platform.runtime import Timing
 from podium.ranking.cases import CaseTable
 from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
 from podium.ranking.stability import stability

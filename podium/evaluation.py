@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges import CHALLENGES
-from podium.challenges.challenge import Challenge, Collected, Shapes
-from podium.contract.errors import GroundTruthError, SubmissionError, UsageError
-from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
-from podium.contract.metrics_file import metrics_document, prepare_output, write_metrics
-from podium.contract.privacy import published_results
-from podium.contract.results import CaseResult, CaseScore, Evaluation, Figures
-from podium.contract.submission import open_submission, submission_names
-from podium.progress import show_progress
-from podium.runner import Outcome, run_cases
+from podium.challenges.base import Challenge, Collected, Shapes
+from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
+from podium.errors import GroundTruthError, SubmissionError, UsageError
+from podium.execution.processes import Outcome, run_cases
+from podium.execution.progress import show_progress
+from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
+from podium.platform.privacy import published_results
+from podium.platform.results import CaseResult, CaseScore, Evaluation, Figures
+from podium.platform.submission import open_submission, submission_names
 
 MISSING = "There is no prediction for this case."
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podium.challenges import CHALLENGES
-from podium.challenges.challenge import Challenge
-from podium.contract.errors import UsageError
+from podium.challenges.base import Challenge
+from podium.errors import UsageError
 from podium.evaluation import Task
 
 

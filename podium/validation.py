@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges import CHALLENGES
-from podium.challenges.challenge import Challenge
-from podium.contract.errors import UsageError
-from podium.contract.submission import open_submission, submission_names
+from podium.challenges.base import Challenge
+from podium.errors import UsageError
+from podium.execution.processes import run_cases
+from podium.execution.progress import show_progress
 from podium.manifest import Manifest
-from podium.progress import show_progress
-from podium.runner import run_cases
+from podium.platform.submission import open_submission, submission_names
 
 # Without a case list nobody knows how large the predictions may be; generous for a home computer.
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3

@@ -9,26 +9,44 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
-# folder -> what of ours it may import besides itself
+# Every folder and module of podium/, and what of ours it may import besides itself.
+FOUNDATION = {"errors", "readers", "metrics", "platform"}
 ALLOWED = {
+    "errors": set(),
     "metrics": set(),
-    "readers": {"podium.contract.errors"},
-    "contract": {"podium.readers", "podium.metrics.declaration"},
-    "challenges": {"podium.contract", "podium.readers", "podium.metrics"},
-    "ranking": {"podium.challenges", "podium.contract", "podium.metrics", "podium.readers.names"},
-    "judge": {"podium.contract", "podium.challenges", "podium.evaluation", "podium.metrics"},
-    "interaction": {"podium.contract", "podium.metrics", "podium.readers"},
-    "report": {
-        *("podium.ranking", "podium.challenges", "podium.contract", "podium.metrics", "podium.readers"),
-        *("podium.evaluation", "podium.runner", "podium.progress"),
+    "readers": {"errors"},
+    "platform": {"errors", "readers", "metrics.declaration"},
+    "execution": {"errors"},
+    "challenges": FOUNDATION,
+    "evaluation": {*FOUNDATION, "challenges", "execution"},
+    "manifest": {*FOUNDATION, "challenges", "evaluation"},
+    "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
+    "ranking": {"errors", "metrics", "platform", "challenges", "readers.names"},
+    "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
+    "arena": {"errors", "platform", "readers", "challenges", "ranking.result", "execution"},
+    # The offline tools of a challenge lie in its folder and may run a whole evaluation.
+    "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
+    "challenges.freehand.tools": {*FOUNDATION, "challenges", "evaluation", "execution"},
+    "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation"},
+    "cli": {
+        *FOUNDATION,
+        "execution",
+        "challenges",
+        "evaluation",
+        "manifest",
+        "validation",
+        "ranking",
+        "report",
+        "arena",
     },
-    "arena": {"podium.contract", "podium.challenges", "podium.ranking.result", "podium.readers", "podium.progress"},
+    "__main__": {"cli"},
+    "__init__": set(),
 }
 HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"}
 
 
 def imports(path: Path) -> set[str]:
-    """Every module a file imports, at any depth."""
+    """Every module a file imports, at any depth; of `from podium import x` also `podium.x`."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -36,22 +54,59 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             found.add(str(node.module))
+            found.update(f"{node.module}.{alias.name}" for alias in node.names if node.module == "podium")
     return found
 
 
-@pytest.mark.parametrize("folder", ALLOWED)
-def test_arrows_point_one_way(folder: str) -> None:
-    files = sorted((PACKAGE / folder).rglob("*.py"))
-    assert files
-    for path in files:
-        ours = {name for name in imports(path) if name.split(".")[0] == "podium"}
-        allowed = (f"podium.{folder}", *ALLOWED[folder])
-        wrong = {name for name in ours - {"podium"} if not name.startswith(allowed)}  # `podium` itself is the version
+def our_imports(path: Path) -> set[str]:
+    """What of podium/ a file imports, as dotted names below `podium`; the version belongs to everybody."""
+    names = {name.removeprefix("podium.") for name in imports(path) if name.startswith("podium.")}
+    return names - {"__version__"}
+
+
+def part_of(module: str) -> str:
+    """The part a module belongs to: the longest that its dotted name begins with."""
+    fitting = [part for part in ALLOWED if module == part or module.startswith(f"{part}.")]
+    return max(fitting, key=len, default=module.split(".", maxsplit=1)[0])
+
+
+def files_of(part: str) -> list[Path]:
+    modules = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    return sorted(path for path, module in modules.items() if part_of(module) == part)
+
+
+def test_every_part_of_the_package_is_guarded() -> None:
+    parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    assert parts == {part.split(".")[0] for part in ALLOWED}
+    assert all(files_of(part) for part in ALLOWED)
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_arrows_point_one_way(part: str) -> None:
+    for path in files_of(part):
+        allowed = (part, *ALLOWED[part])
+        wrong = {
+            name
+            for name in our_imports(path)
+            if not any(name == each or name.startswith(f"{each}.") for each in allowed)
+        }
         assert not wrong, f"{path.relative_to(PACKAGE)} imports {wrong}"
 
 
+def test_the_parts_import_each_other_in_no_circle() -> None:
+    arrows = {part: {part_of(name) for path in files_of(part) for name in our_imports(path)} for part in ALLOWED}
+    remaining = {part: targets - {part} for part, targets in arrows.items()}
+    while free := [part for part, targets in remaining.items() if not targets]:
+        for part in free:
+            del remaining[part]
+        remaining = {part: targets - set(free) for part, targets in remaining.items()}
+    assert not remaining
+
+
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    program = "import sys, podium.cli, podium.evaluation, podium.validation, podium.ranking.rank; print(*sys.modules)"
+    program = (
+        "import sys, podium.cli.main, podium.evaluation, podium.validation, podium.ranking.rank; print(*sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=PACKAGE.parent, check=True, capture_output=True, text=True
     )

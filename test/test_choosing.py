@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from podium.challenges import CHALLENGES
-from podium.contract.errors import SubmissionError, UsageError
-from podium.contract.ground_truth import ChallengeFolder, read_challenge_folders
+from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
+from podium.errors import SubmissionError, UsageError
 from podium.evaluation import choose_challenge
 
 PROJECT = Path(__file__).resolve().parent.parent

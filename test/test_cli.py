@@ -13,7 +13,7 @@ from challenges.carotid_files import LONG, mask, write_case, write_job, write_pr
 
 from podium import __version__
 from podium.challenges import CHALLENGES
-from podium.cli import main
+from podium.cli.main import main
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLES = PROJECT / "test" / "submissions" / "carotid"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cores import available_workers
+from podium.execution.cores import available_workers
 
 AFFINITY = len(os.sched_getaffinity(0))
 

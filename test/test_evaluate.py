@@ -25,7 +25,7 @@ from challenges.carotid_files import (
 )
 from readers.archive_files import zip_bytes
 
-from podium.cli import main
+from podium.cli.main import main
 
 PROJECT = Path(__file__).resolve().parent.parent
 TEAMS = sorted(path.name for path in (PROJECT / "test" / "submissions" / "carotid").iterdir())
@@ -709,7 +709,7 @@ def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkey
 
 def test_workers_import_nothing_heavy_themselves(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What scoring needs is loaded once, before forking: importing it in every worker costs each of them seconds."""
-    from podium.challenges.carotid import Carotid
+    from podium.challenges.carotid.challenge import Carotid
 
     real = Carotid.score
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.contract.errors import Refused
-from podium.progress import show_progress
-from podium.runner import Outcome, run_cases
+from podium.errors import Refused
+from podium.execution.processes import Outcome, run_cases
+from podium.execution.progress import show_progress
 
 CASES = [f"case{number}" for number in range(8)]
 
@@ -150,8 +150,8 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     program = f"""
 import os, time
 from pathlib import Path
-from podium.progress import show_progress
-from podium.runner import run_cases
+from podium.execution.progress import show_progress
+from podium.execution.processes import run_cases
 def work(case):
     Path({str(tmp_path)!r}, case).write_text(str(os.getpid()))
     if case == "b":
@@ -189,7 +189,7 @@ def test_progress_is_a_bar_on_a_terminal() -> None:
 
 def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("podium.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("podium.execution.progress.time.monotonic", lambda: now[0])
     stream = StringIO()
     progress = show_progress("scoring", 9, stream=stream)
     for _ in range(3):

@@ -3,14 +3,15 @@
 import re
 from pathlib import Path
 
-from podium.arena import invitations, records, voting
-from podium.arena.ballots import Ballot, Winner
-from podium.arena.contents import PICTURES, Picture, read_cases, read_methods, read_notes, read_pictures
-from podium.arena.invitations import Visitor
-from podium.arena.records import CommentLine, RaterLine
+from podium.arena.raters import invitations, voting
+from podium.arena.raters.invitations import Visitor
+from podium.arena.raters.voting import Matchup, Outcome, Progress
+from podium.arena.ratings.ballots import Ballot, Winner
 from podium.arena.settings_file import read_settings
-from podium.arena.store import Store
-from podium.arena.voting import Matchup, Outcome, Progress
+from podium.arena.store import records
+from podium.arena.store.contents import PICTURES, Picture, read_cases, read_methods, read_notes, read_pictures
+from podium.arena.store.database import Store
+from podium.arena.store.records import CommentLine, RaterLine
 
 __all__ = ["CommentLine", "Desk", "Matchup", "Outcome", "Picture", "Progress", "RaterLine", "Visitor"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 from podium.ranking.result import Ranking, ranking_from_json
 
 BEST = 7  # as the rules of the reports challenge say

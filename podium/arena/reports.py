@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podium.challenges.reports import Reports
-from podium.challenges.reports_pairing import CaseNames, case_of_job
-from podium.challenges.reports_settings import ReportsSettings
-from podium.challenges.reports_sources import read_report
-from podium.contract.errors import Refused, SubmissionError, UsageError
-from podium.contract.submission import Submission, open_submission
+from podium.challenges.reports.challenge import Reports
+from podium.challenges.reports.pairing import CaseNames, case_of_job
+from podium.challenges.reports.settings import ReportsSettings
+from podium.challenges.reports.sources import read_report
+from podium.errors import Refused, SubmissionError, UsageError
+from podium.platform.submission import Submission, open_submission
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from podium import __version__
-from podium.arena.ballots import Ballot
+from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.standing import Rating, TeamStanding, standing
+from podium.arena.ratings.stop_rule import Condition, stop_rule
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import Rating, TeamStanding, standing
-from podium.arena.stop_rule import Condition, stop_rule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from podium.arena.settings import ArenaSettings
-from podium.contract.errors import ConfigurationError
+from podium.errors import ConfigurationError
 
 SETTINGS_FILE = "arena.toml"
 

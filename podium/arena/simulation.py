@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from podium.arena.ballots import Ballot, Winner
-from podium.arena.bradley_terry import bradley_terry
-from podium.arena.elo import SCALE
-from podium.arena.intervals import bootstrap_intervals
-from podium.arena.pairing import Pairing, Planned
+from podium.arena.raters.pairing import Pairing, Planned
+from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.ratings.bradley_terry import bradley_terry
+from podium.arena.ratings.elo import SCALE
+from podium.arena.ratings.intervals import bootstrap_intervals
+from podium.arena.ratings.standing import Rating, standing
+from podium.arena.ratings.stop_rule import intervals_separate, vote_conditions
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import Rating, standing
-from podium.arena.stop_rule import intervals_separate, vote_conditions
 
 VOTES_BETWEEN_CHECKS = 10
 

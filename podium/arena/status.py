@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from podium.arena.desk import Desk, RaterLine
-from podium.arena.rater_figures import RaterFigures, rater_figures
-from podium.arena.standing import TITLES, Standing, standing
-from podium.arena.stop_rule import StopRule, stop_rule
+from podium.arena.raters.rater_figures import RaterFigures, rater_figures
+from podium.arena.ratings.standing import TITLES, Standing, standing
+from podium.arena.ratings.stop_rule import StopRule, stop_rule
 
 
 def print_status(desk: Desk, console: Console) -> None:

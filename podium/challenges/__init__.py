@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from podium.challenges.carotid import Carotid
-from podium.challenges.challenge import Challenge
-from podium.challenges.freehand import Freehand
-from podium.challenges.lesions import LesionSegmentation
-from podium.challenges.reports import Reports
+from podium.challenges.base import Challenge
+from podium.challenges.carotid.challenge import Carotid
+from podium.challenges.freehand.challenge import Freehand
+from podium.challenges.lesions.challenge import LesionSegmentation
+from podium.challenges.reports.challenge import Reports
 
 CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {
     challenge.name: challenge for challenge in (Carotid, Freehand, LesionSegmentation, Reports)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
 

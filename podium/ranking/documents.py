@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges import CHALLENGES
-from podium.challenges.challenge import Challenge
-from podium.contract.errors import UsageError
-from podium.contract.metrics_file import METRICS_FILE
-from podium.contract.results import Status
+from podium.challenges.base import Challenge
+from podium.errors import UsageError
+from podium.platform.metrics_file import METRICS_FILE
+from podium.platform.results import Status
 from podium.readers.names import shown
 
 OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.challenge import Challenge
-from podium.contract.errors import UsageError
-from podium.contract.ranking_rule import RankingRule
-from podium.contract.results import Figures
+from podium.challenges.base import Challenge
+from podium.challenges.ranking_rule import RankingRule
+from podium.errors import UsageError
+from podium.platform.results import Figures
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import CaseRow, Cohort, TeamFile
 from podium.ranking.numbers import finite_number

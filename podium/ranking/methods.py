@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.contract.ranking_rule import RankingRule
+from podium.challenges.ranking_rule import RankingRule
 from podium.metrics.declaration import Metric
 from podium.ranking.options import OFFICIAL
 from podium.ranking.result import SchemeRanking

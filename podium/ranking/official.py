@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.errors import UsageError
-from podium.contract.ranking_rule import Criterion, RankingRule
-from podium.contract.results import Figures, get
+from podium.challenges.ranking_rule import Criterion, RankingRule
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
+from podium.platform.results import Figures, get
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 from podium.ranking.result import ARENA_PATH, Ranking, Row, ranking_to_json
 
 RANKING_FILE = "ranking.json"

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from podium import __version__
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.ranking.documents import Cohort
 from podium.ranking.facts import Facts, gather_facts

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from podium.contract.errors import UsageError
-from podium.contract.results import Status
+from podium.errors import UsageError
 from podium.metrics.declaration import Direction
+from podium.platform.results import Status
 
 ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
 

@@ -1,7 +1,7 @@
 """Shapes of displacement fields, and what a wrong one most likely comes from."""
 
-from podium.contract.errors import Refused
-from podium.readers.image_headers import with_crosses
+from podium.errors import Refused
+from podium.readers.formats.image_header import with_crosses
 
 
 def check_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:

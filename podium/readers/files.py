@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from podium.contract.errors import Refused, SubmissionError
+from podium.errors import Refused, SubmissionError
 from podium.readers.names import is_printable, shown
 
 MAX_ENTRIES = 100_000

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.checksums import combined_crc32, crc32
 from podium.readers.files import SafeFile
 

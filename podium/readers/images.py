@@ -10,20 +10,20 @@ from typing import Any
 import SimpleITK
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.image_headers import ACCEPTED, ImageHeader, with_crosses
-from podium.readers.metaimage_header import check_metaimage_pixels, is_metaimage, read_metaimage_header
-from podium.readers.nifti_header import (
+from podium.readers.formats.image_header import ACCEPTED, ImageHeader, with_crosses
+from podium.readers.formats.metaimage import check_metaimage_pixels, is_metaimage, read_metaimage_header
+from podium.readers.formats.nifti import (
     GZIP_MAGIC,
     check_nifti_pixels,
     is_nifti,
     read_nifti_header,
     unzipped_start,
 )
-from podium.readers.png_header import is_png, read_png_header
+from podium.readers.formats.png import is_png, read_png_header
+from podium.readers.formats.tiff import is_tiff, read_tiff_header
 from podium.readers.quiet import quiet_stderr
-from podium.readers.tiff_header import is_tiff, read_tiff_header
 
 sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
 

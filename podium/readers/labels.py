@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.names import shown
 
 PROBABILITY_SHARE = 0.01

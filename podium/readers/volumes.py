@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.image_headers import ImageHeader
+from podium.readers.formats.image_header import ImageHeader
+from podium.readers.formats.metaimage import check_metaimage_pixels, check_metaimage_size
+from podium.readers.formats.nifti import TRAILING_SLACK, check_nifti_pixels, check_nifti_size
 from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_geometry, read_header, read_image
 from podium.readers.inflate import GZIP, ZLIB_OR_GZIP, BadStreamError, inflate, pieces
 from podium.readers.labels import as_integer_labels
-from podium.readers.metaimage_header import check_metaimage_pixels, check_metaimage_size
-from podium.readers.nifti_header import TRAILING_SLACK, check_nifti_pixels, check_nifti_size
 
 LARGEST_LABEL = 2**32 - 1
 

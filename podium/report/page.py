@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from podium import __version__
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 from podium.report.palette import SERIES, stylesheet_variables
 from podium.report.words import on_one_line
 

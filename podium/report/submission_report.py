@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from podium.challenges.challenge import Challenge
-from podium.contract.results import Figures
+from podium.challenges.base import Challenge
 from podium.metrics.declaration import Metric
+from podium.platform.results import Figures
 from podium.ranking.documents import CaseRow, TeamFile
 from podium.ranking.official import figure as figure_at
 from podium.report.case_curves import curve_of

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.challenges import CHALLENGES
-from podium.contract.errors import UsageError
-from podium.contract.ground_truth import read_challenge_folders
-from podium.contract.privacy import pseudonym
-from podium.contract.submission import open_submission
+from podium.challenges.ground_truth import read_challenge_folders
+from podium.errors import UsageError
 from podium.evaluation import Options, Task, choose_challenge, prepare
-from podium.progress import show_progress
+from podium.execution.processes import run_cases
+from podium.execution.progress import show_progress
+from podium.platform.privacy import pseudonym
+from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.report.overlay_pictures import OverlayPicture, overlay_picture
-from podium.runner import run_cases
 
 OVERLAYS = 4
 """How many of a submission's worst cases are drawn."""

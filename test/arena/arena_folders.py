@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from podium.arena.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.desk import Desk
-from podium.arena.invitations import invite, invite_organiser
+from podium.arena.raters.invitations import invite, invite_organiser
 from podium.arena.settings import ArenaSettings
 from podium.arena.settings_file import write_settings
+from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,10 @@ from typing import Any
 from arena.arena_folders import MadeArena
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-from podium.arena.invitations import invite
-from podium.arena.records import VoteRecord, votes
+from podium.arena.raters.invitations import invite
 from podium.arena.settings_file import read_settings
-from podium.arena.store import Store
+from podium.arena.store.database import Store
+from podium.arena.store.records import VoteRecord, votes
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

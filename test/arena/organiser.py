@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 from ranking.test_reports_rule import document
 
-from podium.cli import main
+from podium.cli.main import main
 
 CASES = ("B000", "B001")
 

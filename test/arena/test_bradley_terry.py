@@ -6,8 +6,8 @@ from arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 from hypothesis import given, settings
 from literal import arena as literal
 
-from podium.arena.bradley_terry import bradley_terry, plain_fit_exists
-from podium.arena.pair_counts import count_pairs
+from podium.arena.ratings.bradley_terry import bradley_terry, plain_fit_exists
+from podium.arena.ratings.pair_counts import count_pairs
 
 
 def test_the_figures_of_the_rules() -> None:
@@ -105,6 +105,6 @@ def test_one_team_or_none() -> None:
 
 def test_a_fit_that_explains_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the condition for the fit ever overlooked, evalica's equal strengths would not pass for an answer."""
-    monkeypatch.setattr("podium.arena.bradley_terry.plain_fit_exists", lambda _: True)
+    monkeypatch.setattr("podium.arena.ratings.bradley_terry.plain_fit_exists", lambda _: True)
     with pytest.raises(ArithmeticError, match=r"The Bradley-Terry fit did not converge\."):
         bradley_terry(ballots(UNDEFEATED), "ABC")

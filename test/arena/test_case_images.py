@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from samples.reports_cases import CASES
 
-from podium.arena.pictures import find_cases, prepare
-from podium.contract.errors import UsageError
+from podium.arena.images.pictures import find_cases, prepare
+from podium.errors import UsageError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "arena-cases"
 

@@ -9,7 +9,7 @@ from samples.reports_cases import CASES
 from samples.reports_teams import teams
 
 from podium.arena.reports import collect_reports
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions/reports"
 

@@ -16,13 +16,13 @@ import pytest
 from arena.arena_folders import make_arena, rater_id
 from arena.organiser import Organiser
 
-from podium.arena.ballots import Ballot, Winner
 from podium.arena.desk import Desk, Matchup
-from podium.arena.export import votes_csv
-from podium.arena.records import VoteRecord
+from podium.arena.ratings.ballots import Ballot, Winner
 from podium.arena.result import result_schema, schema_of_the_classes
 from podium.arena.settings import ArenaSettings
-from podium.cli import main
+from podium.arena.store.export import votes_csv
+from podium.arena.store.records import VoteRecord
+from podium.cli.main import main
 from podium.ranking.result import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.elo import averaged_elo, online_elo
+from podium.arena.ratings.elo import averaged_elo, online_elo
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from podium.arena.pictures import prepare
-from podium.arena.prepared import Prepared
-from podium.contract.errors import UsageError
+from podium.arena.images.pictures import prepare
+from podium.arena.images.prepared import Prepared
+from podium.errors import UsageError
 
 NOISE = np.random.default_rng(7).integers(0, 256, (30, 40, 4), dtype=np.uint8)
 ORIENTATION = 274

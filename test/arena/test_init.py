@@ -17,7 +17,7 @@ from arena.organiser import CASES, Organiser
 
 from podium.arena.desk import Desk
 from podium.arena.settings_file import read_settings
-from podium.contract.errors import ConfigurationError
+from podium.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.bradley_terry import bradley_terry, plain_fit_exists, with_virtual_draws
-from podium.arena.intervals import Interval, Intervals, bootstrap_intervals, log_strengths
-from podium.arena.pair_counts import count_pairs
+from podium.arena.ratings.bradley_terry import bradley_terry, plain_fit_exists, with_virtual_draws
+from podium.arena.ratings.intervals import Interval, Intervals, bootstrap_intervals, log_strengths
+from podium.arena.ratings.pair_counts import count_pairs
 
 
 def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200, seed: int = 0) -> Intervals:

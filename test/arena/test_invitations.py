@@ -10,9 +10,9 @@ import pytest
 from arena.arena_folders import make_arena, rater_id
 
 from podium.arena.desk import Desk
-from podium.arena.invitations import invite, invite_organiser, revoke
+from podium.arena.raters.invitations import invite, invite_organiser, revoke
 from podium.arena.settings import ArenaSettings
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 
 SETTINGS = ArenaSettings(matchups_per_rater=24, url="https://arena.example.org/")
 CASES = tuple(f"c{number}" for number in range(30))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.arena.pairing import MIN_PLACES_BETWEEN, Pairing, Planned
+from podium.arena.raters.pairing import MIN_PLACES_BETWEEN, Pairing, Planned
 
 SHARE = 0.05
 

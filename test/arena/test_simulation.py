@@ -11,8 +11,8 @@ from scipy.stats import kendalltau
 from podium.arena.settings import ArenaSettings
 from podium.arena.settings_file import write_settings
 from podium.arena.simulation import Played, Scenario, kendall_tau, play, summarise
-from podium.commands.arena_simulate import add_simulate
-from podium.contract.errors import ConfigurationError
+from podium.cli.arena_simulate import add_simulate
+from podium.errors import ConfigurationError
 
 QUICK = ArenaSettings(
     permutations=20, bootstraps=100, min_votes=30, min_votes_per_pair=3, window=20, epsilon_points=30, vote_budget=80

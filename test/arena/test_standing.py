@@ -5,10 +5,10 @@ from arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.arena.ballots import Ballot
-from podium.arena.intervals import Interval
+from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.intervals import Interval
+from podium.arena.ratings.standing import Standing, rank_of, standing, tied_groups
 from podium.arena.settings import ArenaSettings
-from podium.arena.standing import Standing, rank_of, standing, tied_groups
 
 QUICK = ArenaSettings(permutations=20, bootstraps=50)
 

@@ -18,8 +18,8 @@ from arena.arena_folders import make_arena, rater_id
 from podium.arena import store as store_module
 from podium.arena.desk import Desk
 from podium.arena.settings import ArenaSettings
-from podium.arena.store import Store
-from podium.contract.errors import OrganiserError, UsageError
+from podium.arena.store.database import Store
+from podium.errors import OrganiserError, UsageError
 
 NOBODY = 65534
 

@@ -9,9 +9,9 @@ import pytest
 import SimpleITK as sitk
 from PIL import Image
 
-from podium.arena.pictures import prepare
-from podium.arena.prepared import Prepared
-from podium.contract.errors import UsageError
+from podium.arena.images.pictures import prepare
+from podium.arena.images.prepared import Prepared
+from podium.errors import UsageError
 
 NOISE = np.random.default_rng(3).integers(-1000, 3000, (4, 5, 6)).astype(np.int16)
 ORIENTATIONS = [

@@ -9,7 +9,7 @@ from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import Running, running
 
 from podium.arena.desk import Desk
-from podium.arena.invitations import revoke
+from podium.arena.raters.invitations import revoke
 from podium.arena.settings import ArenaSettings
 
 CSP = (

@@ -19,7 +19,7 @@ from arena.arena_server import Guest
 
 from podium.arena.desk import Desk
 from podium.arena.web.serve import serve
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

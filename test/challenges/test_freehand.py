@@ -23,7 +23,7 @@ from challenges.freehand_files import (
 )
 from metrics import freehand_golden as golden
 
-from podium.cli import main
+from podium.cli.main import main
 
 PROJECT = Path(__file__).resolve().parents[2]
 TEAMS = ("fathom", "gyro", "wander")

@@ -22,7 +22,7 @@ from challenges.freehand_files import (
 )
 from metrics import freehand_golden as golden
 
-from podium.cli import main
+from podium.cli.main import main
 
 OTHER = "sub051__RH_rotation"
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}

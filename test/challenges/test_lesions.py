@@ -23,11 +23,11 @@ from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import CHALLENGES
-from podium.contract.errors import ConfigurationError, GroundTruthError, SubmissionError
-from podium.contract.leaderboard import phase_settings
-from podium.contract.results import get
-from podium.contract.submission import SubmissionNames
+from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.manifest import make_manifest
+from podium.platform.leaderboard import phase_settings
+from podium.platform.results import get
+from podium.platform.submission import SubmissionNames
 from podium.validation import validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -575,7 +575,7 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
-    from podium.contract.ground_truth import read_challenge_folders
+    from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import Options, prepare
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=CHALLENGES)["lesions"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from podium.challenges.reports import Reports
-from podium.challenges.reports_settings import ReportsSettings
-from podium.cli import main
-from podium.contract.results import CaseResult
-from podium.contract.submission import SubmissionNames
-from podium.contract.timing import Timing
+from podium.challenges.reports.challenge import Reports
+from podium.challenges.reports.settings import ReportsSettings
+from podium.cli.main import main
+from podium.platform.results import CaseResult
+from podium.platform.runtime import Timing
+from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import find_wordnet
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -488,7 +488,7 @@ def test_the_manifest_does_not_publish_the_judges_address(bench: Bench, tmp_path
 
 def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path) -> None:
     script = (
-        "import sys; from podium.cli import main; code = main(sys.argv[1:]); "
+        "import sys; from podium.cli.main import main; code = main(sys.argv[1:]); "
         "print(sorted({'torch', 'monai', 'nltk', 'scipy', 'sklearn', 'openai', 'radfact_lite'} "
         "& set(sys.modules))); sys.exit(code)"
     )

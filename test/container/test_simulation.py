@@ -10,7 +10,7 @@ import pytest
 from challenges.lesions_folders import run
 from container.engine import REPOSITORY, docker
 
-from podium.cli import main
+from podium.cli.main import main
 
 pytestmark = pytest.mark.container
 

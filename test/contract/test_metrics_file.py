@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from podium.contract.metrics_file import metrics_document, metrics_schema, prepare_output, write_metrics
-from podium.contract.results import CaseResult, Evaluation
+from podium.platform.metrics_file import metrics_document, metrics_schema, prepare_output, write_metrics
+from podium.platform.results import CaseResult, Evaluation
 
 
 def document() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.contract.names import case_of, is_no_prediction
+from podium.platform.names import case_of, is_no_prediction
 
 
 @pytest.mark.parametrize(

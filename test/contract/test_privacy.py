@@ -1,7 +1,7 @@
 """What rows say under each `per_case` setting."""
 
-from podium.contract.privacy import pseudonym, published_results
-from podium.contract.results import CaseResult, without
+from podium.platform.privacy import pseudonym, published_results
+from podium.platform.results import CaseResult, without
 
 RESULTS = [
     CaseResult(case=case, status="scored", metrics={"dice": {"a": 0.5, "b": 1.0}, "true_class": 1})

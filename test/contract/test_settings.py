@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges.carotid_settings import CarotidSettings
-from podium.contract.errors import ConfigurationError
-from podium.contract.settings import ChallengeFile, line_of
+from podium.challenges.carotid.settings import CarotidSettings
+from podium.challenges.settings import ChallengeFile, line_of
+from podium.errors import ConfigurationError
 
 VALID = """\
 challenge = "carotid"

@@ -18,7 +18,7 @@ from challenges.freehand_files import (
 from metrics import freehand_golden as golden
 from PIL import Image
 
-from podium.cli import main
+from podium.cli.main import main
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -195,11 +195,11 @@ def test_plot_of_a_scan_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureF
 
 def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     """The corners move by GP at the corners; the same from fields and from transforms."""
-    from podium.challenges.freehand import Freehand
-    from podium.challenges.freehand_prediction import FreehandPrediction
-    from podium.challenges.freehand_reference import read_truth
-    from podium.challenges.freehand_settings import FreehandSettings
-    from podium.freehand_tools.trajectory import scan_trajectory
+    from podium.challenges.freehand.challenge import Freehand
+    from podium.challenges.freehand.prediction import FreehandPrediction
+    from podium.challenges.freehand.reference import read_truth
+    from podium.challenges.freehand.settings import FreehandSettings
+    from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.readers.files import SafeFile
 
     folder = write_ground_truth(tmp_path / "truth")

@@ -11,9 +11,9 @@ from literal import scribbles as literal
 from numpy.typing import NDArray
 from scipy.ndimage import binary_opening
 
-from podium.contract.errors import UsageError
-from podium.interaction.clicks import Scribbles, read_scribbles, write_scribbles
-from podium.interaction.scribbles import STRATEGIES, correct, largest_component, scribble, strategy_of
+from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
+from podium.challenges.lesions.simulation.scribbles import STRATEGIES, correct, largest_component, scribble, strategy_of
+from podium.errors import UsageError
 
 Mask = NDArray[np.bool_]
 

@@ -15,10 +15,10 @@ import pytest
 import SimpleITK
 from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_ground_truth
 
-from podium.cli import main
-from podium.contract.errors import UsageError
-from podium.interaction.algorithms import find_algorithm
-from podium.interaction.images import find_cases
+from podium.challenges.lesions.simulation.algorithms import find_algorithm
+from podium.challenges.lesions.simulation.images import find_cases
+from podium.cli.main import main
+from podium.errors import UsageError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMONSTRATION = REPOSITORY / "test/algorithms/threshold/process.py"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from judge.scripted_server import ScriptedServer
 
-from podium.cli import main
+from podium.cli.main import main
 
 REFERENCES = {
     "A1": "Tooth 46 is missing. No open bite.",

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from podium.contract.errors import UsageError
-from podium.judge.answers import AnswerCache
-from podium.judge.asking import Answer
+from podium.challenges.reports.judge.answers import AnswerCache
+from podium.challenges.reports.judge.asking import Answer
+from podium.errors import UsageError
 
 MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
 FORMAT = {"json_schema": {"name": "parsed_report", "schema": {"type": "object"}}}

@@ -5,10 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal.reports import radfact
 
-from podium.challenges.reports_settings import FinalWeights
-from podium.judge.engine import Findings, Status, Verdict
-from podium.judge.figures import CaseFigures, case_figures, failure_share, final_figures, radfact_aggregates
-from podium.judge.judging import JudgedPair
+from podium.challenges.reports.judge.engine import Findings, Status, Verdict
+from podium.challenges.reports.judge.figures import (
+    CaseFigures,
+    case_figures,
+    failure_share,
+    final_figures,
+    radfact_aggregates,
+)
+from podium.challenges.reports.judge.judging import JudgedPair
+from podium.challenges.reports.settings import FinalWeights
 
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 

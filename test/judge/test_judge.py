@@ -17,7 +17,7 @@ from judge.conftest import ALPHA, BETA, REFERENCES, Desk
 from judge.scripted_server import Call, ScriptedServer, sentences
 from literal.reports import radfact
 
-from podium.cli import main
+from podium.cli.main import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -497,7 +497,7 @@ def test_a_dry_run_needs_no_server_and_counts_what_would_be_asked(desk: Desk, se
 def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
     from io import StringIO
 
-    from podium.judge.meter import Meter
+    from podium.challenges.reports.judge.meter import Meter
 
     class Terminal(StringIO):
         def isatty(self) -> bool:
@@ -517,7 +517,7 @@ def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
 
 
 def test_another_version_of_the_engine_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.judge.engine.PINNED_VERSION", "0.1.0")
+    monkeypatch.setattr("podium.challenges.reports.judge.engine.PINNED_VERSION", "0.1.0")
     assert desk.run() == 2
     assert desk.said()[1] == "radfact-lite 0.2.0 is installed; its figures are comparable only in 0.1.0."
 

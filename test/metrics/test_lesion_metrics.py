@@ -12,8 +12,8 @@ from metrics.volumes import Volume, discs, volume_pairs, volumes
 from monai.metrics import compute_dice
 from skimage.measure import label
 
-from podium.challenges.lesions_case import LesionReference, case_figures, failed_step, score_step
-from podium.challenges.lesions_settings import LesionsSettings
+from podium.challenges.lesions.case import LesionReference, case_figures, failed_step, score_step
+from podium.challenges.lesions.settings import LesionsSettings
 from podium.metrics.area import mean_height, trapezoid_area
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import (

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.carotid import Carotid
-from podium.challenges.carotid_settings import CarotidSettings, TimeRule
-from podium.contract.metrics_file import metrics_document
-from podium.contract.privacy import published_results
-from podium.contract.results import CaseResult, Evaluation
-from podium.contract.settings import PerCase
-from podium.contract.timing import Timing
+from podium.challenges.carotid.challenge import Carotid
+from podium.challenges.carotid.settings import CarotidSettings, TimeRule
+from podium.challenges.settings import PerCase
+from podium.platform.metrics_file import metrics_document
+from podium.platform.privacy import published_results
+from podium.platform.results import CaseResult, Evaluation
+from podium.platform.runtime import Timing
 
 TRUTH = (0, 1, 0, 1, 0, 1)
 CASES = tuple(f"case_{number}" for number in range(len(TRUTH)))

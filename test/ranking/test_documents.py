@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ranking.files import CASES, FAIR, GOOD, carotid_document, settings, three_teams, write_teams
 
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 from podium.ranking.documents import read_cohorts
 
 

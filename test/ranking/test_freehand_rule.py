@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.challenges.freehand_settings import FreehandSettings
+from podium.challenges.freehand.settings import FreehandSettings
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank

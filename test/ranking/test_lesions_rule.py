@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.challenges.lesions import LesionSegmentation
-from podium.challenges.lesions_settings import LesionsSettings
-from podium.cli import main
-from podium.contract.errors import UsageError
+from podium.challenges.lesions.challenge import LesionSegmentation
+from podium.challenges.lesions.settings import LesionsSettings
+from podium.cli.main import main
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from ranking.files import settings
 
-from podium.challenges.carotid import Carotid
-from podium.challenges.freehand import Freehand
-from podium.challenges.freehand_settings import FreehandSettings
-from podium.challenges.lesions import LesionSegmentation
-from podium.challenges.lesions_settings import LesionsSettings
-from podium.challenges.reports import Reports
-from podium.challenges.reports_settings import ReportsSettings
-from podium.contract.errors import UsageError
-from podium.contract.ranking_rule import Criterion, RankingRule
+from podium.challenges.carotid.challenge import Carotid
+from podium.challenges.freehand.challenge import Freehand
+from podium.challenges.freehand.settings import FreehandSettings
+from podium.challenges.lesions.challenge import LesionSegmentation
+from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.ranking_rule import Criterion, RankingRule
+from podium.challenges.reports.challenge import Reports
+from podium.challenges.reports.settings import ReportsSettings
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.official import apply_rule, figure, rule_figures

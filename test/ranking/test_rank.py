@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
 
-from podium.challenges.carotid import Carotid
-from podium.cli import main
-from podium.contract.results import CaseResult
-from podium.contract.timing import Timing
+from podium.challenges.carotid.challenge import Carotid
+from podium.cli.main import main
 from podium.metrics.resampling import Resamples
+from podium.platform.results import CaseResult
+from podium.platform.runtime import Timing
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank

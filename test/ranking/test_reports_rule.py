@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.challenges.reports import Reports
-from podium.challenges.reports_ranking import resampled_final_score
-from podium.challenges.reports_settings import JudgeSettings, ReportsSettings
-from podium.cli import main
-from podium.contract.results import CaseResult
-from podium.contract.timing import Timing
-from podium.judge.figures import final_figures, harmonic_mean
+from podium.challenges.reports.challenge import Reports
+from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
+from podium.challenges.reports.ranking import resampled_final_score
+from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
+from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import bleu_4, count_ngrams
+from podium.platform.results import CaseResult
+from podium.platform.runtime import Timing
 from podium.ranking.result import Ranking, ranking_from_json
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")

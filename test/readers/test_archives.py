@@ -14,9 +14,10 @@ import pytest
 from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
 from readers.image_files import nifti, safe
 
-from podium.contract.errors import SubmissionError
-from podium.readers import archive_target, zip_archive
-from podium.readers.archives import archive_names, extract_archive
+from podium.errors import SubmissionError
+from podium.readers.archives import target as archive_target
+from podium.readers.archives import zip as zip_archive
+from podium.readers.archives.extract import archive_names, extract_archive
 from podium.readers.files import SafeFile
 
 CONTENT = {"a.h5": b"one", "sub/b.h5": b"two", "sub/empty": b""}
@@ -255,7 +256,7 @@ class TestTar:
     def test_extended_headers_are_bounded_in_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         single = self.pax({"comment": "x" * 30})
         header = single[: single.index(b"a" + bytes(99))]
-        monkeypatch.setattr("podium.readers.tar_archive.MAX_EXTENDED_BYTES_IN_ALL", 60)
+        monkeypatch.setattr("podium.readers.archives.tar.MAX_EXTENDED_BYTES_IN_ALL", 60)
         message = refusal(tmp_path, "s.tar", header * 2 + single)
         assert message == "'s.tar' holds an extended header that is too long."
 

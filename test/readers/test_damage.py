@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from readers.archive_files import tar_bytes, zip_bytes
 from readers.image_files import PIXELS, mha, nifti, png, safe, tiff
 
-from podium.contract.errors import Refused, SubmissionError
-from podium.readers.archives import extract_archive
+from podium.errors import Refused, SubmissionError
+from podium.readers.archives.extract import extract_archive
 from podium.readers.files import SafeFile
-from podium.readers.hdf5 import open_hdf5
+from podium.readers.formats.json import parse_json
+from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_header, read_image
-from podium.readers.json_files import parse_json
 
 FILES = {
     "a.mha": mha(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.contract.errors import Refused, SubmissionError
+from podium.errors import Refused, SubmissionError
 from podium.readers import files
 from podium.readers.files import SafeFile, list_files
 from podium.readers.names import shown

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers import frames as frames_module
 from podium.readers.checksums import combined_crc32
 from podium.readers.files import SafeFile
+from podium.readers.formats.npy import NpyFiles
+from podium.readers.formats.npz import open_npz
 from podium.readers.frames import FrameStream
-from podium.readers.hdf5 import open_hdf5
-from podium.readers.npy import NpyFiles
-from podium.readers.npz import open_npz
+from podium.readers.hdf5.file import open_hdf5
 
 
 def gathered(stream: FrameStream) -> np.ndarray:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
-from podium.readers import hdf5, hdf5_storage
+from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.hdf5 import open_hdf5
+from podium.readers.hdf5 import file as hdf5
+from podium.readers.hdf5 import storage as hdf5_storage
+from podium.readers.hdf5.file import open_hdf5
 
 VALUES = np.arange(2400, dtype=np.uint16).reshape(60, 40) // 7
 

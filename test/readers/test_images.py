@@ -7,9 +7,9 @@ import pytest
 import SimpleITK
 from readers.image_files import mha, mha_header, nifti, png, safe, tiff
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers import images
-from podium.readers.image_headers import ImageHeader
+from podium.readers.formats.image_header import ImageHeader
 from podium.readers.images import read_header, read_image
 
 CONTENTS = {"mha": mha(), "nii": nifti(), "nii.gz": gzip.compress(nifti()), "tif": tiff(), "png": png()}

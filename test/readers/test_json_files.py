@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.json_files import parse_json, read_json
+from podium.readers.formats.json import parse_json, read_json
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.labels import as_integer_labels
 
 

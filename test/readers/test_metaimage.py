@@ -8,7 +8,7 @@ import pytest
 import SimpleITK
 from readers.image_files import PIXELS, mha, mha_header, safe
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.images import read_header, read_image
 
 

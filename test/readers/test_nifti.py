@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from readers.image_files import PIXELS, nifti, safe
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.images import read_header, read_image
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from readers.image_files import PIXELS, png, png_chunk, safe
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.images import read_header, read_image
 
 

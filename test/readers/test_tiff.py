@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from readers.image_files import PIXELS, safe, tiff
 
-from podium.contract.errors import Refused
-from podium.readers import tiff_header
+from podium.errors import Refused
+from podium.readers.formats import tiff as tiff_header
 from podium.readers.images import read_header, read_image
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import SimpleITK
 
-from podium.contract.errors import Refused
+from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.inflate import BLOCK
 from podium.readers.volumes import read_label_volume, read_mask_volume

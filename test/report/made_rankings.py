@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.contract.results import Status
+from podium.platform.results import Status
 from podium.ranking.result import (
     AggregateColumn,
     CaseMetric,

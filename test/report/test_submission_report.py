@@ -9,7 +9,7 @@ import pytest
 from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
-from podium.cli import main
+from podium.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUND_TRUTH = ROOT / "ground-truth/carotid"

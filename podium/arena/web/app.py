@@ -19,7 +19,7 @@ from podium.arena.web.organiser import OrganiserPages
 from podium.arena.web.pages import RaterPages
 from podium.arena.web.security import COOKIE, NO_LINK, SecureHeaders
 from podium.arena.web.threads import DeskThreads
-from podium.contract.errors import PodiumError
+from podium.errors import PodiumError
 
 _TITLES = {
     400: "This did not work",

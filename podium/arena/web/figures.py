@@ -9,8 +9,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from podium.arena.ballots import Ballot
-from podium.arena.rater_figures import RaterFigures, rater_figures
+from podium.arena.raters.rater_figures import RaterFigures, rater_figures
+from podium.arena.ratings.ballots import Ballot
 from podium.arena.result import ArenaResult, arena_result
 from podium.arena.settings import ArenaSettings
 

@@ -8,12 +8,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from podium.arena.ballots import Ballot
 from podium.arena.desk import Desk
-from podium.arena.export import votes_csv
-from podium.arena.records import votes
+from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.standing import TITLES
 from podium.arena.result import ArenaResult, result_to_json
-from podium.arena.standing import TITLES
+from podium.arena.store.export import votes_csv
+from podium.arena.store.records import votes
 from podium.arena.web.assets import page
 from podium.arena.web.figures import FiguresBeside
 from podium.arena.web.security import COOKIE, NO_LINK

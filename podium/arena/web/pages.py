@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from podium.arena.ballots import Winner
 from podium.arena.desk import Desk, Matchup, Picture, Progress, Visitor
+from podium.arena.ratings.ballots import Winner
 from podium.arena.web.assets import page
 from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
 from podium.arena.web.threads import DeskThreads

@@ -11,7 +11,7 @@ import uvicorn
 
 from podium.arena.desk import Desk
 from podium.arena.web.app import make_app
-from podium.contract.errors import UsageError
+from podium.errors import UsageError
 
 _GRACE_SECONDS = 5  # for answers under way when the server is stopped
 

@@ -1,0 +1,1 @@
+"""Case images, prepared for the page: pixels and a few numbers, nothing else."""

@@ -1,0 +1,58 @@
+"""The images of the cases: found by the names of files and folders, and prepared so that only pixels are left."""
+
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+from podium.arena.images.flat_pictures import prepare_picture
+from podium.arena.images.prepared import Prepared
+from podium.arena.images.volumes import prepare_volume
+from podium.errors import UsageError
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+_VOLUMES = (".mha", ".nii.gz", ".nii")
+_ENDINGS = "png, jpg, jpeg, tif, tiff, mha, nii or nii.gz"
+
+
+def find_cases(folder: Path) -> Mapping[str, tuple[Path, ...]]:
+    """The images of every case, sorted: `<case>.<ending>`, or a folder `<case>/` with one or more of them.
+
+    Hidden files are passed over; anything else that is no image is refused, since a case could go missing with it.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder} with the images of the cases.")
+    cases: dict[str, tuple[Path, ...]] = {}
+    claims: dict[str, Path] = {}
+    for path in _visible(folder):
+        if path.is_dir():
+            case, images = path.name, tuple(_visible(path))
+            if not images:
+                raise UsageError(f"The folder {path} holds no image of its case.")
+        else:
+            case, images = path.name.removesuffix(_ending(path)), (path,)
+        for image in images:
+            if not case or not _ending(image) or not image.is_file():
+                raise UsageError(f"{image} is no image of a case; they are called <case>.{_ENDINGS}.")
+        # Reports are matched without regard to upper and lower case, so these would be one case there.
+        other = claims.setdefault(unicodedata.normalize("NFC", case).casefold(), path)
+        if other != path:
+            raise UsageError(f"{other} and {path} are both the case '{case}'; put its images into one folder.")
+        cases[case] = images
+    if not cases:
+        raise UsageError(f"The folder {folder} holds no images of cases.")
+    return cases
+
+
+def prepare(path: Path, target: Path) -> Prepared:
+    """Write the image as `0.png` ... (a volume also as `0.u16.gz` ...) into the folder `target`, which is made."""
+    target.mkdir(parents=True, exist_ok=True)
+    return (prepare_volume if _ending(path).lower() in _VOLUMES else prepare_picture)(path, target)
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _ending(path: Path) -> str:
+    """As the name spells it, "" if it is none of ours."""
+    return next((path.name[-len(e) :] for e in (*_PICTURES, *_VOLUMES) if path.name.lower().endswith(e)), "")

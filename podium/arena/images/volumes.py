@@ -1,0 +1,86 @@
+"""Volumes as axial slices: the patient's right on the left, the front at the top, from the lowest slice upwards."""
+
+import gzip
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import SimpleITK
+from numpy.typing import NDArray
+
+from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
+from podium.arena.images.prepared import Prepared, write_png
+from podium.errors import Refused, UsageError
+from podium.readers.files import SafeFile
+from podium.readers.images import Image, read_image
+
+sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
+
+_GZIP_LEVEL = 2  # noise hardly packs any better at higher ones
+_SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second letter is the axis turned round
+
+
+def prepare_volume(path: Path, target: Path) -> Prepared:
+    """Write the slices of a 3-D scalar image, or the one picture of a 2-D image, into the folder `target`."""
+    image = _read(path)
+    span = ValueRange.over(image.array)
+    if span is None:
+        raise UsageError(f"'{path.name}' holds no finite values that could be shown.")
+    if image.array.ndim == 2:
+        write_png(image.array if image.array.dtype == np.uint8 else stretched(image.array, span), target / "0.png")
+        return Prepared(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])
+    volume, pixel_aspect = axial(image)
+
+    # Codes are computed twice, so that beside the volume only a few slices are in memory.
+    with ThreadPoolExecutor() as threads:  # numpy and the packers let other threads run
+        counts = np.zeros(1, np.int64)
+        for of_slice in threads.map(lambda values: count_codes(span.codes(values)), volume):
+            counts = counts + of_slice
+        window = first_window(counts)
+        greys = window.greys()
+
+        def write(number: int) -> None:
+            codes = span.codes(volume[number])
+            write_png(greys[codes], target / f"{number}.png")
+            raw = gzip.compress(codes.astype("<u2").tobytes(), _GZIP_LEVEL, mtime=0)
+            (target / f"{number}.u16.gz").write_bytes(raw)
+
+        list(threads.map(write, range(len(volume))))
+    return Prepared(
+        is_volume=True,
+        slices=volume.shape[0],
+        width=volume.shape[2],
+        height=volume.shape[1],
+        pixel_aspect=pixel_aspect,
+        value_low=span.low,
+        value_high=span.high,
+        window_low=span.value(window.darkest),
+        window_high=span.value(window.brightest),
+    )
+
+
+def _read(path: Path) -> Image:
+    """With the checks that a submitted image passes: a cut-off file must not be shown as a black half."""
+    real = path.resolve()
+    try:
+        return read_image(SafeFile.inside(real.parent, real.name))
+    except Refused as refusal:
+        raise UsageError(f"A case's image cannot be used: {refusal}") from None
+
+
+def axial(image: Image) -> tuple[NDArray[Any], float]:
+    """The volume turned to LPS (slices, rows, columns), and its pixels' aspect.
+
+    As `SimpleITK.DICOMOrient` turns it, but a view: nothing is copied. An oblique volume is turned to the nearest
+    axes, never resampled.
+    """
+    code = sitk.DICOMOrientImageFilter.GetOrientationFromDirectionCosines(image.direction)
+    stored = [next(axis for axis, letter in enumerate(code) if letter in pair) for pair in _SHOWN_TOWARDS]
+    steps = [1 if code[axis] == pair[0] else -1 for axis, pair in zip(stored, _SHOWN_TOWARDS, strict=True)]
+    turned = image.array.transpose([2 - axis for axis in reversed(stored)])
+    columns, rows, _ = stored
+    return (
+        turned[tuple(slice(None, None, step) for step in reversed(steps))],
+        image.spacing[rows] / image.spacing[columns],
+    )

@@ -1,0 +1,1 @@
+"""Who votes, on what, and how consistently."""

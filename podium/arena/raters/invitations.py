@@ -1,0 +1,211 @@
+"""Who may come in: personal links, the sessions they open, and their end. Only hashes of either are kept."""
+
+import hashlib
+import secrets
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.arena.cleaning import clean_name
+from podium.arena.raters.pairing import Pairing, Planned
+from podium.arena.raters.voting import new_key
+from podium.arena.settings import ArenaSettings
+from podium.arena.store.contents import read_cases, read_methods
+from podium.arena.store.database import Store
+from podium.errors import UsageError
+
+LONGEST_NAME = 100
+ORGANISER = "Organiser"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """A link that is shown once. `remarks` are sentences for the organiser."""
+
+    name: str
+    token: str
+    link: str
+    total: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visitor:
+    """Who asks; `link` is the hash of the personal link, a key for what is bound to it."""
+
+    id: int
+    name: str
+    is_organiser: bool
+    link: str
+
+
+def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | None = None) -> Invitation:
+    """A rater's new link, and the list it leads to.
+
+    A name that is known gets a new link in place of the old one, and more matchups if more are wanted: votes stay. A
+    rater whose link was ended comes back; what was not answered is planned anew, for others have made up for it.
+    """
+    name = clean_name(name)
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise UsageError(f"A rater's name has 1 to {LONGEST_NAME} characters.")
+    token, remarks = secrets.token_urlsafe(32), []
+    pairing = Pairing(
+        methods=len(read_methods(store)),
+        cases=len(read_cases(store)),
+        repeat_share=settings.repeat_share,
+        seed=settings.seed,
+    )
+    with store.writing() as connection:
+        known = connection.execute(
+            "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
+        ).fetchone()
+        rater = _link(connection, name, "rater", token)
+        if known is not None:
+            remarks.append(f"{name} was invited before: the older link has ended, the votes are kept.")
+            if known[1]:
+                _forget_unanswered(connection, rater)
+        places, mine = _list_of(connection, rater)
+        wanted = matchups or max(settings.matchups_per_rater, len(mine))
+        if wanted < len(mine):
+            remarks.append(f"{name} has {len(mine)} matchups already; a list only grows.")
+        planned = pairing.plan(max(0, wanted - len(mine)), rater=rater, mine=mine, others=_others(connection, rater))
+        _append(connection, rater, places, planned)
+    total = len(mine) + len(planned)
+    if total < wanted:
+        remarks.append(f"There are no more than {total} matchups for one rater, so {name} gets {total}, not {wanted}.")
+    return Invitation(name=name, token=token, link=_url(settings, token), total=total, remarks=tuple(remarks))
+
+
+def invite_organiser(store: Store, settings: ArenaSettings) -> Invitation:
+    """The organiser's new link; an older one ends."""
+    token = secrets.token_urlsafe(32)
+    with store.writing() as connection:
+        _link(connection, ORGANISER, "organiser", token)
+    return Invitation(name=ORGANISER, token=token, link=_url(settings, token), total=0)
+
+
+def revoke(store: Store, name: str) -> str:
+    """End a rater's link and sessions; the votes stay. Gives the name as it is known."""
+    name = clean_name(name)
+    with store.writing() as connection:
+        found = connection.execute(
+            "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
+        ).fetchone()
+        if found is None:
+            names = [each for (each,) in connection.execute("SELECT name FROM raters WHERE role = 'rater' ORDER BY id")]
+            known = f"there is: {', '.join(names)}" if names else "nobody was invited yet"
+            raise UsageError(f"There is no rater '{name}'; {known}.")
+        rater, is_revoked = found
+        if is_revoked:
+            raise UsageError(f"The link of '{name}' has ended already.")
+        connection.execute("UPDATE raters SET revoked_at = ? WHERE id = ?", (time.time(), rater))
+        connection.execute("DELETE FROM sessions WHERE rater = ?", (rater,))
+    return name
+
+
+def enter(store: Store, token: str) -> str | None:
+    """A new session's secret for whoever has a link that has not ended."""
+    secret = secrets.token_urlsafe(32)
+    with store.writing() as connection:
+        found = connection.execute(
+            "SELECT id FROM raters WHERE token_hash = ? AND revoked_at IS NULL", (_hash(token),)
+        ).fetchone()
+        if found is None:
+            return None
+        connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_hash(secret), found[0], time.time()))
+    return secret
+
+
+def visitor(store: Store, secret: str) -> Visitor | None:
+    """Whose session this is; those of an ended link are gone."""
+    found = store.row(
+        """
+        SELECT r.id, r.name, r.role, r.token_hash FROM sessions AS s JOIN raters AS r ON r.id = s.rater
+        WHERE s.hash = ?
+        """,
+        (_hash(secret),),
+    )
+    if found is None:
+        return None
+    return Visitor(id=found[0], name=found[1], is_organiser=found[2] == "organiser", link=found[3])
+
+
+def _hash(secret: str) -> str:
+    """No salt and no stretching: the secrets are 256 random bits."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _url(settings: ArenaSettings, token: str) -> str:
+    return f"{settings.url.rstrip('/')}/enter/{token}"
+
+
+def _link(connection: sqlite3.Connection, name: str, role: Literal["rater", "organiser"], token: str) -> int:
+    """The person's number, with `token` as the only way in."""
+    ((number,),) = connection.execute(
+        """
+        INSERT INTO raters (name, role, token_hash, invited_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT (role, name) DO UPDATE SET token_hash = excluded.token_hash, revoked_at = NULL
+        RETURNING id
+        """,
+        (name, role, _hash(token), time.time()),
+    ).fetchall()
+    connection.execute("DELETE FROM sessions WHERE rater = ?", (number,))
+    return int(number)
+
+
+def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
+    """But for one that was answered and undone: it was seen, so it cannot come as a fresh one later."""
+    connection.execute(
+        """
+        DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
+        AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = matchups.id)
+        """,
+        (rater,),
+    )
+
+
+def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], list[Planned]]:
+    """The rater's list: the matchups' numbers, and what they are. An undone one stands for its replacement, too."""
+    rows = connection.execute(
+        """
+        SELECT id, "case", "left", "right", repeat_of FROM matchups
+        WHERE rater = ? AND replaces IS NULL ORDER BY position
+        """,
+        (rater,),
+    ).fetchall()
+    numbers = [row[0] for row in rows]
+    place = {number: index for index, number in enumerate(numbers)}
+    listed = [
+        Planned(case=case, left=left, right=right, repeat_of=None if first is None else place[first])
+        for _, case, left, right, first in rows
+    ]
+    return numbers, listed
+
+
+def _others(connection: sqlite3.Connection, rater: int) -> list[Planned]:
+    """What counts of everybody else's lists: all but what a rater whose link has ended left unanswered."""
+    rows = connection.execute(
+        """
+        SELECT m."case", m."left", m."right" FROM matchups AS m JOIN raters AS r ON r.id = m.rater
+        WHERE m.rater <> ? AND m.repeat_of IS NULL AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
+        AND (r.revoked_at IS NULL OR EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = m.id))
+        """,
+        (rater,),
+    )
+    return [Planned(case=case, left=left, right=right) for case, left, right in rows]
+
+
+def _append(connection: sqlite3.Connection, rater: int, numbers: list[int], planned: list[Planned]) -> None:
+    """Add to the end of the list. `numbers` are the list's matchups so far: a repeat names its first by number."""
+    numbers = list(numbers)
+    for each in planned:
+        first = None if each.repeat_of is None else numbers[each.repeat_of]
+        ((number,),) = connection.execute(
+            """
+            INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of)
+            VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            (new_key(), rater, len(numbers) + 1, each.case, each.left, each.right, first),
+        ).fetchall()
+        numbers.append(int(number))

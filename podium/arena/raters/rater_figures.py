@@ -1,0 +1,193 @@
+"""What can be said of each rater: ties, side, repeats, agreement and speed. Nobody is dropped for any of it.
+
+All of a rater's votes count here, the repeats too, but for agreement with others: there only what he saw first does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import comb
+from statistics import median
+from typing import TypeAlias
+
+from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.bradley_terry import bradley_terry
+from podium.arena.ratings.pair_counts import counted
+
+_STRIKING_P = 0.01
+_ENOUGH_VOTES = 10
+_QUICK_SECONDS = 5.0
+
+Matchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """`count` of `total`."""
+
+    count: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.total}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterFigures:
+    """votes, repeats      votes cast; how many of these were repeats
+    ties                of the votes
+    left, left_p        of the decided votes; two-sided exact binomial test against a fair coin
+    consistent          repeats answered with the same method, or tie, as the first time
+    agreeing            matchups that others judged too: answers like theirs, each other rater counted by itself
+    kappa               Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
+    with_order          decided votes for the method that stands higher in the Bradley-Terry order of all other raters
+    median_seconds      between a vote and the next; None below two votes
+    remarks             what is striking, in words
+    """
+
+    rater: str
+    votes: int
+    repeats: int
+    ties: Share
+    left: Share
+    left_p: float
+    consistent: Share
+    agreeing: Share
+    kappa: float | None
+    with_order: Share
+    median_seconds: float | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Of two raters on the matchups that both judged."""
+
+    raters: tuple[str, str]
+    shared: int
+    agreeing: int
+    kappa: float | None
+
+
+def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[RaterFigures, ...]:
+    """Of everybody who voted, in the order of the names."""
+    agreements = rater_agreements(ballots)
+    return tuple(
+        _figures(rater, ballots, methods, [pair for pair in agreements if rater in pair.raters])
+        for rater in sorted({ballot.rater for ballot in ballots})
+    )
+
+
+def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
+    """Of every two raters who share a matchup."""
+    judged: defaultdict[str, dict[Matchup, str]] = defaultdict(dict)
+    for ballot in counted(ballots):
+        judged[ballot.rater].setdefault(_matchup(ballot), _preferred(ballot))
+    found = []
+    for one, other in combinations(sorted(judged), 2):
+        shared = judged[one].keys() & judged[other].keys()
+        answers = [(judged[one][matchup], judged[other][matchup]) for matchup in shared]
+        if answers:
+            agreeing = sum(mine == theirs for mine, theirs in answers)
+            found.append(Agreement(raters=(one, other), shared=len(shared), agreeing=agreeing, kappa=_kappa(answers)))
+    return tuple(found)
+
+
+def _figures(
+    rater: str, ballots: Sequence[Ballot], methods: Sequence[str], agreements: Sequence[Agreement]
+) -> RaterFigures:
+    mine = [ballot for ballot in ballots if ballot.rater == rater]
+    decided = [ballot for ballot in mine if ballot.winner != "tie"]
+    left = Share(count=sum(ballot.winner == "left" for ballot in decided), total=len(decided))
+    pauses = [later.cast_at - earlier.cast_at for earlier, later in pairwise(mine)]
+    with_kappa = [(pair.kappa, pair.shared) for pair in agreements if pair.kappa is not None]
+    figures = {
+        "ties": Share(count=len(mine) - len(decided), total=len(mine)),
+        "left": left,
+        "consistent": _repeat_consistency(mine),
+        "with_order": _with_order_of_others(mine, [ballot for ballot in ballots if ballot.rater != rater], methods),
+    }
+    seconds = median(pauses) if pauses else None
+    return RaterFigures(
+        rater=rater,
+        votes=len(mine),
+        repeats=len(mine) - len(counted(mine)),
+        **figures,
+        left_p=coin_p(left),
+        agreeing=Share(count=sum(pair.agreeing for pair in agreements), total=sum(pair.shared for pair in agreements)),
+        kappa=sum(kappa * shared for kappa, shared in with_kappa) / sum(shared for _, shared in with_kappa)
+        if with_kappa
+        else None,
+        median_seconds=seconds,
+        remarks=tuple(_remarks(**figures, seconds=seconds)),
+    )
+
+
+def coin_p(share: Share) -> float:
+    """Two-sided exact binomial test of `share` against one half; 1 where there is nothing to test."""
+    rarer = min(share.count, share.total - share.count)
+    tail: int = sum(comb(share.total, heads) for heads in range(rarer + 1))
+    return min(1.0, 2 * tail / (1 << share.total))
+
+
+def _matchup(ballot: Ballot) -> Matchup:
+    first, second = sorted((ballot.left, ballot.right))
+    return ballot.case, first, second
+
+
+def _preferred(ballot: Ballot) -> str:
+    """The method that was chosen, "" for a tie."""
+    return {"left": ballot.left, "right": ballot.right, "tie": ""}[ballot.winner]
+
+
+def _kappa(answers: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa of the answers "this one", "the other one", "tie", every matchup looked at from both of its sides.
+
+    So the names of the methods do not decide which is "this one", and each side is chosen in half of the decided votes:
+    chance agrees with t t' + (1 - t) (1 - t') / 2 for shares t, t' of ties. None where that is 1: nothing but ties.
+    """
+    ties, their_ties = (column.count("") / len(answers) for column in zip(*answers, strict=True))
+    by_chance = ties * their_ties + (1 - ties) * (1 - their_ties) / 2
+    agreed = sum(mine == theirs for mine, theirs in answers) / len(answers)
+    return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+
+
+def _repeat_consistency(mine: Sequence[Ballot]) -> Share:
+    first = {_matchup(ballot): _preferred(ballot) for ballot in mine if not ballot.repeat}
+    pairs = [(first[_matchup(again)], _preferred(again)) for again in mine if again.repeat and _matchup(again) in first]
+    return Share(count=sum(one == other for one, other in pairs), total=len(pairs))
+
+
+def _with_order_of_others(mine: Sequence[Ballot], others: Sequence[Ballot], methods: Sequence[str]) -> Share:
+    """Votes on two methods that the others rate alike, or have not seen both of, tell nothing."""
+    if not counted(others):
+        return Share(count=0, total=0)
+    ratings = bradley_terry(others, methods).ratings
+    seen = {method for ballot in counted(others) for method in (ballot.left, ballot.right)}
+    margins = [
+        (ratings[ballot.left] - ratings[ballot.right]) * (1 if ballot.winner == "left" else -1)
+        for ballot in counted(mine)
+        if ballot.winner != "tie" and {ballot.left, ballot.right} <= seen
+    ]
+    told = [margin for margin in margins if abs(margin) > 1e-6]
+    return Share(count=sum(margin > 0 for margin in told), total=len(told))
+
+
+def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, seconds: float | None) -> Iterator[str]:
+    if ties.total >= _ENOUGH_VOTES and 2 * ties.count > ties.total:
+        yield f"said tie every time ({ties})" if ties.count == ties.total else f"said tie in {ties} votes"
+    if coin_p(left) < _STRIKING_P:
+        side, count = max(("left", left.count), ("right", left.total - left.count), key=lambda one: one[1])
+        share = Share(count=count, total=left.total)
+        if count == left.total:
+            yield f"always chose the {side} report ({share})"
+        else:
+            yield f"chose the {side} report in {share} decided votes (p = {coin_p(left):.2g})"
+    changed = Share(count=consistent.total - consistent.count, total=consistent.total)
+    if changed.count >= 2 and 2 * changed.count >= changed.total:
+        yield f"answered {changed} repeats differently"
+    if 2 * with_order.count < with_order.total and coin_p(with_order) < _STRIKING_P:
+        yield f"voted with the order of the others in only {with_order} decided votes"
+    if ties.total >= _ENOUGH_VOTES and seconds is not None and seconds < _QUICK_SECONDS:
+        yield f"took {seconds:.1f} seconds a vote at the median"

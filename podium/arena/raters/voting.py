@@ -1,0 +1,135 @@
+"""A rater's way through his list: what comes next, the vote, and the undo of the last one."""
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.arena.cleaning import clean_comment
+from podium.arena.ratings.ballots import Winner
+from podium.arena.store.contents import Picture
+from podium.arena.store.database import Store
+
+Outcome = Literal["cast", "already", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matchup:
+    """What a rater sees.
+
+    key                        names this matchup of this rater in forms; random and of fixed length
+    position                   in the rater's list, from 1
+    left_report, right_report  "" is an empty report, which is shown as such
+    """
+
+    key: str
+    position: int
+    left_report: str
+    right_report: str
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """`undoable` is the matchup whose vote can be taken back, if any."""
+
+    done: int
+    total: int
+    undoable: str | None
+
+
+def new_key() -> str:
+    """An opaque name for a matchup."""
+    return secrets.token_hex(16)
+
+
+def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]]) -> Matchup | None:
+    """The first matchup of the list without an answer; None at its end."""
+    found = store.row(
+        """
+        SELECT key, position, "case", l.text, r.text FROM matchups AS m
+        JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
+        WHERE m.rater = ? AND l.method = m."left" AND r.method = m."right"
+        AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
+        ORDER BY position LIMIT 1
+        """,
+        (rater,),
+    )
+    if found is None:
+        return None
+    key, position, case, left, right = found
+    return Matchup(key=key, position=position, left_report=left, right_report=right, pictures=pictures[case])
+
+
+def progress(store: Store, rater: int) -> Progress:
+    """How far the rater is. A list's matchups are those no undo has replaced."""
+    found = store.row(
+        """
+        SELECT
+            (SELECT count(*) FROM votes AS v WHERE v.rater = ?1
+                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.replaces IS NULL),
+            (SELECT m.key FROM votes AS v JOIN matchups AS m ON m.id = v.matchup
+                WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1)
+                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id))
+        """,
+        (rater,),
+    )
+    assert found is not None
+    return Progress(done=found[0], total=found[1], undoable=found[2])
+
+
+def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str) -> Outcome:
+    """A vote, on disk when this returns "cast".
+
+    "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
+    "refused": it is none of this rater's, or the rater's link was ended meanwhile.
+    """
+    with store.writing() as connection:
+        found = connection.execute(
+            """
+            SELECT m.id, EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
+            FROM matchups AS m JOIN raters AS r ON r.id = m.rater
+            WHERE m.key = ? AND m.rater = ? AND r.revoked_at IS NULL
+            """,
+            (matchup, rater),
+        ).fetchone()
+        if found is None:
+            return "refused"
+        number, is_answered = found
+        if is_answered:
+            return "already"
+        connection.execute(
+            "INSERT INTO votes (rater, matchup, winner, comment, cast_at) VALUES (?, ?, ?, ?, ?)",
+            (rater, number, winner, clean_comment(comment), time.time()),
+        )
+    return "cast"
+
+
+def undo(store: Store, rater: int, *, matchup: str) -> bool:
+    """Take the vote on `matchup` back, if it is the last thing this rater did; the matchup comes again, newly named.
+
+    The new name is what makes a stale page harmless: its form names a matchup that is answered already.
+    """
+    with store.writing() as connection:
+        found = connection.execute(
+            """
+            SELECT v.id, m.id FROM votes AS v JOIN matchups AS m ON m.id = v.matchup JOIN raters AS r ON r.id = v.rater
+            WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1) AND m.key = ?2 AND r.revoked_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+            """,
+            (rater, matchup),
+        ).fetchone()
+        if found is None:
+            return False
+        vote, number = found
+        connection.execute("INSERT INTO undos (vote, undone_at) VALUES (?, ?)", (vote, time.time()))
+        connection.execute(
+            """
+            INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of, replaces)
+            SELECT ?, rater, position, "case", "left", "right", repeat_of, id FROM matchups WHERE id = ?
+            """,
+            (new_key(), number),
+        )
+    return True

@@ -1,0 +1,54 @@
+"""Votes as counts: who beat whom, how often. Every rating but online Elo needs no more than this."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.arena.ratings.ballots import Ballot
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairCounts:
+    """Rows and columns in the order of `methods`.
+
+    wins  [i, j]: votes in which i was preferred to j
+    ties  [i, j] = [j, i]: votes that called them equal
+    """
+
+    methods: tuple[str, ...]
+    wins: NDArray[np.int64]
+    ties: NDArray[np.int64]
+
+    @property
+    def votes(self) -> NDArray[np.int64]:
+        """[i, j] = [j, i]: votes on this pair."""
+        return self.wins + self.wins.T + self.ties
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """[i, j]: what i won of j, a tie being half a win to each."""
+        return self.wins + self.ties / 2
+
+
+def counted(ballots: Iterable[Ballot]) -> list[Ballot]:
+    """The ballots that ratings and the stop rule count: all but the repeats."""
+    return [ballot for ballot in ballots if not ballot.repeat]
+
+
+def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts:
+    place = {method: index for index, method in enumerate(methods)}
+    wins = np.zeros((len(methods), len(methods)), dtype=np.int64)
+    ties = np.zeros_like(wins)
+    for ballot in counted(ballots):
+        left, right = place[ballot.left], place[ballot.right]
+        match ballot.winner:
+            case "left":
+                wins[left, right] += 1
+            case "right":
+                wins[right, left] += 1
+            case "tie":
+                ties[left, right] += 1
+                ties[right, left] += 1
+    return PairCounts(methods=tuple(methods), wins=wins, ties=ties)

@@ -1,0 +1,32 @@
+"""votes.csv: every vote ever cast, for whoever wants to compute by himself."""
+
+import csv
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from podium.arena.store.records import VoteRecord
+
+COLUMNS = ("rater", "case", "left", "right", "winner", "repeat", "undone", "comment", "cast_at")
+
+
+def votes_csv(votes: Iterable[VoteRecord]) -> str:
+    """One line a vote in the order in which they were cast, those undone and the repeats among them, marked by 1."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for vote in votes:
+        ballot = vote.ballot
+        writer.writerow(
+            [
+                *map(_plain, (ballot.rater, ballot.case, ballot.left, ballot.right, ballot.winner)),
+                *(int(ballot.repeat), int(vote.is_undone), _plain(vote.comment)),
+                datetime.fromtimestamp(ballot.cast_at, UTC).isoformat(timespec="milliseconds"),
+            ]
+        )
+    return text.getvalue()
+
+
+def _plain(text: str) -> str:
+    """A comment may begin with =HYPERLINK(...): a spreadsheet must take it for text."""
+    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text

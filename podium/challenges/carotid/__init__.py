@@ -1,0 +1,1 @@
+"""CSV 2026: carotid plaque segmentation and vulnerability."""

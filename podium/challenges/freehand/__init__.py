@@ -1,0 +1,1 @@
+"""TUS-REC: trackerless 3-D freehand ultrasound reconstruction."""

@@ -1,0 +1,23 @@
+"""The `[freehand]` table of challenge.toml: TUS-REC's frame size, and whether scores are held to [0, 1]."""
+
+from typing import Annotated
+
+from pydantic import Field, StrictBool, StrictInt
+
+from podium.challenges.settings import Settings
+from podium.metrics.field_errors import PixelGrid
+
+Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
+
+
+class FreehandSettings(Settings):
+    """`frame_size` is (height, width) in pixels. `clip` holds every normalised error to [0, 1], as the document says;
+    without it a method worse than identity goes below 0, as on the published leaderboards."""
+
+    frame_size: tuple[Length, Length] = (480, 640)
+    clip: StrictBool = True
+
+    @property
+    def grid(self) -> PixelGrid:
+        height, width = self.frame_size
+        return PixelGrid(height=height, width=width)

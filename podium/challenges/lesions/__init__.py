@@ -1,0 +1,1 @@
+"""autoPET V: interactive PET/CT lesion segmentation."""

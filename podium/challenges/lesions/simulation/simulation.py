@@ -1,0 +1,259 @@
+"""Driving an algorithm with simulated scribbles: predict, scribble where it is wrong, predict again.
+
+What comes out is what the scorer reads: `<case>/iter_<k>.mha`, `<case>/iter_<k>_scribbles.json`. Beside it `steps.json`
+holds what became of every step and how long it took. A run that was stopped goes on at the first missing step.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import SimpleITK
+
+from podium.challenges.lesions.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError
+from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
+from podium.challenges.lesions.simulation.images import ENDINGS, ImageCase
+from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
+from podium.errors import Refused, UsageError
+from podium.metrics.components import count_overlap, find_lesions, label_components
+from podium.metrics.detection import voxel_dice
+from podium.readers.files import SafeFile
+from podium.readers.volumes import read_label_volume, read_mask_volume
+
+STEPS_FILE = "steps.json"
+LOG_FILE = "simulation.log"
+
+sitk: Any = SimpleITK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is the same for all cases; `spec` names the algorithm on the command line, `strategy` None deals one to each
+    case."""
+
+    spec: str
+    algorithm: Algorithm
+    output: Path
+    steps: int
+    strategy: Strategy | None
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutcome:
+    """What became of a step; `dice` is None where the reference is empty or the step failed."""
+
+    case: str
+    step: int
+    status: str  # "done", "failed", or "repeated": an empty reference gets no scribbles
+    seconds: float
+    dice: float | None
+    error: str | None
+    resumed: bool = False
+
+
+Report = Callable[[StepOutcome], None]
+
+
+def simulate(cases: Sequence[ImageCase], plan: Plan, report: Report) -> list[StepOutcome]:
+    """All steps of all cases; `report` is told of each, those of an earlier run included."""
+    plan.output.mkdir(parents=True, exist_ok=True)
+    outcomes: list[StepOutcome] = []
+    with (plan.output / LOG_FILE).open("a", encoding="utf-8") as log:
+
+        def tell(outcome: StepOutcome) -> None:
+            outcomes.append(outcome)
+            if not outcome.resumed:
+                figure = "-" if outcome.dice is None else f"{outcome.dice:.4f}"
+                line = f"{outcome.case} step {outcome.step} {outcome.status} {outcome.seconds:.1f}s dice {figure}"
+                print(line, outcome.error or "", file=log, flush=True)
+            report(outcome)
+
+        for case in cases:
+            _Case(case, plan).run(tell)
+    return outcomes
+
+
+class _Case:
+    """One case on its way through the steps."""
+
+    def __init__(self, case: ImageCase, plan: Plan) -> None:
+        self.case, self.plan = case, plan
+        self.folder = plan.output / case.name
+        self.strategy = plan.strategy or strategy_of(case.number)
+        labels = read_label_volume(case.reference).labels
+        self.lesions = find_lesions(labels, connectivity=18)
+        self.reference: Mask = labels != 0
+
+    def run(self, tell: Report) -> None:
+        self.folder.mkdir(exist_ok=True)
+        outcomes = self._earlier()
+        for outcome in outcomes:
+            tell(outcome)
+        prediction, scribbles = self._state(len(outcomes))
+        for step in range(len(outcomes), self.plan.steps):
+            if step > 0 and self.reference.any():
+                scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
+            outcome, answer = self._step(step, scribbles)
+            if answer is not None:
+                prediction = answer
+            outcomes.append(outcome)
+            self._remember(outcomes)
+            tell(outcome)
+
+    def _next(self, scribbles: Scribbles, prediction: Mask | None, *, after_failure: bool) -> Scribbles:
+        """One more scribble for the last prediction; after a failed step the same again, with nothing to correct."""
+        if after_failure or prediction is None:
+            return scribbles
+        correction = correct(prediction=_xyz(prediction), reference=_xyz(self.reference), strategy=self.strategy)
+        return scribbles.with_points(correction.name, correction.points)
+
+    def _step(self, step: int, scribbles: Scribbles) -> tuple[StepOutcome, Mask | None]:
+        write_scribbles(scribbles, self._scribbles_file(step))
+        if step > 0 and not self.reference.any():
+            return self._repeat(step)
+        started = time.monotonic()
+        error: str | None = None
+        prediction: Mask | None = None
+        try:
+            prediction = self._ask(step, scribbles)
+        except (StepFailedError, Refused) as failure:
+            error = str(failure)
+        outcome = StepOutcome(
+            case=self.case.name,
+            step=step,
+            status="done" if error is None else "failed",
+            seconds=round(time.monotonic() - started, 3),
+            dice=None if prediction is None else self._dice(prediction),
+            error=error,
+        )
+        return outcome, prediction
+
+    def _ask(self, step: int, scribbles: Scribbles) -> Mask:
+        """The algorithm's answer, kept as this step's prediction once it could be read."""
+        # What a container leaves may belong to another user; that must not end the run.
+        with TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True) as temporary:
+            input_folder, output_folder = Path(temporary) / "input", Path(temporary) / "output"
+            answers = output_folder / OUTPUT_FOLDER
+            for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
+                _write_image(image, input_folder / "images" / channel / f"{self.case.name}.mha")
+            write_scribbles(scribbles, input_folder / "lesion-clicks.json")
+            answers.mkdir(parents=True)
+            Path(temporary).chmod(0o755)
+            for folder in (output_folder, answers.parent, answers):
+                folder.chmod(0o777)  # the algorithm's user need not be ours
+            self.plan.algorithm.run(
+                input_folder=input_folder, output_folder=output_folder, timeout_seconds=self.plan.timeout_seconds
+            )
+            file = _only_image(output_folder)
+            volume = read_mask_volume(file, shape=self.reference.shape)
+            target = self.folder / f"iter_{step}{_ending(file.name)}"
+            part = target.with_name(f".{target.name}")
+            shutil.copyfile(file.path, part)
+            part.replace(target)
+        return volume.labels.view(np.bool_)
+
+    def _repeat(self, step: int) -> tuple[StepOutcome, Mask | None]:
+        """An empty reference gets no scribbles, so whatever step 0 was is what this step is."""
+        first = find_prediction(self.folder, 0)
+        if first is not None:
+            shutil.copyfile(first, self.folder / f"iter_{step}{_ending(first.name)}")
+        status = "failed" if first is None else "repeated"
+        error = "Step 0, which this step repeats, failed." if first is None else None
+        return StepOutcome(case=self.case.name, step=step, status=status, seconds=0.0, dice=None, error=error), None
+
+    def _dice(self, prediction: Mask) -> float | None:
+        if not self.reference.any():
+            return None
+        return voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
+
+    # What an earlier run left
+
+    def _earlier(self) -> list[StepOutcome]:
+        """The steps that need not be run again: all up to the first that is missing."""
+        try:
+            noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))
+            outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted["steps"]]
+            begun_with = {option: noted[option] for option in self._options()}
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        for option, mine in self._options().items():
+            if (theirs := begun_with[option]) != mine:
+                raise UsageError(
+                    f"'{self.folder}' was begun with --{option} '{theirs}', not '{mine}'; give another --output."
+                )
+        kept: list[StepOutcome] = []
+        for step, outcome in enumerate(outcomes[: self.plan.steps]):
+            there = outcome.status == "failed" or find_prediction(self.folder, step) is not None
+            if outcome.step != step or not there or not self._scribbles_file(step).is_file():
+                break
+            kept.append(outcome)
+        return kept
+
+    def _state(self, steps: int) -> tuple[Mask | None, Scribbles]:
+        """The last prediction and all scribbles after so many steps."""
+        prediction: Mask | None = None
+        for step in reversed(range(steps)):
+            path = find_prediction(self.folder, step)
+            if path is not None:
+                file = SafeFile.inside(self.folder, path.name)
+                prediction = read_mask_volume(file, shape=self.reference.shape).labels.view(np.bool_)
+                break
+        return prediction, read_scribbles(self._scribbles_file(steps - 1)) if steps else Scribbles()
+
+    def _options(self) -> dict[str, str]:
+        """What all steps of a case must have in common."""
+        return {"algorithm": self.plan.spec, "strategy": self.strategy}
+
+    def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
+        keys = ("step", "status", "seconds", "dice", "error")
+        document = {
+            "case": self.case.name,
+            **self._options(),
+            "steps": [{key: getattr(outcome, key) for key in keys} for outcome in outcomes],
+        }
+        part = self.folder / f".{STEPS_FILE}"
+        part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.folder / STEPS_FILE)
+
+    def _scribbles_file(self, step: int) -> Path:
+        return self.folder / f"iter_{step}_scribbles.json"
+
+
+def find_prediction(folder: Path, step: int) -> Path | None:
+    """A case's prediction at a step, in whichever format the algorithm answers."""
+    candidates = (folder / f"iter_{step}{ending}" for ending in ENDINGS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _only_image(output_folder: Path) -> SafeFile:
+    folder = output_folder / OUTPUT_FOLDER
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    if len(found) != 1 or not found[0].name.endswith(ENDINGS):
+        names = ", ".join(path.name for path in found[:5]) or "nothing"
+        raise StepFailedError(f"The algorithm must leave one .mha image in '{OUTPUT_FOLDER}', it left: {names}.")
+    return SafeFile.inside(output_folder, f"{OUTPUT_FOLDER}/{found[0].name}")
+
+
+def _ending(name: str) -> str:
+    return next(ending for ending in ENDINGS if name.endswith(ending))
+
+
+def _xyz(volume: Mask) -> Mask:
+    """From numpy's (z, y, x) to the order in which scribbles are drawn."""
+    return volume.transpose(2, 1, 0)
+
+
+def _write_image(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        image = sitk.ReadImage(str(source))
+    except RuntimeError:
+        raise UsageError(f"--images: '{source.name}' cannot be read as an image.") from None
+    sitk.WriteImage(image, str(target))

@@ -1,0 +1,1 @@
+"""ODIN 2026: radiology report generation."""

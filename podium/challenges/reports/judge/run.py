@@ -1,0 +1,288 @@
+"""`podium judge`: submissions and references in, metrics.json with RadFact out."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from podium.challenges.reports.judge.answers import AnswerCache
+from podium.challenges.reports.judge.asking import Asker
+from podium.challenges.reports.judge.dry_run import Estimate, Nobody
+from podium.challenges.reports.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
+from podium.challenges.reports.judge.figures import (
+    CONFIDENTIAL,
+    CaseFigures,
+    case_figures,
+    failure_share,
+    final_figures,
+    radfact_aggregates,
+)
+from podium.challenges.reports.judge.judging import JudgedPair, Pair, judge_pairs
+from podium.challenges.reports.judge.meter import Meter
+from podium.challenges.reports.judge.teams import Team, TeamReports, find_teams, open_references, read_team
+from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
+from podium.challenges.reports.sources import read_report
+from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
+from podium.evaluation import Options, Task, prepare
+from podium.platform.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.platform.privacy import PerCase, published_results
+
+Key = tuple[str, str]  # team, case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to judge and where the results go. `overrides` are settings that go before those of challenge.toml."""
+
+    targets: Sequence[Path]
+    references: Path
+    submissions: Path | None
+    output: Path
+    overwrite: bool
+    cache: Path
+    overrides: Mapping[str, Any]
+    per_case: PerCase | None
+    keep_evidence: bool
+    api_key: str | None
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one team: the file written, its final score if there is one, and what went wrong if anything."""
+
+    team: str
+    written: Path | None = None
+    score_final: float | None = None
+    problem: PodiumError | None = None
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    task: Task
+    settings: ReportsSettings
+    per_case: PerCase
+    teams: Sequence[TeamReports]
+    unusable: Sequence[Outcome]
+
+    @property
+    def judge(self) -> JudgeSettings:
+        return self.settings.judge
+
+    def pairs(self) -> dict[Key, Pair]:
+        """Every case of every team; a missing or failed report is an empty one."""
+        references = {case: read_report(self.task.references[case]) for case in self.task.cases}
+        return {
+            (team.team.name, case): Pair(candidate=team.texts.get(case, ""), reference=reference)
+            for team in self.teams
+            for case, reference in references.items()
+        }
+
+
+def judge(request: Request) -> list[Outcome]:
+    """Judge every team and write its metrics.json; nothing is asked before all is known to be in order."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    for team in teams:
+        _check_target(request, team)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, _task(request, folder))
+        meter = Meter(
+            prompt_price=prepared.judge.price_per_million_prompt_tokens,
+            answer_price=prepared.judge.price_per_million_answer_tokens,
+        )
+        judged, host = _ask(request, prepared, meter)
+        print(meter.summary(), flush=True)
+        written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
+    return [*written, *prepared.unusable]
+
+
+def estimate(request: Request) -> Estimate:
+    """The questions a run would ask, as far as they can be known before the answers; no server is needed."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, _task(request, folder))
+        cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
+        nobody = Nobody(cache)
+        _judge_pairs(prepared, nobody, Meter())
+        if cache:
+            cache.close()
+        return nobody.estimate
+
+
+def _task(request: Request, folder: Any) -> Task:
+    return prepare(folder, Options(workers=request.workers, case_timeout_seconds=600.0))
+
+
+def _prepare(request: Request, teams: Sequence[Team], task: Task) -> _Prepared:
+    settings = _with_overrides(task.challenge.settings, request.overrides)
+    per_case = request.per_case or task.folder.common.per_case
+    if request.keep_evidence and per_case != "full":
+        raise UsageError(
+            f"--keep-evidence writes what references say into the rows, which are to be '{per_case}'; "
+            "add --per-case full if the file stays with the organisers."
+        )
+    readable: list[TeamReports] = []
+    unusable: list[Outcome] = []
+    for team in teams:
+        try:
+            options = Options(workers=request.workers, case_timeout_seconds=600.0)
+            readable.append(read_team(team, task, options))
+        except SubmissionError as error:
+            unusable.append(Outcome(team=team.name, problem=error))
+    return _Prepared(task, settings, per_case, readable, unusable)
+
+
+def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
+    from pydantic import ValidationError
+
+    try:
+        merged = {**dict(settings.judge), **overrides}
+        return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(f"The judge's setting '{first['loc'][0]}' is wrong: {first['msg']}.") from None
+
+
+def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
+    import openai
+
+    from podium.challenges.reports.judge.server import Judge, Patience
+
+    settings = prepared.judge
+    if settings.model is None:
+        raise UsageError(
+            "Name the judge's model with --model, PODIUM_JUDGE_MODEL or [reports.judge] in challenge.toml."
+        )
+    if request.api_key is None and settings.base_url is None:
+        raise UsageError("Set OPENAI_API_KEY, or name a server that needs no key with --base-url.")
+    client = openai.OpenAI(
+        api_key=request.api_key or "none",
+        base_url=settings.base_url,
+        timeout=settings.timeout_seconds,
+        max_retries=0,  # ours are counted, shown, and follow the server's wishes
+    )
+    patience = Patience(
+        attempts=settings.attempts,
+        backoff_seconds=settings.backoff_seconds,
+        give_up_after=max(4, settings.concurrency),
+    )
+    cache = _cache(request, settings.model)
+    asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
+    try:
+        return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
+    finally:
+        asker.stop()
+        client.close()
+        cache.close()
+
+
+def _cache(request: Request, model: str) -> AnswerCache:
+    return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
+
+
+def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
+    settings = prepared.judge
+    engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=settings.remove_normal_findings)
+    return judge_pairs(
+        prepared.pairs(),
+        engine=engine,
+        meter=meter,
+        concurrency=settings.concurrency,
+        max_characters=settings.max_report_characters,
+    )
+
+
+def _check_target(request: Request, team: Team) -> None:
+    """Nothing is written over unless asked; a file this command left without aggregates may go."""
+    target = request.output / team.name / METRICS_FILE
+    existing = next(folder for folder in target.absolute().parents if folder.exists())
+    if not os.access(existing, os.W_OK):  # known before a single answer is paid for
+        raise UsageError(f"{existing} cannot be written to; give another --output.")
+    if not target.exists() or request.overwrite:
+        return
+    try:
+        document = json.loads(target.read_text(encoding="utf-8"))
+        if "judge" in document["provenance"] and not document["aggregates"]["radfact_known"]:
+            return
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UsageError(f"{target} exists; give another --output, or --overwrite.")
+
+
+def _finish(
+    request: Request, prepared: _Prepared, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
+) -> Outcome:
+    name, evaluation = reports.team.name, reports.evaluation
+    cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
+    share = failure_share(list(cases.values()))
+    complete = share <= prepared.judge.failure_threshold
+    aggregates = dict(evaluation.aggregates)
+    if complete:
+        aggregates |= final_figures(
+            radfact_aggregates(list(cases.values())),
+            captioning=evaluation.aggregates["captioning"],
+            rule=prepared.settings.clinical,
+            weights=prepared.settings.weights,
+        )
+    rows = published_results(
+        [
+            replace(
+                result,
+                metrics={**result.metrics, "radfact": cases[result.case].row(keep_evidence=request.keep_evidence)},
+                warnings=tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
+            )
+            for result in evaluation.results
+        ],
+        per_case=prepared.per_case,
+        key=prepared.task.digest,
+        confidential=(*prepared.task.challenge.confidential_figures, *CONFIDENTIAL),
+    )
+    settings = prepared.settings.model_dump(mode="json")
+    document = metrics_document(replace(evaluation, aggregates=aggregates, settings=settings), rows=rows)
+    document["provenance"] = {"judge": _provenance(prepared, list(cases.values()), host)}
+    (request.output / name).mkdir(parents=True, exist_ok=True)
+    written = write_metrics(document, request.output / name)
+    if complete:
+        return Outcome(team=name, written=written, score_final=aggregates["score_final"])
+    problem = OrganiserError(
+        f"{share:.1%} of the verdicts on '{name}' failed, more than {prepared.judge.failure_threshold:.1%}: "
+        "no aggregate was written. Run it again to ask only what failed."
+    )
+    return Outcome(team=name, written=written, problem=problem)
+
+
+def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:
+    """How the figures came about. The day is that of the newest answer used, so that a second run gives the same."""
+    settings = prepared.judge
+    used = [
+        item
+        for case in cases
+        for item in (
+            case.judged.candidate,
+            case.judged.reference,
+            *case.judged.candidate_verdicts,
+            *case.judged.reference_verdicts,
+        )
+        if item is not None
+    ]
+    return {
+        "package": PACKAGE,
+        "package_version": PINNED_VERSION,
+        "model": settings.model,
+        "server": hashlib.sha256(host.encode()).hexdigest()[:16],
+        "report_type": settings.report_type,
+        "remove_normal_findings": settings.remove_normal_findings,
+        "prompt_hash": prompt_hash(settings.report_type),
+        "clinical": prepared.settings.clinical,
+        "max_report_characters": settings.max_report_characters,
+        "date": max((item.day for item in used), default=""),
+        "verdicts": sum(case.verdicts for case in cases),
+        "failure_threshold": settings.failure_threshold,
+        "failed_verdicts": sum(case.failed for case in cases),
+    }

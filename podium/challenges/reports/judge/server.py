@@ -1,0 +1,143 @@
+"""The judge: any server that speaks OpenAI's chat completions with JSON-schema output."""
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema
+import openai
+
+from podium.challenges.reports.judge.answers import AnswerCache
+from podium.challenges.reports.judge.asking import Answer, CallFailed, JudgeStopped, Message, ResponseFormat
+from podium.challenges.reports.judge.meter import Meter
+from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
+
+# radfact-lite pins these too; a server that knows one of them not says so once, and is not sent it again.
+_PINNED = {"temperature": 0, "reasoning_effort": "low"}
+_PASSING = frozenset((408, 409, 425, 429))
+_REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How often a question is asked before it counts as failed, and how many may fail before one is answered."""
+
+    attempts: int
+    backoff_seconds: float
+    give_up_after: int
+
+
+class _BrokeSchema(Exception):
+    """The answer is no JSON, or not the JSON that was asked for."""
+
+
+class Judge:
+    """Asks a server, remembers its answers, retries what may pass.
+
+    Messages of errors hold no word of the server's: some servers repeat the key they refuse.
+    """
+
+    def __init__(
+        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: Patience
+    ) -> None:
+        self._client: Any = client  # its types know the parameters of each model, ours are one request for all
+        self._model = model
+        self._cache = cache
+        self._meter = meter
+        self._patience = patience
+        self._unsupported: set[str] = set()
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Let no thread wait or ask any more."""
+        self._stop.set()
+
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> Answer:
+        """From the cache, else from the server; raises CallFailed when all attempts are used up."""
+        key = self._cache.key(messages, response_format)
+        known = self._cache.get(key)
+        if known is not None:
+            self._meter.found()
+            return known
+        try:
+            content = self._ask_until_answered(messages, response_format)
+        except CallFailed:
+            self._meter.failed()
+            self._stop_if_nobody_answers()
+            raise
+        answer = Answer(content=content, day=datetime.now(UTC).date().isoformat())
+        self._cache.put(key, answer)
+        return answer
+
+    def _ask_until_answered(self, messages: Sequence[Message], response_format: ResponseFormat) -> dict[str, Any]:
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        reason = "it was stopped"
+        for attempt in range(self._patience.attempts):
+            if self._stop.is_set():
+                break
+            wait = backoff_seconds(attempt, first=self._patience.backoff_seconds)
+            try:
+                return self._ask_once(chat, response_format)
+            except _BrokeSchema:
+                reason = "the answer did not follow the schema"
+                chat = [*chat[: len(messages)], {"role": "user", "content": _REMINDER}]
+                wait = 0.0
+            except openai.APITimeoutError:
+                reason = "the server took too long"
+            except openai.APIConnectionError:
+                reason = "the connection failed"
+            except openai.APIStatusError as error:
+                reason = f"the server answered with status {error.status_code}"
+                if error.status_code not in _PASSING and error.status_code < 500:
+                    break
+                requested = requested_seconds(error.response.headers)
+                wait = wait if requested is None else requested
+            if attempt + 1 < self._patience.attempts:
+                self._stop.wait(wait)
+        raise CallFailed(reason)
+
+    def _ask_once(self, chat: list[dict[str, str]], response_format: ResponseFormat) -> dict[str, Any]:
+        while True:
+            pinned = {name: value for name, value in _PINNED.items() if name not in self._unsupported}
+            arguments: dict[str, Any] = {"model": self._model, "messages": chat, "response_format": response_format}
+            try:
+                completion = self._client.chat.completions.create(**arguments, **pinned)
+                break
+            except openai.BadRequestError as error:
+                rejected = [name for name in pinned if error.param == name or name in str(error)]
+                if not rejected:
+                    raise
+                self._unsupported.update(rejected)
+            except (openai.AuthenticationError, openai.NotFoundError) as error:
+                self.stop()
+                problem = "knows no such model or address" if error.status_code == 404 else "refuses the key"
+                raise JudgeStopped(f"The judge's server {problem} (status {error.status_code}).") from None
+            except (openai.APIResponseValidationError, ValueError):  # a body that is no JSON
+                self._meter.answered(prompt_tokens=0, answer_tokens=0)
+                raise _BrokeSchema from None
+        usage = getattr(completion, "usage", None)
+        self._meter.answered(
+            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
+            answer_tokens=getattr(usage, "completion_tokens", None) or 0,
+        )
+        return _content(completion, response_format)
+
+    def _stop_if_nobody_answers(self) -> None:
+        totals = self._meter.totals
+        if totals.calls == 0 and totals.failures >= self._patience.give_up_after:
+            self.stop()
+            raise JudgeStopped(f"The judge's server answered none of the first {totals.failures} questions.")
+
+
+def _content(completion: Any, response_format: ResponseFormat) -> dict[str, Any]:
+    """The JSON of an answer that follows the schema it was asked to follow."""
+    try:
+        content: dict[str, Any] = json.loads(completion.choices[0].message.content)
+        jsonschema.validate(content, response_format["json_schema"]["schema"])
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half a surrogate pair cannot be kept
+    except (AttributeError, IndexError, TypeError, ValueError, RecursionError, jsonschema.ValidationError):
+        raise _BrokeSchema from None
+    return content

@@ -1,0 +1,128 @@
+"""challenge.toml: one challenge's published rules as typed, frozen settings; mistakes are named by key and line."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from podium.errors import ConfigurationError
+from podium.platform.privacy import PerCase
+
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
+NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class Settings(BaseModel):
+    """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Common(Settings):
+    """The keys every challenge has.
+
+    `per_case` has no default on purpose: the platform shows all of metrics.json to participants, so whoever holds a
+    hidden test set has to decide what a row may say.
+    """
+
+    challenge: Text
+    title: Text
+    version: Text
+    per_case: PerCase
+
+
+SettingsType = TypeVar("SettingsType", bound=Settings)
+
+
+class ChallengeFile:
+    """A challenge.toml that was read but not yet understood: which challenge it is decides what else it may say."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._text = path.read_text(encoding="utf-8")
+            self._content = tomllib.loads(self._text)
+        except OSError as error:
+            raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigurationError(f"{path.name} is not valid TOML: {error}.", detail=str(path)) from None
+
+    @property
+    def challenge(self) -> str:
+        """The challenge's name, before anything else is checked."""
+        name = self._content.get("challenge")
+        if not isinstance(name, str):
+            raise ConfigurationError(f"{self.path.name}: the key 'challenge' is missing.", detail=str(self.path))
+        return name
+
+    def common(self) -> Common:
+        """Everything but the challenge's own table."""
+        return self._parse(Common, {key: value for key, value in self._content.items() if key != self.challenge}, ())
+
+    def own(self, model: type[SettingsType]) -> SettingsType:
+        """The challenge's own table, `[<challenge>]`."""
+        return self._parse(model, self._content.get(self.challenge, {}), (self.challenge,))
+
+    def refuse(self, key: tuple[str | int, ...], problem: str) -> ConfigurationError:
+        """The error for a key that is well-formed but wrong."""
+        line = line_of(self._text, key)
+        where = f", line {line}" if line else ""
+        return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}.", detail=str(self.path))
+
+    def _parse(self, model: type[SettingsType], content: Any, prefix: tuple[str, ...]) -> SettingsType:
+        try:
+            return model.model_validate(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = (*prefix, *first["loc"])
+            raise self.refuse(key, _in_words(first["type"], first["msg"])) from None
+
+
+def _in_words(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "is not a known key"
+    if kind == "missing":
+        return "is missing"
+    message = message.removeprefix("Value error, ").removesuffix(".")
+    return f"is wrong: {message[0].lower()}{message[1:]}"
+
+
+def _dotted(key: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in key)
+
+
+_HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(
+    r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
+)
+
+
+def line_of(text: str, key: tuple[str | int, ...]) -> int | None:
+    """The line where `key` is set, or that of its nearest parent: a missing key is reported at its table.
+
+    tomllib keeps no positions, so this reads headers and assignments itself; inline tables resolve to their line.
+    """
+    wanted = tuple(str(part) for part in key)
+    best: tuple[int, int] | None = None  # depth of the match, line
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _split_key(header[1])
+            found = table
+        elif assignment := _ASSIGNMENT.match(line):
+            found = table + _split_key(assignment[1])
+        else:
+            continue
+        shared = min(len(found), len(wanted))
+        if found[:shared] == wanted[:shared] and (best is None or shared > best[0]):
+            best = (shared, number)
+    return best[1] if best else None
+
+
+def _split_key(dotted: str) -> tuple[str, ...]:
+    parts: list[str] = re.findall(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""", dotted)
+    return tuple(part.strip("\"'") for part in parts)

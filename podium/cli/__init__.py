@@ -1,0 +1,5 @@
+"""The command line: one module per command."""
+
+from podium.cli.main import main
+
+__all__ = ["main"]

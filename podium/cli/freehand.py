@@ -1,0 +1,114 @@
+"""The `podium freehand` commands: prepare (organisers), pack (participants), plot (both)."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.cli.arguments import (
+    BAKED_GROUND_TRUTH,
+    Verbs,
+    add_case_timeout,
+    add_ground_truth,
+    add_group,
+    add_verb,
+    add_workers,
+    end,
+)
+from podium.errors import UsageError
+
+if TYPE_CHECKING:
+    from podium.challenges.ground_truth import ChallengeFolder
+
+
+def add_verbs(verbs: Verbs) -> None:
+    tools = add_group(verbs, "freehand", "tools of the freehand challenge: prepare, pack, plot")
+
+    prepare = add_verb(tools, "prepare", _prepare, "store the errors of not moving with the ground truth")
+    add_ground_truth(prepare)
+    add_workers(prepare)
+    add_case_timeout(prepare)
+
+    pack = add_verb(tools, "pack", _pack, "turn .npy fields into the small HDF5 to upload")
+    pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
+    pack.add_argument("--output", type=Path, metavar="DIR", help="where <scan>.h5 goes [beside the scan]")
+    add_workers(pack)
+
+    plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
+    plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
+    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [the reference alone]")
+    plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
+    add_ground_truth(plot)
+    add_workers(plot)
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    """Store the identity errors with the ground truth."""
+    from podium.challenges.freehand.tools.prepare import prepare_identity
+    from podium.evaluation import Options
+
+    run = Options(workers=options.workers, case_timeout_seconds=options.case_timeout)
+    path = prepare_identity(_folder(options), run)
+    return end(f"Wrote the identity errors of the ground truth to {path}.")
+
+
+def _pack(options: argparse.Namespace) -> int:
+    """Pack scans, one line each; the last sentence sums them up."""
+    from podium.challenges.freehand.tools.pack import pack_scan
+
+    done = []
+    for scan in options.scans:
+        if not scan.exists():
+            raise UsageError(f"{scan} does not exist.")
+        packed = pack_scan(scan, output=options.output, threads=options.workers)
+        done.append(packed)
+        print(f"{packed.path}: {_change(packed.bytes_before, packed.bytes_after)}", flush=True)
+    before, after = sum(each.bytes_before for each in done), sum(each.bytes_after for each in done)
+    scans = "1 scan" if len(done) == 1 else f"{len(done)} scans"
+    return end(f"Packed {scans}, checked and complete: {_change(before, after)}.")
+
+
+def _plot(options: argparse.Namespace) -> int:
+    """Draw a scan's trajectories and errors."""
+    from podium.challenges.freehand.reference import read_truth
+    from podium.challenges.freehand.tools.plot import draw_trajectory
+    from podium.challenges.freehand.tools.prepare import freehand_challenge
+    from podium.challenges.freehand.tools.trajectory import scan_trajectory
+    from podium.platform.submission import open_submission
+
+    folder = _folder(options)
+    challenge = freehand_challenge(folder)
+    challenge.threads = options.workers
+    references = challenge.find_references(folder.references)
+    if options.scan not in references:
+        raise UsageError(f"There is no scan '{options.scan}'; there is: {', '.join(sorted(references)[:10])}.")
+    truth = read_truth(references[options.scan], challenge.grid)
+    path: Path = options.output or Path(f"{options.scan}.png")
+    if options.input is None:
+        draw_trajectory(scan_trajectory(challenge, truth, None), title=options.scan, path=path)
+    else:
+        limit = challenge.submission_bytes([challenge.check_reference(each) for each in references.values()])
+        with open_submission(options.input, max_bytes=limit) as submission:
+            collected = challenge.collect(submission, references.keys())
+            if options.scan in collected.refused:
+                raise UsageError(collected.refused[options.scan])
+            if options.scan not in collected.predictions:
+                raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
+            trajectory = scan_trajectory(challenge, truth, collected.predictions[options.scan])
+        draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
+    return end(f"Drew {path}.")
+
+
+def _folder(options: argparse.Namespace) -> "ChallengeFolder":
+    from podium.challenges import CHALLENGES
+    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge
+
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    folders = read_challenge_folders(root, known=CHALLENGES)
+    named = None if len(folders) == 1 else "freehand"
+    return choose_challenge(folders, named=named, submission=None)
+
+
+def _change(before: int, after: int) -> str:
+    ratio = f"{before / after:.1f} times smaller" if after < before else f"{after / before:.1f} times larger"
+    return f"{before / 1e6:,.1f} MB became {after / 1e6:,.1f} MB, {ratio}"

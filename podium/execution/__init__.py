@@ -1,0 +1,1 @@
+"""Work on cases: how many processes, where they run, and how far they are."""

@@ -1,0 +1,208 @@
+"""Cases -> workers -> outcomes. A case that raises, kills its worker or never ends costs that case and no other.
+
+A pool of our own rather than the standard library's: `ProcessPoolExecutor` gives up on every waiting task when one
+worker dies, and neither pool can end a single task that hangs.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from podium.errors import Refused
+from podium.execution.progress import Progress
+
+# A crash may be another case's doing (memory is shared), so a case is tried again once before it is given up.
+_TRIES = 2
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Generic[Value]):
+    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log."""
+
+    value: Value | None = None
+    error: str | None = None
+    detail: str | None = None
+
+
+def run_cases(
+    cases: Sequence[str],
+    work: Callable[[str], Value],
+    *,
+    workers: int,
+    timeout_seconds: float,
+    progress: Progress,
+) -> Mapping[str, Outcome[Value]]:
+    """`work(case)` for every case, in forked processes; outcomes in the order of `cases`.
+
+    `work` may be a closure: workers are forked from this process and inherit what it has loaded.
+    """
+    pool = _Pool(work, timeout_seconds=timeout_seconds, progress=progress)
+    try:
+        found = pool.run(cases, workers=max(1, min(workers, len(cases))))
+    finally:
+        pool.stop()
+        progress.close()
+    return {case: found[case] for case in cases}
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    case: str | None = None
+    deadline: float = 0.0
+
+
+class _Pool(Generic[Value]):
+    def __init__(self, work: Callable[[str], Value], *, timeout_seconds: float, progress: Progress) -> None:
+        self._work = work
+        self._timeout_seconds = timeout_seconds
+        self._progress = progress
+        self._workers: list[_Worker] = []
+        self._outcomes: dict[str, Outcome[Value]] = {}
+
+    def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, Outcome[Value]]:
+        waiting = deque(cases)
+        crashes: dict[str, int] = {}
+        while len(self._outcomes) < len(cases):
+            busy = [worker for worker in self._workers if worker.case is not None]
+            idle = [worker for worker in self._workers if worker.case is None]
+            while waiting and len(busy) < workers:
+                worker = idle.pop() if idle else self._start()
+                self._assign(worker, waiting.popleft())
+                busy.append(worker)
+            soonest = min(worker.deadline for worker in busy) - time.monotonic()
+            ready = wait([worker.connection for worker in busy], timeout=max(0.0, soonest))
+            for worker in busy:
+                case = worker.case
+                assert case is not None
+                if worker.connection in ready:
+                    outcome = self._receive(worker)
+                    if outcome is None:
+                        crashes[case] = crashes.get(case, 0) + 1
+                        cause = self._bury(worker)
+                        if crashes[case] < _TRIES:
+                            waiting.append(case)
+                            continue
+                        outcome = Outcome(
+                            error="Scoring this case ended its process twice, by a crash or for lack of memory.",
+                            detail=f"the worker died {_TRIES} times, last {cause}",
+                        )
+                    self._finish(worker, case, outcome)
+                elif time.monotonic() >= worker.deadline:
+                    self._bury(worker)
+                    limit = f"{self._timeout_seconds:g} seconds"
+                    self._finish(worker, case, Outcome(error=f"Scoring this case took longer than {limit}."))
+        return self._outcomes
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            if worker.case is None:
+                worker.connection.close()  # an idle worker ends by itself when it notices
+            else:
+                worker.process.kill()
+        for worker in list(self._workers):
+            self._bury(worker)
+
+    def _start(self) -> _Worker:
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        # A sibling that kept our ends open would keep an orphaned worker waiting forever.
+        inherited = [worker.connection for worker in self._workers] + [ours]
+        process = context.Process(target=_serve, args=(theirs, inherited, self._work), daemon=True)
+        process.start()
+        theirs.close()
+        worker = _Worker(process=process, connection=ours)
+        self._workers.append(worker)
+        return worker
+
+    def _assign(self, worker: _Worker, case: str) -> None:
+        worker.case = case
+        worker.deadline = time.monotonic() + self._timeout_seconds
+        with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
+            worker.connection.send(case)
+
+    def _receive(self, worker: _Worker) -> Outcome[Value] | None:
+        """The worker's answer, None if it died instead."""
+        try:
+            outcome = worker.connection.recv()
+        except (EOFError, OSError):
+            return None
+        return outcome if isinstance(outcome, Outcome) else None
+
+    def _finish(self, worker: _Worker, case: str, outcome: Outcome[Value]) -> None:
+        worker.case = None
+        self._outcomes[case] = outcome
+        self._progress.advance()
+
+    def _bury(self, worker: _Worker) -> str:
+        """End the worker for good; says how it ended."""
+        if worker.process.is_alive():
+            # A worker that just closed its connection may still be ending by itself: its own cause is worth knowing.
+            worker.process.join(timeout=0.2)
+        if worker.process.is_alive():
+            worker.process.kill()
+        worker.process.join()
+        worker.connection.close()
+        self._workers.remove(worker)
+        code = worker.process.exitcode or 0
+        with suppress(ValueError):
+            return f"by signal {signal.Signals(-code).name}"
+        return f"with exit code {code}"
+
+
+def _serve(connection: Connection, inherited: Sequence[Connection], work: Callable[[str], object]) -> None:
+    """A worker's life: take a case, answer, until the connection ends."""
+    for other in inherited:
+        other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _offer_to_the_out_of_memory_killer()
+    _use_one_thread()
+    while True:
+        try:
+            case = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(_attempt(work, case))
+
+
+def _attempt(work: Callable[[str], object], case: str) -> Outcome[object]:
+    try:
+        return Outcome(value=work(case))
+    except Refused as refusal:
+        return Outcome(error=str(refusal))
+    except MemoryError:
+        return Outcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
+    except Exception as error:  # whatever went wrong, it costs this case only
+        return Outcome(
+            error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
+            detail=traceback.format_exc(),
+        )
+
+
+def _offer_to_the_out_of_memory_killer() -> None:
+    """Where memory runs out, the kernel should end a worker (one case), not the process that collects the results."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
+
+
+def _use_one_thread() -> None:
+    """One BLAS/OpenMP thread a worker: the workers already fill the cores."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(limits=1)
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"

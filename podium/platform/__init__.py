@@ -1,0 +1,1 @@
+"""What Grand Challenge gives and expects: a submission in, metrics.json out."""

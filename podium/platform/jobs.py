@@ -1,0 +1,185 @@
+"""predictions.json: the jobs of an algorithm submission, in either spelling the platform has used.
+
+A job is linked to its case by the name of an input and by nothing else: pks are random, the order means nothing.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from podium.errors import Refused, SubmissionError
+from podium.platform.durations import duration_seconds
+from podium.readers.files import SafeFile
+from podium.readers.formats.json import parse_json, read_json
+from podium.readers.names import is_printable, shown
+
+PREDICTIONS_FILE = "predictions.json"
+_PREDICTIONS_LIMIT_BYTES = 32_000_000
+_PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
+_PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
+_LONGEST_NAME = 255
+_OUTPUT_JSON_LIMIT_BYTES = 16_000_000
+_IMAGE_EXTENSIONS = (".mha", ".tif", ".tiff")
+
+
+@dataclass(frozen=True)
+class SocketValue:
+    """One input or output of a job: inline value, file or image, of which at most one is set."""
+
+    slug: str
+    relative_path: str | None
+    value: Any
+    name: str | None  # of the image, or the last part of the file
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the participant's algorithm on one case."""
+
+    root: Path
+    pk: str
+    inputs: Mapping[str, SocketValue]
+    outputs: Mapping[str, SocketValue]
+    seconds: float | None
+
+    @property
+    def label(self) -> str:
+        """How the job is called in messages."""
+        return f"job {self.pk}"
+
+    def output_json(self, slug: str) -> Any:
+        """The JSON an output socket carries, inline or as the file at its relative path."""
+        output = self._output(slug)
+        if output.value is not None:
+            return parse_json(json.dumps(output.value).encode(), name=f"{self.label}: {slug}")
+        path = output.relative_path or f"{slug}.json"
+        return read_json(self._safe(path), limit_bytes=_OUTPUT_JSON_LIMIT_BYTES)
+
+    def output_image(self, slug: str) -> SafeFile:
+        """The one image below an image socket's folder."""
+        folder = self._output(slug).relative_path or f"images/{slug}"
+        directory = self._below(folder)
+        try:
+            names = sorted(entry.name for entry in directory.iterdir() if not entry.name.startswith("."))
+        except (OSError, ValueError):
+            raise Refused(f"{self.label} has no folder '{folder}'.") from None
+        images = [name for name in names if name.lower().endswith(_IMAGE_EXTENSIONS)]
+        if len(names) != 1 or len(images) != 1:
+            found = ", ".join(shown(name) for name in names[:5]) or "nothing"
+            raise Refused(f"{self.label} must hold exactly one .mha or .tif image in '{folder}', found: {found}.")
+        return self._safe(f"{folder}/{images[0]}")
+
+    def output_file(self, slug: str, *, endings: Sequence[str]) -> SafeFile:
+        """The file of a file socket: at its relative path, else the slug with the first of the endings that exists."""
+        relative = self._output(slug).relative_path
+        if relative is None:
+            names = [f"{slug}{ending}" for ending in endings]
+            relative = next((name for name in names if self._below(name).is_file()), names[0])
+        return self._safe(relative)
+
+    def _output(self, slug: str) -> SocketValue:
+        try:
+            return self.outputs[slug]
+        except KeyError:
+            raise Refused(f"{self.label} has no output '{slug}'.") from None
+
+    def _below(self, relative: str) -> Path:
+        """The folder, after the same checks a file gets: no step of the path is a link or leads outside."""
+        name = f"{self.pk}/output/{relative}"
+        parts = PurePosixPath(name).parts
+        if PurePosixPath(relative).is_absolute() or ".." in parts:
+            raise Refused(f"'{relative}' is not a path inside the job's output.")
+        current = self.root
+        for part in parts:
+            current = current / part
+            if current.is_symlink():
+                raise Refused(f"'{name}' is or lies behind a symbolic link; send the file itself.")
+        return current
+
+    def _safe(self, relative: str) -> SafeFile:
+        return SafeFile.inside(self.root, f"{self.pk}/output/{relative}")
+
+
+def read_jobs(root: Path) -> tuple[Job, ...]:
+    """All jobs of `predictions.json` below `root`."""
+    try:
+        content = read_json(
+            SafeFile.inside(root, PREDICTIONS_FILE),
+            limit_bytes=_PREDICTIONS_LIMIT_BYTES,
+            max_depth=_PREDICTIONS_DEPTH,
+            max_containers=_PREDICTIONS_CONTAINERS,
+            judged_later=True,
+        )
+    except Refused as refusal:
+        raise SubmissionError(str(refusal)) from None
+    if not isinstance(content, list):
+        raise SubmissionError(f"{PREDICTIONS_FILE} must be a list of jobs.")
+    jobs = tuple(_job(root.resolve(), entry, number) for number, entry in enumerate(content, start=1))
+    if len({job.pk for job in jobs}) != len(jobs):
+        raise SubmissionError(f"{PREDICTIONS_FILE} names the same job twice.")
+    return jobs
+
+
+def _job(root: Path, entry: Any, number: int) -> Job:
+    pk = entry.get("pk") if isinstance(entry, dict) else None
+    if not isinstance(pk, str | int) or PurePosixPath(str(pk)).parts != (str(pk),) or not _is_name(str(pk)):
+        raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has no usable pk.")
+    return Job(
+        root=root,
+        pk=str(pk),
+        inputs=_sockets(entry.get("inputs"), number),
+        outputs=_sockets(entry.get("outputs"), number),
+        seconds=_seconds(entry),
+    )
+
+
+def _sockets(entries: Any, number: int) -> dict[str, SocketValue]:
+    if entries is None:
+        return {}
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise SubmissionError(f"the inputs and outputs of job {number} of {PREDICTIONS_FILE} must be lists of objects.")
+    sockets: dict[str, SocketValue] = {}
+    for entry in entries:
+        socket = entry.get("socket") or entry.get("interface")
+        slug = socket.get("slug") if isinstance(socket, dict) else None
+        if not isinstance(slug, str) or not _is_name(slug):
+            raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has an input or output without a slug.")
+        if slug in sockets:
+            raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has the socket '{slug}' twice.")
+        path = socket.get("relative_path")
+        sockets[slug] = SocketValue(
+            slug=slug,
+            relative_path=path if isinstance(path, str) and _is_name(path) else None,
+            value=entry.get("value"),
+            name=_name(entry),
+        )
+    return sockets
+
+
+def _name(entry: Mapping[str, Any]) -> str | None:
+    """Of the image, else the last part of the file, which is a URL in one spelling and an object in the other."""
+    image, file = entry.get("image"), entry.get("file")
+    if isinstance(image, dict):
+        name = image.get("name")
+    elif isinstance(file, dict):
+        name = file.get("name")
+    else:
+        name = file.split("?", 1)[0] if isinstance(file, str) else None
+    last = name.rstrip("/").rsplit("/", 1)[-1] if isinstance(name, str) else ""
+    return last if _is_name(last) else None
+
+
+def _is_name(text: str) -> bool:
+    """Whether `text` can stand in a path and in a message."""
+    return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
+
+
+def _seconds(entry: Mapping[str, Any]) -> float | None:
+    for key in ("exec_duration", "invoke_duration"):
+        text = entry.get(key)
+        seconds = duration_seconds(text) if isinstance(text, str) else None
+        if seconds is not None:
+            return seconds
+    return None

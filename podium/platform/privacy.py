@@ -1,0 +1,36 @@
+"""What a participant may learn about single cases: everything, figures under a pseudonym, or nothing."""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from podium.platform.results import CaseResult, without
+
+PerCase = Literal["full", "anonymous", "none"]
+
+
+def published_results(
+    results: Sequence[CaseResult], *, per_case: PerCase, key: bytes, confidential: Sequence[str]
+) -> list[CaseResult]:
+    """The rows as the organiser chose to publish them, in sorted order of the names they then carry.
+
+    `anonymous` sorts by pseudonym, since the true order would undo it, and drops the confidential figures. Errors and
+    warnings stay: they name the participant's own files, which links those pseudonyms to their cases.
+    """
+    match per_case:
+        case "none":
+            return []
+        case "full":
+            return sorted(results, key=lambda result: result.case)
+    hidden = [
+        replace(result, case=pseudonym(result.case, key=key), metrics=without(result.metrics, confidential))
+        for result in results
+    ]
+    return sorted(hidden, key=lambda result: result.case)
+
+
+def pseudonym(case: str, *, key: bytes) -> str:
+    """A keyed hash: the same case has the same pseudonym in every submission, and nobody can guess names into it."""
+    return "case-" + hmac.new(key, case.encode(), hashlib.sha256).hexdigest()[:16]

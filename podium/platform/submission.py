@@ -1,0 +1,102 @@
+"""What was submitted: the jobs of an algorithm, or a participant's own files, perhaps still in one archive."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from podium.errors import SubmissionError
+from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
+from podium.readers.archives.extract import archive_names, extract_archive
+from podium.readers.files import FileListing, SafeFile, list_files
+
+_ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
+
+
+@dataclass(frozen=True)
+class RefusedFile:
+    """A submitted file that nobody will open: a link, a device, a FIFO."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Either `jobs` (algorithm submission) or `files` (prediction submission); the other is empty."""
+
+    is_algorithm: bool
+    jobs: tuple[Job, ...] = ()
+    files: tuple[SafeFile, ...] = ()
+    refused: tuple[RefusedFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class SubmissionNames:
+    """What a submission shows from outside, enough to tell which challenge it was made for."""
+
+    output_sockets: frozenset[str]
+    files: tuple[str, ...]
+
+
+@contextmanager
+def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
+    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts."""
+    if _is_algorithm_submission(root):
+        yield Submission(is_algorithm=True, jobs=read_jobs(root))
+        return
+    files, refused, archive = _loose_files(root)
+    if archive is None:
+        yield Submission(is_algorithm=False, files=files, refused=refused)
+        return
+    with TemporaryDirectory(prefix="podium-") as workspace:
+        try:
+            left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
+            unpacked = list_files(Path(workspace)).files
+        except SubmissionError as fault:
+            if not files:
+                raise
+            # What was sent beside it does not depend on it; of the archive itself nothing is used.
+            left_out, unpacked = ((archive.name, str(fault)),), ()
+        inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
+        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
+
+
+def submission_names(root: Path) -> SubmissionNames:
+    """A look from outside, without unpacking anything."""
+    if _is_algorithm_submission(root):
+        slugs = (slug for job in read_jobs(root) for slug in job.outputs)
+        return SubmissionNames(output_sockets=frozenset(slugs), files=())
+    files, _, archive = _loose_files(root)
+    names = [file.name for file in files]
+    if archive is not None:
+        names.extend(archive_names(archive))
+    return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
+
+
+def _is_algorithm_submission(root: Path) -> bool:
+    try:
+        return (root / PREDICTIONS_FILE).is_file()
+    except OSError:
+        raise SubmissionError("The input folder cannot be opened; check its permissions.") from None
+
+
+def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
+    """Everything below `root` (or `root` itself, if that is one file): files, refused files, and the one archive."""
+    if root.is_file():
+        listing = FileListing(files=(SafeFile.inside(root.parent, root.name),), refused=())
+    elif root.is_dir():
+        listing = list_files(root)
+    else:
+        raise SubmissionError("There is no submission: the input folder does not exist.")
+    if not listing.files and not listing.refused:
+        raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
+    refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
+    archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
+    if not archives:
+        return listing.files, refused, None
+    if len(archives) > 1:
+        names = ", ".join(archive.name for archive in archives[:5])
+        raise SubmissionError(f"The submission holds {len(archives)} archives ({names}); send one, or the files.")
+    return tuple(file for file in listing.files if file not in archives), refused, archives[0]

@@ -1,0 +1,1 @@
+"""Archives that a participant packed: zip and tar, bounded and free of tricks."""

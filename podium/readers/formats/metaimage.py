@@ -1,0 +1,240 @@
+"""The text header of a .mha file, read more strictly than MetaIO reads it.
+
+`ElementDataFile` can name any file of the container, and several fields change where MetaIO looks for pixels. So the
+header is parsed here by a grammar in which our reading and MetaIO's cannot differ: one `Key = value` a line, keys
+without blanks or colons (MetaIO takes a colon for the equals sign), no control characters, no key twice, no key that
+differs from a known one only in its case. `ElementDataFile = LOCAL` must end it, letter by letter.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
+from podium.readers.inflate import ZLIB_OR_GZIP, BadStreamError, inflated_size, pieces
+from podium.readers.names import shown
+
+MAX_HEADER_BYTES = 256 * 1024
+MAX_LINE_BYTES = 4096
+
+PIXEL_TYPES = {
+    "MET_CHAR": "i1",
+    "MET_UCHAR": "u1",
+    "MET_SHORT": "i2",
+    "MET_USHORT": "u2",
+    "MET_INT": "i4",
+    "MET_UINT": "u4",
+    "MET_LONG_LONG": "i8",
+    "MET_ULONG_LONG": "u8",
+    "MET_FLOAT": "f4",
+    "MET_DOUBLE": "f8",
+}
+"""The last character is the number of bytes. MET_LONG and MET_ULONG are missing on purpose: their size depends on who
+reads them."""
+
+REQUIRED = ("ObjectType", "NDims", "BinaryData", "DimSize", "ElementType")
+FLAGS = ("BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB", "CompressedData")
+VECTORS = ("ElementSpacing", "ElementSize", "Offset", "Position", "Origin", "CenterOfRotation")
+MATRICES = ("TransformMatrix", "Rotation", "Orientation")
+OTHER_KNOWN = (
+    "ElementNumberOfChannels",
+    "CompressedDataSize",
+    "CompressionLevel",
+    "ElementDataFile",
+    "HeaderSize",
+    "AnatomicalOrientation",
+    "DistanceUnits",
+    "Modality",
+    "ElementMin",
+    "ElementMax",
+    "ElementNBits",
+    "ElementToIntensityFunctionSlope",
+    "ElementToIntensityFunctionOffset",
+    "SequenceID",
+    "ObjectSubType",
+    "Comment",
+    "AcquisitionDate",
+    "Name",
+    "ID",
+    "ParentID",
+    "Color",
+    "FileFormatVersion",
+    "FormTypeName",
+)
+KNOWN = frozenset((*REQUIRED, *FLAGS, *VECTORS, *MATRICES, *OTHER_KNOWN))
+KNOWN_BY_LOWER_CASE = {key.lower(): key for key in KNOWN}
+
+# Brackets and bars: what SimpleITK keeps of a NIfTI (`dim[0]`) or DICOM (`0008|0060`) header when it writes a .mha.
+LINE = re.compile(rb"([A-Za-z0-9_|.\[\]\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
+WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+
+
+def is_metaimage(start: bytes) -> bool:
+    """By content: the header's first key, in any spelling MetaIO might take."""
+    return re.match(rb"\s*(ObjectType|NDims|Comment)\s*[=:]", start) is not None
+
+
+def read_metaimage_header(file: SafeFile) -> ImageHeader:
+    """The header of a .mha file whose pixels follow in the same file; everything else is refused."""
+    fields, data_offset = _fields(file)
+    return _Checked(file, fields).header(data_offset)
+
+
+def check_metaimage_pixels(file: SafeFile, header: ImageHeader) -> None:
+    """The pixels in the file are exactly as many as announced (MetaIO leaves the rest of its buffer as it found it)."""
+    stored = file.size - header.data_offset
+    if not header.compressed:
+        if stored != header.data_bytes:
+            raise Refused(
+                f"'{file.name}' holds {stored:,} bytes of pixels, its header announces {header.data_bytes:,}."
+            )
+        return
+    with file.open() as stream:
+        stream.seek(header.data_offset)
+        try:
+            size = inflated_size(pieces(stream), wrapping=ZLIB_OR_GZIP, limit=header.data_bytes)
+        except BadStreamError as fault:
+            raise Refused(f"The compressed data of '{file.name}' {fault}.") from None
+    check_metaimage_size(file, header, size)
+
+
+def check_metaimage_size(file: SafeFile, header: ImageHeader, size: int) -> None:
+    """The same for compressed pixels whose unpacked size is known."""
+    if size > header.data_bytes:
+        raise Refused(f"'{file.name}' unpacks to more than the {header.data_bytes:,} bytes its header announces.")
+    if size < header.data_bytes:
+        raise Refused(f"'{file.name}' unpacks to {size:,} bytes, its header announces {header.data_bytes:,}.")
+
+
+def _fields(file: SafeFile) -> tuple[dict[str, str], int]:
+    """Keys and values in the order of the file, ElementDataFile left out, and the offset of the pixels."""
+    start = file.first_bytes(MAX_HEADER_BYTES)
+    fields: dict[str, str] = {}
+    offset = 0
+    while True:
+        end = start.find(b"\n", offset)
+        if end < 0 or end - offset > MAX_LINE_BYTES:
+            raise Refused(f"The header of '{file.name}' does not end with 'ElementDataFile = LOCAL'.")
+        line = start[offset:end]
+        offset = end + 1
+        match = LINE.fullmatch(line)
+        if match is None:
+            raise Refused(f"The header of '{file.name}' has a line that is not 'Key = value': '{_excerpt(line)}'.")
+        key = match[1].decode("ascii")
+        value = match[2].decode("utf-8", "replace")
+        if key not in KNOWN and key.lower() in KNOWN_BY_LOWER_CASE:
+            known = KNOWN_BY_LOWER_CASE[key.lower()]
+            raise Refused(f"The header of '{file.name}' spells '{known}' as '{key}'.")
+        if key in fields:
+            raise Refused(f"The header of '{file.name}' has '{key}' twice.")
+        if key == "ElementDataFile":
+            if line != b"ElementDataFile = LOCAL":
+                raise Refused(
+                    f"'{file.name}' points to pixels outside itself; "
+                    "send one .mha file with 'ElementDataFile = LOCAL' and the pixels after the header."
+                )
+            return fields, offset
+        fields[key] = value
+
+
+def _excerpt(line: bytes) -> str:
+    return shown(line[:60].decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The fields of one header, each turned into a value or refused."""
+
+    file: SafeFile
+    fields: dict[str, str]
+
+    def header(self, data_offset: int) -> ImageHeader:
+        self.check_presence()
+        axes = self.whole_number("NDims")
+        check_axes(self.file, axes)
+        compressed = self.check_flags()
+        shape = self.shape(axes)
+        check_lengths(self.file, shape)
+        if "ElementNumberOfChannels" in self.fields:
+            check_channels(self.file, self.whole_number("ElementNumberOfChannels"))
+        element_type = self.fields["ElementType"]
+        if element_type not in PIXEL_TYPES:
+            kind = shown(element_type)
+            raise Refused(f"'{self.file.name}' has the ElementType '{kind}'; save a plain integer or float type.")
+        self.check_compressed_size(data_offset)
+        self.check_geometry(axes)
+        pixel_type = PIXEL_TYPES[element_type]
+        return ImageHeader(
+            "MetaImageIO", shape, int(pixel_type[-1]), data_offset, compressed, self.byte_order() + pixel_type
+        )
+
+    def check_presence(self) -> None:
+        if "HeaderSize" in self.fields:
+            raise Refused(f"The header of '{self.file.name}' has a HeaderSize; save it without.")
+        for key in REQUIRED:
+            if key not in self.fields:
+                raise Refused(f"The header of '{self.file.name}' has no '{key}'.")
+        for key, value in self.fields.items():
+            # MetaIO would look for the value of a known key on the next line.
+            if key in KNOWN and not value.strip():
+                raise Refused(f"The header of '{self.file.name}' gives no value for '{key}'.")
+        # MetaIO needs the number of axes before it can read anything that has one value an axis.
+        order = list(self.fields)
+        for key in ("DimSize", *VECTORS, *MATRICES):
+            if key in self.fields and order.index(key) < order.index("NDims"):
+                raise Refused(f"The header of '{self.file.name}' gives '{key}' before 'NDims'.")
+        if self.fields["ObjectType"] != "Image":
+            raise Refused(f"'{self.file.name}' holds a MetaIO '{shown(self.fields['ObjectType'])}', not an Image.")
+
+    def check_flags(self) -> bool:
+        for key in FLAGS:
+            if self.fields.get(key, "True") not in ("True", "False"):
+                raise Refused(f"The header of '{self.file.name}' must say True or False for '{key}'.")
+        if self.fields["BinaryData"] != "True":
+            raise Refused(f"'{self.file.name}' stores its pixels as text; save it with BinaryData = True.")
+        orders = {self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields}
+        if len(orders) > 1:
+            raise Refused(f"The header of '{self.file.name}' gives two different byte orders.")
+        return self.fields.get("CompressedData") == "True"
+
+    def byte_order(self) -> str:
+        """As numpy spells it; MetaIO writes little-endian unless told otherwise."""
+        flags = [self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields]
+        return ">" if "True" in flags else "<"
+
+    def shape(self, axes: int) -> tuple[int, ...]:
+        lengths = [length for length in self.fields["DimSize"].split(" ") if length]
+        if len(lengths) != axes or not all(WHOLE_NUMBER.fullmatch(length) for length in lengths):
+            raise Refused(f"The DimSize of '{self.file.name}' is not {axes} whole numbers.")
+        return tuple(int(length) for length in reversed(lengths))
+
+    def check_compressed_size(self, data_offset: int) -> None:
+        if self.fields.get("CompressedData") != "True":
+            return
+        if "CompressedDataSize" not in self.fields:
+            raise Refused(f"The header of '{self.file.name}' has no 'CompressedDataSize'.")
+        announced = self.whole_number("CompressedDataSize")
+        stored = self.file.size - data_offset
+        if announced != stored:
+            raise Refused(f"'{self.file.name}' holds {stored:,} compressed bytes, its header announces {announced:,}.")
+
+    def check_geometry(self, axes: int) -> None:
+        for key in VECTORS:
+            self.check_numbers(key, axes)
+        for key in MATRICES:
+            self.check_numbers(key, axes * axes)
+
+    def check_numbers(self, key: str, count: int) -> None:
+        if key not in self.fields:
+            return
+        texts = [text for text in self.fields[key].split(" ") if text]
+        if len(texts) != count or not all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts):
+            raise Refused(f"The {key} of '{self.file.name}' is not {count} finite numbers.")
+
+    def whole_number(self, key: str) -> int:
+        if WHOLE_NUMBER.fullmatch(self.fields[key]) is None:
+            raise Refused(f"The {key} of '{self.file.name}' is not a whole number.")
+        return int(self.fields[key])

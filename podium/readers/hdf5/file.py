@@ -1,0 +1,124 @@
+"""Numeric datasets out of HDF5 files, with everything refused that could lead out of the file or fill the memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.errors import Refused
+from podium.readers.field_shapes import check_shape
+from podium.readers.files import SafeFile
+from podium.readers.formats.image_header import with_crosses
+from podium.readers.frames import FieldShape, FrameStream, check_number_type
+from podium.readers.hdf5.damage import damage_refused
+from podium.readers.hdf5.frames import stream_frames
+from podium.readers.hdf5.links import dataset_names, open_dataset
+from podium.readers.hdf5.storage import PlainDataset
+from podium.readers.names import shown
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+USER_BLOCKS = (0, 512, 1024, 2048)
+"""Where the signature may stand: MATLAB, for one, puts 512 bytes of its own before it."""
+
+MAX_FILE_BYTES = 4 * 1024**3
+MAX_DATASET_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True)
+class Hdf5Source:
+    """An open HDF5 file. Names are paths such as 'long_mask' or 'masks/long'."""
+
+    file: SafeFile
+    root: Any
+
+    def names(self) -> tuple[str, ...]:
+        """The datasets right below the root, sorted."""
+        with damage_refused(self.file):
+            return dataset_names(self.root)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of whatever stands right below the root, sorted; nothing of it is opened."""
+        with damage_refused(self.file):
+            return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
+
+    def has(self, name: str) -> bool:
+        """Whether something stands at the root under `name`; that it is a plain dataset shows when it is read."""
+        with damage_refused(self.file):
+            return bool(self.root.links.exists(name.encode()))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a dataset, () for a single value; nothing of its values is read."""
+        with damage_refused(self.file):
+            return self._checked(name).shape()
+
+    def read(
+        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
+    ) -> NDArray[Any]:
+        """The values of a dataset in the machine's byte order; of another shape than `shape` they are not read."""
+        with damage_refused(self.file):
+            dataset = self._checked(name)
+            self._check_size(dataset, shape=shape, max_bytes=max_bytes)
+            dataset.check_storage()
+            # Zeros, not empty: whatever the library should leave unwritten is then no memory of ours.
+            values = np.zeros(dataset.shape(), dataset.identifier.dtype.newbyteorder("="))
+            dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
+            raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
+        return values
+
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
+        """A large field as a stream; refused when it has another shape."""
+        with damage_refused(self.file):
+            dataset = self._checked(name)
+            check_shape(dataset.label, dataset.shape(), shape)
+            check_number_type(dataset.label, dataset.identifier.dtype)
+            return stream_frames(self.file, dataset, shape=shape)
+
+    def label(self, name: str) -> str:
+        """How the dataset is called in messages."""
+        return f"'{shown(name)}' in '{self.file.name}'"
+
+    def _checked(self, name: str) -> PlainDataset:
+        dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
+        dataset.check_layout()
+        dataset.check_type()
+        dataset.shape()
+        return dataset
+
+    @staticmethod
+    def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+        found = dataset.shape()
+        if shape is not None and len(found) != len(shape):
+            raise Refused(
+                f"{dataset.label} has {len(found)} axes ({with_crosses(found)}), "
+                f"expected {len(shape)} ({with_crosses(shape)})."
+            )
+        if shape is not None and found != shape:
+            raise Refused(f"{dataset.label} is {with_crosses(found)}, expected {with_crosses(shape)}.")
+        if dataset.nbytes() > max_bytes:
+            raise Refused(f"{dataset.label} has {dataset.nbytes():,} bytes; at most {max_bytes:,} are read.")
+
+
+@contextmanager
+def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Hdf5Source]:
+    """Open `file` for reading; nothing in it is trusted because it could be opened."""
+    start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
+    if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
+        raise Refused(f"The content of '{file.name}' is not HDF5.")
+    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
+    if file.size > limit:
+        raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
+    with damage_refused(file):
+        # No locking: the submission may lie on a read-only file system.
+        opened = h5py.File(file.path, "r", locking=False)
+    try:
+        with damage_refused(file):
+            root = h5py.h5g.open(opened.id, b"/")
+        yield Hdf5Source(file, root)
+    finally:
+        with damage_refused(file):
+            opened.close()

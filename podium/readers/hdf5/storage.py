@@ -1,0 +1,226 @@
+"""Where and how an HDF5 dataset keeps its values: checked before a value is read.
+
+Three dangers: storage that is not in the file (external, virtual), filters that unpack to more than announced (the
+library grows its buffer without bound), and chunks or blocks that hold less than announced (the library then hands out
+memory it never wrote, which may hold a reference read before).
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+
+from podium.errors import Refused
+from podium.readers.hdf5.lzf import unpacked_lzf_size
+from podium.readers.inflate import ZLIB, BadStreamError, inflated_size
+from podium.readers.names import shown
+
+DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
+FILTERS = (DEFLATE, SHUFFLE, FLETCHER32, LZF)
+CHECKSUM_BYTES = 4
+
+MAX_CHUNKS = 200_000
+CHUNK_SLACK = 1024 * 1024
+"""A growable dataset may have chunks larger than itself; up to this size that is nobody's attack."""
+
+NUMERIC = (h5py.h5t.INTEGER, h5py.h5t.FLOAT)
+OTHER_KINDS = {
+    h5py.h5t.STRING: "text",
+    h5py.h5t.COMPOUND: "compound or complex values",
+    h5py.h5t.COMPLEX: "complex values",
+    h5py.h5t.VLEN: "variable-length values",
+    h5py.h5t.REFERENCE: "references",
+    h5py.h5t.OPAQUE: "opaque values",
+    h5py.h5t.ENUM: "an enumeration",
+    h5py.h5t.ARRAY: "arrays as values",
+    h5py.h5t.BITFIELD: "bit fields",
+    h5py.h5t.TIME: "times",
+}
+
+
+@dataclass(frozen=True)
+class PlainDataset:
+    """A low-level dataset whose storage is being proved plain; `label` names it in messages."""
+
+    identifier: Any
+    label: str
+
+    def check_layout(self) -> None:
+        """Local storage and known filters. Comes before anything else: asking a virtual dataset for its shape may
+        already open its sources."""
+        plan = self.identifier.get_create_plist()
+        layout = plan.get_layout()
+        if layout == h5py.h5d.VIRTUAL:
+            raise Refused(f"{self.label} is a virtual dataset; store the values themselves.")
+        if plan.get_external_count() > 0:
+            raise Refused(f"{self.label} keeps its values in another file (external storage); store them in this file.")
+        if layout not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
+            raise Refused(f"{self.label} has an unknown storage layout.")
+        filters = self.filters()
+        for code, name in filters:
+            if code not in FILTERS:
+                raise Refused(f"{self.label} uses the filter {code} ('{shown(name)}'); save it with gzip or without.")
+        codes = [code for code, _ in filters]
+        if len(set(codes)) < len(codes) or {DEFLATE, LZF} <= set(codes):
+            raise Refused(f"{self.label} is compressed twice; save it with gzip or without.")
+
+    def check_type(self) -> None:
+        """Booleans, integers and floats of at most 8 bytes."""
+        kind = self.identifier.get_type()
+        if kind.get_class() not in NUMERIC and not self.is_boolean():
+            what = OTHER_KINDS.get(kind.get_class(), "values of an unknown kind")
+            raise Refused(f"{self.label} holds {what}; store plain numbers.")
+        if kind.get_size() > 8:
+            raise Refused(f"{self.label} holds numbers of {kind.get_size()} bytes; store at most 8.")
+
+    def is_boolean(self) -> bool:
+        """h5py stores booleans as an enumeration of one byte with FALSE = 0 and TRUE = 1."""
+        kind = self.identifier.get_type()
+        if kind.get_class() != h5py.h5t.ENUM or kind.get_size() != 1 or kind.get_nmembers() != 2:
+            return False
+        members = {kind.get_member_name(index): kind.get_member_value(index) for index in range(2)}
+        return members == {b"FALSE": 0, b"TRUE": 1}
+
+    def shape(self) -> tuple[int, ...]:
+        """() for a single value; an empty dataset is refused."""
+        space = self.identifier.get_space()
+        if space.get_simple_extent_type() == h5py.h5s.NULL or space.get_simple_extent_npoints() == 0:
+            raise Refused(f"{self.label} is empty.")
+        return tuple(space.get_simple_extent_dims())
+
+    def nbytes(self) -> int:
+        return math.prod(self.shape()) * int(self.identifier.get_type().get_size())
+
+    def filters(self) -> list[tuple[int, str]]:
+        plan = self.identifier.get_create_plist()
+        steps = (plan.get_filter(index) for index in range(plan.get_nfilters()))
+        return [(code, name.decode("utf-8", "replace")) for code, _, _, name in steps]
+
+    def check_storage(self) -> None:
+        """Every stored block has exactly the size it must have; reads and unpacks each chunk once, within bounds."""
+        if self.identifier.get_create_plist().get_layout() == h5py.h5d.CHUNKED:
+            complete = self._check_chunks()
+        else:
+            stored = self.identifier.get_storage_size()
+            complete = stored == self.nbytes()
+            if stored and not complete:
+                raise Refused(f"{self.label} stores {stored:,} bytes instead of {self.nbytes():,}.")
+        if not complete:
+            self.check_fill_value()
+
+    def check_fill_value(self) -> None:
+        """What was never written reads as the fill value, which must therefore exist."""
+        plan = self.identifier.get_create_plist()
+        never = plan.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
+        if never or plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
+            raise Refused(f"{self.label} was not written completely and has no fill value.")
+
+    def chunk_bytes(self) -> int:
+        """Of every chunk, unpacked."""
+        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
+        return math.prod(chunk) * int(self.identifier.get_type().get_size())
+
+    def chunk_grid(self) -> tuple[range, ...]:
+        """For each axis where chunks begin, the step being the chunk's length; refused when too large or too many."""
+        chunk = self.identifier.get_create_plist().get_chunk()
+        if self.chunk_bytes() > max(self.nbytes(), CHUNK_SLACK):
+            raise Refused(
+                f"{self.label} has chunks of {self.chunk_bytes():,} bytes, more than all its values together."
+            )
+        grid = tuple(range(0, length, step) for length, step in zip(self.shape(), chunk, strict=True))
+        if math.prod(len(places) for places in grid) > MAX_CHUNKS:
+            raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
+        return grid
+
+    def chunk_index(self) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk by its place, which is one of the grid."""
+        grid = self.chunk_grid()
+        index = self._listed_chunks(math.prod(len(places) for places in grid))
+        if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
+            raise self.damaged_index()
+        # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
+        if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
+            raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
+        for size in () if self.filters() else index.values():
+            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
+            if size != self.chunk_bytes():
+                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
+        return index
+
+    def _check_chunks(self) -> bool:
+        """Whether all chunks are there, each of the right size."""
+        grid, index = self.chunk_grid(), self.chunk_index()
+        filters = [code for code, _ in self.filters()]
+        if filters:
+            places = itertools.product(*grid)
+            self._check_filtered_chunks(index, places, filters=filters, chunk_bytes=self.chunk_bytes())
+        return len(index) == math.prod(len(places) for places in grid)
+
+    def _check_filtered_chunks(
+        self,
+        index: dict[tuple[int, ...], int],
+        places: Iterator[tuple[int, ...]],
+        *,
+        filters: list[int],
+        chunk_bytes: int,
+    ) -> None:
+        """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
+        # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
+        for place in places if index else ():
+            mask, stored = self.stored_chunk(place)
+            if index.get(place) != (None if stored is None else len(stored)):
+                raise self.damaged_index()
+            if stored is not None:
+                self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+
+    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], int]:
+        """The stored size of every chunk, by its place."""
+        entries: list[Any] = []
+
+        def collect(entry: Any) -> bool | None:
+            entries.append(entry)
+            return True if len(entries) > most else None  # anything but None ends the walk
+
+        self.identifier.chunk_iter(collect)
+        index = {entry.chunk_offset: entry.size for entry in entries}
+        if len(index) != len(entries) or len(entries) > most:
+            raise self.damaged_index()
+        return index
+
+    def stored_chunk(self, place: tuple[int, ...]) -> tuple[int, bytes | None]:
+        """Filter mask and bytes of one chunk, None where there is none."""
+        try:
+            mask, stored = self.identifier.read_direct_chunk(place)
+        except (OSError, RuntimeError, ValueError):
+            return 0, None
+        return mask, stored
+
+    def damaged_index(self) -> Refused:
+        return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
+
+    def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:
+        """Follow the size of one chunk backwards through its filters."""
+        content, size = stored, len(stored)
+        for position in reversed(range(len(filters))):
+            if skipped >> position & 1:
+                continue
+            if filters[position] == FLETCHER32:
+                size -= CHECKSUM_BYTES
+                content = content[: max(size, 0)]
+            elif filters[position] in (DEFLATE, LZF):
+                size = self._unpacked_size(content, filters[position], limit=chunk_bytes + CHECKSUM_BYTES)
+        if size > chunk_bytes:
+            raise Refused(f"A chunk of {self.label} unpacks to more than its {chunk_bytes:,} bytes.")
+        if size < chunk_bytes:
+            raise Refused(f"A chunk of {self.label} holds fewer than its {chunk_bytes:,} bytes.")
+
+    def _unpacked_size(self, content: bytes, code: int, *, limit: int) -> int:
+        try:
+            if code == LZF:
+                return unpacked_lzf_size(content)
+            return inflated_size([content], wrapping=ZLIB, limit=limit)
+        except BadStreamError as fault:
+            raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
