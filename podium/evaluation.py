@@ -10,7 +10,7 @@ from podium.challenges import CHALLENGES
 from podium.challenges.base import Challenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
 from podium.errors import GroundTruthError, SubmissionError, UsageError
-from podium.execution.processes import Outcome, run_cases
+from podium.execution.processes import CaseOutcome, run_cases
 from podium.execution.progress import show_progress
 from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.platform.privacy import published_results
@@ -179,9 +179,9 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
 
 def _result(
     case: str,
-    scored: Mapping[str, Outcome[CaseScore]],
+    scored: Mapping[str, CaseOutcome[CaseScore]],
     errors: Mapping[str, str],
-    worst: Mapping[str, Outcome[Figures]],
+    worst: Mapping[str, CaseOutcome[Figures]],
 ) -> CaseResult:
     if case in worst:
         figures = worst[case].value
@@ -195,7 +195,7 @@ def _result(
     return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
 
 
-def _run(label: str, cases: Sequence[str], work: Any, options: Options) -> Mapping[str, Outcome[Any]]:
+def _run(label: str, cases: Sequence[str], work: Any, options: Options) -> Mapping[str, CaseOutcome[Any]]:
     return run_cases(
         cases,
         work,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import Refused
-from podium.execution.processes import Outcome, run_cases
+from podium.execution.processes import CaseOutcome, run_cases
 from podium.execution.progress import show_progress
 
 CASES = [f"case{number}" for number in range(8)]
@@ -21,7 +21,7 @@ CASES = [f"case{number}" for number in range(8)]
 
 def run(
     work: object, *, workers: int = 2, timeout_seconds: float = 60, cases: list[str] = CASES
-) -> dict[str, Outcome[object]]:
+) -> dict[str, CaseOutcome[object]]:
     progress = show_progress("testing", len(cases), stream=StringIO())
     return dict(run_cases(cases, work, workers=workers, timeout_seconds=timeout_seconds, progress=progress))  # type: ignore[arg-type]
 
@@ -53,7 +53,7 @@ def test_a_refusal_keeps_its_words() -> None:
         return case
 
     outcomes = run(work)
-    assert outcomes["case3"] == Outcome(error="'a.h5' is broken.")
+    assert outcomes["case3"] == CaseOutcome(error="'a.h5' is broken.")
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 
@@ -99,7 +99,7 @@ def test_a_case_that_crashes_once_is_scored_at_the_second_try(tmp_path: Path) ->
             os.kill(os.getpid(), signal.SIGKILL)
         return case
 
-    assert run(work)["case3"] == Outcome(value="case3")
+    assert run(work)["case3"] == CaseOutcome(value="case3")
 
 
 def test_every_case_crashing_ends() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from podium.arena.raters import invitations, voting
 from podium.arena.raters.invitations import Visitor
-from podium.arena.raters.voting import Matchup, Outcome, Progress
+from podium.arena.raters.voting import Matchup, RaterProgress, VoteOutcome
 from podium.arena.ratings.ballots import Ballot, Winner
 from podium.arena.settings_file import read_settings
 from podium.arena.store import records
@@ -13,7 +13,7 @@ from podium.arena.store.contents import PICTURES, Picture, read_cases, read_meth
 from podium.arena.store.database import Store
 from podium.arena.store.records import CommentLine, RaterLine
 
-__all__ = ["CommentLine", "Desk", "Matchup", "Outcome", "Picture", "Progress", "RaterLine", "Visitor"]
+__all__ = ["CommentLine", "Desk", "Matchup", "Picture", "RaterLine", "RaterProgress", "Visitor", "VoteOutcome"]
 
 _SLICE = re.compile(r"(0|[1-9][0-9]{0,8})\.(png|u16\.gz)", re.ASCII)
 
@@ -43,10 +43,10 @@ class Desk:
         """The next matchup without an answer; None at the end."""
         return voting.current(self.store, rater, self._pictures)
 
-    def progress(self, rater: int) -> Progress:
+    def progress(self, rater: int) -> RaterProgress:
         return voting.progress(self.store, rater)
 
-    def cast(self, rater: int, *, matchup: str, winner: Winner, comment: str) -> Outcome:
+    def cast(self, rater: int, *, matchup: str, winner: Winner, comment: str) -> VoteOutcome:
         """On disk when this returns "cast"."""
         return voting.cast(self.store, rater, matchup=matchup, winner=winner, comment=comment)
 

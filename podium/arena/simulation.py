@@ -59,7 +59,7 @@ class Played:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class SimulationSummary:
     """Over all arenas of a scenario; shares between 0 and 1."""
 
     gap_points: float
@@ -111,9 +111,9 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
     )
 
 
-def summarise(gap_points: float, played: Sequence[Played]) -> Summary:
+def summarise(gap_points: float, played: Sequence[Played]) -> SimulationSummary:
     votes = [one.votes for one in played]
-    return Summary(
+    return SimulationSummary(
         gap_points=gap_points,
         runs=len(played),
         first={by: fmean(one.is_first[by] for one in played) for by in played[0].is_first},

@@ -9,7 +9,7 @@ from pathlib import Path
 from podium.cli.arena_simulate import add_simulate
 from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int, require
 from podium.errors import UsageError
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 _LONGEST_SENTENCE = 1000
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
@@ -198,7 +198,7 @@ def _result(options: argparse.Namespace) -> int:
 
 def _say(sentence: str) -> None:
     """Names of teams and cases come from others' files, so a line is kept to what can be printed."""
-    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
+    print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
 
 
 def _port(text: str) -> int:

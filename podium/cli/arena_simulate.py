@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int, require
 
 if TYPE_CHECKING:
-    from podium.arena.simulation import Played, Scenario, Summary
+    from podium.arena.simulation import Played, Scenario, SimulationSummary
 
 _GAPS = (25.0, 50.0, 100.0, 200.0)
 
@@ -93,7 +93,7 @@ def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers:
     return played
 
 
-def _print_table(summaries: Sequence["Summary"]) -> None:
+def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
     """As Markdown, which people can read too."""
     columns = (
         *("gap", "best is first", "by Elo", "by Bradley-Terry", "best has rank 1", "best in first group"),

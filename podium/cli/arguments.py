@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from podium.errors import UsageError
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 Command = Callable[[argparse.Namespace], int]
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,7 +25,7 @@ _LONGEST_SENTENCE = 1000
 def end(sentence: str, code: int = 0) -> int:
     """Say the last word: the platform shows the last line of stderr to participants."""
     sys.stdout.flush()
-    print(shown(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
+    print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
 
 

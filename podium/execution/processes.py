@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Generic[Value]):
+class CaseOutcome(Generic[Value]):
     """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log."""
 
     value: Value | None = None
@@ -43,7 +43,7 @@ def run_cases(
     workers: int,
     timeout_seconds: float,
     progress: Progress,
-) -> Mapping[str, Outcome[Value]]:
+) -> Mapping[str, CaseOutcome[Value]]:
     """`work(case)` for every case, in forked processes; outcomes in the order of `cases`.
 
     `work` may be a closure: workers are forked from this process and inherit what it has loaded.
@@ -71,9 +71,9 @@ class _Pool(Generic[Value]):
         self._timeout_seconds = timeout_seconds
         self._progress = progress
         self._workers: list[_Worker] = []
-        self._outcomes: dict[str, Outcome[Value]] = {}
+        self._outcomes: dict[str, CaseOutcome[Value]] = {}
 
-    def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, Outcome[Value]]:
+    def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, CaseOutcome[Value]]:
         waiting = deque(cases)
         crashes: dict[str, int] = {}
         while len(self._outcomes) < len(cases):
@@ -96,7 +96,7 @@ class _Pool(Generic[Value]):
                         if crashes[case] < _TRIES:
                             waiting.append(case)
                             continue
-                        outcome = Outcome(
+                        outcome = CaseOutcome(
                             error="Scoring this case ended its process twice, by a crash or for lack of memory.",
                             detail=f"the worker died {_TRIES} times, last {cause}",
                         )
@@ -104,7 +104,7 @@ class _Pool(Generic[Value]):
                 elif time.monotonic() >= worker.deadline:
                     self._bury(worker)
                     limit = f"{self._timeout_seconds:g} seconds"
-                    self._finish(worker, case, Outcome(error=f"Scoring this case took longer than {limit}."))
+                    self._finish(worker, case, CaseOutcome(error=f"Scoring this case took longer than {limit}."))
         return self._outcomes
 
     def stop(self) -> None:
@@ -134,15 +134,15 @@ class _Pool(Generic[Value]):
         with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
             worker.connection.send(case)
 
-    def _receive(self, worker: _Worker) -> Outcome[Value] | None:
+    def _receive(self, worker: _Worker) -> CaseOutcome[Value] | None:
         """The worker's answer, None if it died instead."""
         try:
             outcome = worker.connection.recv()
         except (EOFError, OSError):
             return None
-        return outcome if isinstance(outcome, Outcome) else None
+        return outcome if isinstance(outcome, CaseOutcome) else None
 
-    def _finish(self, worker: _Worker, case: str, outcome: Outcome[Value]) -> None:
+    def _finish(self, worker: _Worker, case: str, outcome: CaseOutcome[Value]) -> None:
         worker.case = None
         self._outcomes[case] = outcome
         self._progress.advance()
@@ -179,15 +179,15 @@ def _serve(connection: Connection, inherited: Sequence[Connection], work: Callab
         connection.send(_attempt(work, case))
 
 
-def _attempt(work: Callable[[str], object], case: str) -> Outcome[object]:
+def _attempt(work: Callable[[str], object], case: str) -> CaseOutcome[object]:
     try:
-        return Outcome(value=work(case))
+        return CaseOutcome(value=work(case))
     except Refused as refusal:
-        return Outcome(error=str(refusal))
+        return CaseOutcome(error=str(refusal))
     except MemoryError:
-        return Outcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
+        return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
     except Exception as error:  # whatever went wrong, it costs this case only
-        return Outcome(
+        return CaseOutcome(
             error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
             detail=traceback.format_exc(),
         )

@@ -42,7 +42,7 @@ def voxel_dice(overlap: Overlap) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class MatchedPair:
     """A lesion (by its id), a component (by its number) and their IoU."""
 
     lesion: int
@@ -50,7 +50,7 @@ class Pair:
     iou: float
 
 
-def telling_pairs(overlap: Overlap, *, iou_threshold: float) -> list[Pair]:
+def telling_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPair]:
     """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed.
 
     At most 1 / threshold components match one lesion, since they do not overlap each other: the list stays short
@@ -63,7 +63,7 @@ def telling_pairs(overlap: Overlap, *, iou_threshold: float) -> list[Pair]:
     kept = order[best | (iou >= iou_threshold)]
     ids = overlap.lesions.ids[overlap.lesion[kept] - 1]
     return [
-        Pair(lesion=int(name), component=int(component), iou=float(value))
+        MatchedPair(lesion=int(name), component=int(component), iou=float(value))
         for name, component, value in zip(ids, overlap.component[kept], overlap.iou[kept], strict=True)
     ]
 

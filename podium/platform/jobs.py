@@ -13,7 +13,7 @@ from podium.errors import Refused, SubmissionError
 from podium.platform.durations import duration_seconds
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import parse_json, read_json
-from podium.readers.names import is_printable, shown
+from podium.readers.names import escape_for_display, is_printable
 
 PREDICTIONS_FILE = "predictions.json"
 _PREDICTIONS_LIMIT_BYTES = 32_000_000
@@ -67,7 +67,7 @@ class Job:
             raise Refused(f"{self.label} has no folder '{folder}'.") from None
         images = [name for name in names if name.lower().endswith(_IMAGE_EXTENSIONS)]
         if len(names) != 1 or len(images) != 1:
-            found = ", ".join(shown(name) for name in names[:5]) or "nothing"
+            found = ", ".join(escape_for_display(name) for name in names[:5]) or "nothing"
             raise Refused(f"{self.label} must hold exactly one .mha or .tif image in '{folder}', found: {found}.")
         return self._safe(f"{folder}/{images[0]}")
 

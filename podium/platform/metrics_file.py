@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.errors import UsageError
 from podium.platform.results import Evaluation
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 SCHEMA_NAME = "podium-metrics-1"
 METRICS_FILE = "metrics.json"
@@ -31,8 +31,8 @@ def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, An
                 "case": row.case,
                 "status": row.status,
                 "metrics": row.metrics,
-                "warnings": [shown(warning, longest=_LONGEST_SENTENCE) for warning in row.warnings],
-                "error": None if row.error is None else shown(row.error, longest=_LONGEST_SENTENCE),
+                "warnings": [escape_for_display(warning, longest=_LONGEST_SENTENCE) for warning in row.warnings],
+                "error": None if row.error is None else escape_for_display(row.error, longest=_LONGEST_SENTENCE),
             }
             for row in rows
         ],

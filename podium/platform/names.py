@@ -29,12 +29,12 @@ _EXTENSIONS = (
 _NO_PREDICTION = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf|md5|sha256)", re.IGNORECASE)
 
 
-def is_no_prediction(name: str) -> bool:
+def is_ignored_file(name: str) -> bool:
     """Whether a file is one that people put beside their predictions."""
     return _NO_PREDICTION.fullmatch(name) is not None
 
 
-def in_one_spelling(name: str) -> str:
+def normalize_nfc(name: str) -> str:
     """`name` with accents as one character each: macOS writes them as two, and people cannot see the difference."""
     return unicodedata.normalize("NFC", name)
 
@@ -44,7 +44,7 @@ def case_of(name: str) -> str:
 
     Only known extensions go: a case may well be called `1.2.840.7`.
     """
-    last = in_one_spelling(name.rsplit("/", 1)[-1])
+    last = normalize_nfc(name.rsplit("/", 1)[-1])
     lowered = last.lower()
     for extension in _EXTENSIONS:
         if lowered.endswith(extension) and len(last) > len(extension):

@@ -9,7 +9,7 @@ from podium.errors import Refused
 from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 TIMING_FILE = "timing.json"
 _LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
@@ -67,5 +67,5 @@ def _sum_of_cases(by_case: Mapping[str, Any], cases: Collection[str]) -> float:
 def checked_seconds(value: Any, *, file: str, key: str) -> float:
     """A duration under `key` of a participant's `file`; raises Refused where it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST_SECONDS:
-        raise Refused(f"{file}: '{shown(key)}' must be a number of seconds, not negative and at most 1e9.")
+        raise Refused(f"{file}: '{escape_for_display(key)}' must be a number of seconds, not negative and at most 1e9.")
     return float(value)

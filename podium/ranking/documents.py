@@ -13,7 +13,7 @@ from podium.challenges.base import Challenge
 from podium.errors import UsageError
 from podium.platform.metrics_file import METRICS_FILE
 from podium.platform.results import Status
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none
 _COUNT = Annotated[int, Field(ge=0)]
@@ -143,13 +143,13 @@ def _find(path: Path) -> Iterator[Path]:
 
 def _team(path: Path) -> str:
     """As a printable line: a name may hold anything, and goes into tables, JSON and HTML."""
-    return shown(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
+    return escape_for_display(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
 
 
 def _outer_name(label: str) -> str:
     """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: what is named for the half it holds is not the team."""
     folder = Path(label).resolve().parent
-    return shown(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
+    return escape_for_display(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
 
 
 def _read(path: Path) -> MetricsDocument:

@@ -15,7 +15,7 @@ from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number
 from podium.ranking.positions import Ranks, mean_positions, positions
-from podium.ranking.schemes import Outcome
+from podium.ranking.schemes import SchemeOutcome
 
 Floats = NDArray[np.float64]
 
@@ -53,13 +53,13 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
     return values
 
 
-def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> Outcome:
+def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
     """`figures` by path, each `[replicate, team]`; a figure that has one replicate serves for all."""
     criteria = [(_rounded(figures[each.path], each.decimals), each) for each in rule.criteria]
     tie_breaks = [(_rounded(figures[each.path], each.decimals), each.direction) for each in rule.tie_breaks]
     if len(criteria) == 1:
         score, only = criteria[0]
-        return Outcome(
+        return SchemeOutcome(
             ranks=positions([(score, only.direction), *tie_breaks]),
             scores=score,
             direction=only.direction,
@@ -67,7 +67,7 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> Outcome:
         )
     ranks = [positions([(score, each.direction)]) for score, each in criteria]
     combined = mean_positions(ranks, [each.weight for _, each in criteria])
-    return Outcome(
+    return SchemeOutcome(
         ranks=positions([(combined, "lower"), *tie_breaks]),
         scores=combined,
         direction="lower",
@@ -87,7 +87,7 @@ class Official:
     """The full ranking by the rule; who goes on to the arena, or came through it; and its ratings `[team]`, once they
     decided."""
 
-    outcome: Outcome
+    outcome: SchemeOutcome
     finalists: NDArray[np.bool_]
     ratings: Floats | None
 

@@ -13,7 +13,7 @@ PlatformMethod = Literal["absolute", "mean", "median"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PlatformPlace:
     """`rank` as the platform counts: 0 for a submission it leaves out; `score` is what it ranks by."""
 
     rank: int
@@ -24,7 +24,7 @@ def platform_ranking(
     submissions: Mapping[str, Sequence[float | None]],
     directions: Sequence[Direction],
     method: PlatformMethod,
-) -> dict[str, Place]:
+) -> dict[str, PlatformPlace]:
     """Rank submissions by columns, the score's column first.
 
     A submission that lacks a number in any ranked column is never ranked (position 0), under `absolute` too. Each
@@ -32,7 +32,7 @@ def platform_ranking(
     `median` rank by that statistic of a submission's positions.
     """
     ranked = [name for name, values in submissions.items() if all(value is not None for value in values)]
-    places = {name: Place(rank=0, score=None) for name in submissions}
+    places = {name: PlatformPlace(rank=0, score=None) for name in submissions}
     if not ranked:
         return places
     figures = np.array([submissions[name] for name in ranked], dtype=np.float64)
@@ -45,5 +45,5 @@ def platform_ranking(
         case "median":
             scores = np.median(by_column, axis=0)
     for name, rank, score in zip(ranked, positions([(scores, "lower")]), scores, strict=True):
-        places[name] = Place(rank=int(rank), score=float(score))
+        places[name] = PlatformPlace(rank=int(rank), score=float(score))
     return places

@@ -13,7 +13,7 @@ from podium.ranking.options import ALPHA, CONFIDENCE, OFFICIAL, PLATFORM, Rankin
 from podium.ranking.plain import plain_row
 from podium.ranking.positions import Ranks
 from podium.ranking.result import SchemeRanking, Table
-from podium.ranking.schemes import SCHEMES, SIDE_BY_SIDE, Outcome, Scheme, SchemeOptions, apply_scheme
+from podium.ranking.schemes import SCHEMES, SIDE_BY_SIDE, Scheme, SchemeOptions, SchemeOutcome, apply_scheme
 from podium.ranking.stability import stability
 
 
@@ -62,7 +62,7 @@ def _general(scheme: Scheme, facts: Facts, resamples: Resamples | None, options:
 
 
 def _ranking(
-    names: tuple[str, str, str], full: Outcome, replicates: Ranks | None, why_not: str | None
+    names: tuple[str, str, str], full: SchemeOutcome, replicates: Ranks | None, why_not: str | None
 ) -> SchemeRanking:
     name, title, words = names
     return SchemeRanking(
@@ -86,7 +86,7 @@ def _why_not(facts: Facts, resamples: Resamples | None) -> str:
     return "The rows of the files do not hold all that the official score is made of, so it cannot be computed anew."
 
 
-def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> Outcome:
+def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
     return apply_scheme(scheme, facts.in_schemes, Resamples.whole(len(facts.cases)), _scheme_options(options))
 
 
@@ -94,7 +94,7 @@ def _scheme_options(options: RankingOptions) -> SchemeOptions:
     return SchemeOptions(quantile=options.quantile, alpha=ALPHA, workers=options.workers)
 
 
-def _ranks(outcome: Outcome) -> tuple[int, ...]:
+def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:
     return tuple(outcome.ranks[0].tolist())
 
 

@@ -151,7 +151,7 @@ SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, QUANTILE, TEST_HOLM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class SchemeOutcome:
     """`ranks[replicate, team]`, and what they were made from, `scores[replicate, team]`, better in `direction`."""
 
     ranks: Ranks
@@ -160,15 +160,17 @@ class Outcome:
     score_title: str
 
 
-def apply_scheme(scheme: Scheme, tables: Sequence[CaseTable], resamples: Resamples, options: SchemeOptions) -> Outcome:
+def apply_scheme(
+    scheme: Scheme, tables: Sequence[CaseTable], resamples: Resamples, options: SchemeOptions
+) -> SchemeOutcome:
     """Rank by every table, and where there are several by the mean of the positions."""
     scores = [scheme.score(table, resamples, options) for table in tables]
     directions = [scheme.direction_for(table) for table in tables]
     ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
     if len(tables) == 1:
         title = scheme.score_title or tables[0].metric.title
-        return Outcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
+        return SchemeOutcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
     combined = mean_positions(ranks, [1.0] * len(ranks))
-    return Outcome(
+    return SchemeOutcome(
         ranks=positions([(combined, "lower")]), scores=combined, direction="lower", score_title="Mean position"
     )

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from podium.errors import Refused, SubmissionError
-from podium.readers.names import is_printable, shown
+from podium.readers.names import escape_for_display, is_printable
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 16
@@ -37,9 +37,9 @@ class SafeFile:
         """The file `name` below `root`; refuses links at any level, `..`, absolute paths and special files."""
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
-            raise Refused(f"'{shown(name)}' is not a path inside the submission.")
+            raise Refused(f"'{escape_for_display(name)}' is not a path inside the submission.")
         if not is_printable(name):
-            raise Refused(f"'{shown(name)}' has unprintable characters in its name; rename it.")
+            raise Refused(f"'{escape_for_display(name)}' has unprintable characters in its name; rename it.")
         real_root = root.resolve()
         current = real_root
         for part in relative.parts:
@@ -47,11 +47,11 @@ class SafeFile:
             try:
                 mode = current.lstat().st_mode
             except OSError:
-                raise Refused(f"'{shown(name)}' does not exist.") from None
+                raise Refused(f"'{escape_for_display(name)}' does not exist.") from None
             if stat.S_ISLNK(mode):
-                raise Refused(f"'{shown(name)}' is or lies behind a symbolic link; send the file itself.")
+                raise Refused(f"'{escape_for_display(name)}' is or lies behind a symbolic link; send the file itself.")
         if not stat.S_ISREG(mode):
-            raise Refused(f"'{shown(name)}' is not a regular file.")
+            raise Refused(f"'{escape_for_display(name)}' is not a regular file.")
         return cls(real_root, str(relative))
 
     def open(self) -> BinaryIO:
@@ -97,7 +97,7 @@ def list_files(root: Path) -> FileListing:
     for entry, name in _walk(real_root):
         reason = _reason_to_refuse(entry, name)
         if reason is not None:
-            refused.append((shown(name), reason))
+            refused.append((escape_for_display(name), reason))
         else:
             files.append(SafeFile(real_root, name))
     return FileListing(tuple(sorted(files)), tuple(sorted(refused)))
@@ -111,12 +111,14 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
         folder, prefix, depth = folders.pop()
         if depth > MAX_DEPTH:
             raise SubmissionError(
-                f"'{shown(prefix)}' is nested deeper than {MAX_DEPTH} folders; send a flatter folder."
+                f"'{escape_for_display(prefix)}' is nested deeper than {MAX_DEPTH} folders; send a flatter folder."
             )
         try:
             entries = os.scandir(folder)
         except OSError:
-            raise SubmissionError(f"The folder '{shown(prefix)}' cannot be opened; check its permissions.") from None
+            raise SubmissionError(
+                f"The folder '{escape_for_display(prefix)}' cannot be opened; check its permissions."
+            ) from None
         with entries:
             for entry in entries:
                 seen += 1
@@ -137,11 +139,11 @@ def _is_macos_junk(name: str) -> bool:
 
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_symlink():
-        return f"'{shown(name)}' is a symbolic link; send the file itself."
+        return f"'{escape_for_display(name)}' is a symbolic link; send the file itself."
     if entry.is_dir(follow_symlinks=False):
-        return f"The folder '{shown(name)}' cannot be opened; check its permissions."
+        return f"The folder '{escape_for_display(name)}' cannot be opened; check its permissions."
     if not entry.is_file(follow_symlinks=False):
-        return f"'{shown(name)}' is not a regular file."
+        return f"'{escape_for_display(name)}' is not a regular file."
     if not is_printable(name):
-        return f"'{shown(name)}' has unprintable characters in its name; rename it."
+        return f"'{escape_for_display(name)}' has unprintable characters in its name; rename it."
     return None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 PROBABILITY_SHARE = 0.01
 """From this share of fractional values on, values in 0..1 are taken for probabilities rather than a slip."""
@@ -22,7 +22,7 @@ def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
     Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each in its own words.
     `name` is the file (and dataset) as its author knows it.
     """
-    label = f"'{shown(name)}'"
+    label = f"'{escape_for_display(name)}'"
     kind = values.dtype.kind
     if kind == "c":
         raise Refused(f"{label} holds complex values; labels are whole numbers.")

@@ -3,7 +3,7 @@
 LONGEST_SHOWN = 200
 
 
-def shown(name: str, *, longest: int = LONGEST_SHOWN) -> str:
+def escape_for_display(name: str, *, longest: int = LONGEST_SHOWN) -> str:
     """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
     if len(name) > 2 * longest:
         name = name[:longest] + name[-longest:]  # before escaping: a name may have millions of characters

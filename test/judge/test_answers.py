@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import Answer
+from podium.challenges.reports.judge.asking import JudgeReply
 from podium.errors import UsageError
 
 MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
 FORMAT = {"json_schema": {"name": "parsed_report", "schema": {"type": "object"}}}
-ANSWER = Answer(content={"sentence_list": ["è"]}, day="2026-06-12")
+ANSWER = JudgeReply(content={"sentence_list": ["è"]}, day="2026-06-12")
 
 
 def open_cache(path: Path, *, model: str = "m", engine_version: str = "0.2.0") -> AnswerCache:
@@ -24,7 +24,7 @@ def test_an_answer_survives_and_the_first_one_stays(tmp_path: Path) -> None:
     key = cache.key(MESSAGES, FORMAT)
     assert cache.get(key) is None
     cache.put(key, ANSWER)
-    cache.put(key, Answer(content={}, day="2027-01-01"))
+    cache.put(key, JudgeReply(content={}, day="2027-01-01"))
     cache.close()
     again = open_cache(tmp_path)
     assert again.get(again.key(MESSAGES, FORMAT)) == ANSWER
@@ -56,5 +56,5 @@ def test_two_processes_may_share_it(tmp_path: Path) -> None:
     other.execute("INSERT INTO answers VALUES ('k', '{}', '2026-01-01')")
     other.commit()
     other.close()
-    assert cache.get("k") == Answer(content={}, day="2026-01-01")
+    assert cache.get("k") == JudgeReply(content={}, day="2026-01-01")
     cache.close()

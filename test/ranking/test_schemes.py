@@ -14,7 +14,7 @@ from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
 from podium.ranking.cases import case_table
 from podium.ranking.kendall import tau_b
-from podium.ranking.schemes import SCHEMES, Outcome, SchemeOptions, apply_scheme
+from podium.ranking.schemes import SCHEMES, SchemeOptions, SchemeOutcome, apply_scheme
 from podium.ranking.stability import stability
 
 Values = list[list[float | None]]
@@ -37,7 +37,7 @@ def tables(draw: st.DrawFn, *, missing: bool = True) -> Values:
     return [[column[team] for column in columns] for team in range(teams)]
 
 
-def apply(scheme: str, values: Values, resamples: Resamples | None = None, metric: Metric = METRIC) -> Outcome:
+def apply(scheme: str, values: Values, resamples: Resamples | None = None, metric: Metric = METRIC) -> SchemeOutcome:
     table = case_table(metric, values)
     return apply_scheme(SCHEMES[scheme], [table], resamples or Resamples.whole(len(values[0])), SchemeOptions())
 

@@ -9,7 +9,7 @@ import pytest
 from podium.errors import Refused, SubmissionError
 from podium.readers import files
 from podium.readers.files import SafeFile, list_files
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 
 def test_a_regular_file_is_known_by_its_relative_name(tmp_path: Path) -> None:
@@ -150,6 +150,6 @@ def test_the_number_of_entries_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_long_names_are_cut_in_the_middle() -> None:
-    assert shown("a" * 200) == "a" * 200
-    assert shown("a" * 150 + "b" * 150) == "a" * 100 + "..." + "b" * 100
-    assert shown("a\x1b[31m\u202e") == "a\\x1b[31m\\u202e"
+    assert escape_for_display("a" * 200) == "a" * 200
+    assert escape_for_display("a" * 150 + "b" * 150) == "a" * 100 + "..." + "b" * 100
+    assert escape_for_display("a\x1b[31m\u202e") == "a\\x1b[31m\\u202e"

@@ -1,4 +1,4 @@
-"""What can be said of each rater: ties, side, repeats, agreement and speed. Nobody is dropped for any of it.
+"""What can be said of each rater: ties, side, repeats, agreement and speed. DryRunAsker is dropped for any of it.
 
 All of a rater's votes count here, the repeats too, but for agreement with others: there only what he saw first does.
 """

@@ -11,7 +11,7 @@ from podium.arena.ratings.ballots import Winner
 from podium.arena.store.contents import Picture
 from podium.arena.store.database import Store
 
-Outcome = Literal["cast", "already", "refused"]
+VoteOutcome = Literal["cast", "already", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Matchup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class RaterProgress:
     """`undoable` is the matchup whose vote can be taken back, if any."""
 
     done: int
@@ -62,7 +62,7 @@ def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]
     return Matchup(key=key, position=position, left_report=left, right_report=right, pictures=pictures[case])
 
 
-def progress(store: Store, rater: int) -> Progress:
+def progress(store: Store, rater: int) -> RaterProgress:
     """How far the rater is. A list's matchups are those no undo has replaced."""
     found = store.row(
         """
@@ -77,10 +77,10 @@ def progress(store: Store, rater: int) -> Progress:
         (rater,),
     )
     assert found is not None
-    return Progress(done=found[0], total=found[1], undoable=found[2])
+    return RaterProgress(done=found[0], total=found[1], undoable=found[2])
 
 
-def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str) -> Outcome:
+def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str) -> VoteOutcome:
     """A vote, on disk when this returns "cast".
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.

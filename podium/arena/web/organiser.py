@@ -20,7 +20,7 @@ from podium.arena.web.security import COOKIE, NO_LINK
 from podium.arena.web.threads import DeskThreads
 
 _PLOT_WIDTH = 200.0
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class OrganiserPages:
@@ -65,11 +65,11 @@ class OrganiserPages:
         """The number of the last change first: what is cast in between is counted, and counted again next time."""
         return self._desk.last_change(), self._desk.ballots()
 
-    async def _ask(self, request: Request, question: Callable[[], Answer]) -> Answer:
+    async def _ask(self, request: Request, question: Callable[[], Result]) -> Result:
         """Of the organiser alone."""
         cookie = request.cookies.get(COOKIE, "")
 
-        def answer() -> Answer:
+        def answer() -> Result:
             visitor = self._desk.visitor(cookie) if cookie else None
             if visitor is None:
                 raise HTTPException(401, NO_LINK)

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from podium.arena.desk import Desk, Matchup, Picture, Progress, Visitor
+from podium.arena.desk import Desk, Matchup, Picture, RaterProgress, Visitor
 from podium.arena.ratings.ballots import Winner
 from podium.arena.web.assets import page
 from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
@@ -42,7 +42,7 @@ class Situation:
 
     visitor: Visitor
     matchup: Matchup | None
-    progress: Progress
+    progress: RaterProgress
 
 
 class RaterPages:
@@ -56,7 +56,7 @@ class RaterPages:
         """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
         navigation, a Strict cookie would not travel along a redirect."""
 
-        def knock(token: str) -> tuple[str, Visitor, Progress] | None:
+        def knock(token: str) -> tuple[str, Visitor, RaterProgress] | None:
             cookie = self._desk.enter(token)
             visitor = cookie and self._desk.visitor(cookie)
             return (cookie, visitor, self._desk.progress(visitor.id)) if cookie and visitor else None

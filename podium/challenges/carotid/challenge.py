@@ -33,7 +33,7 @@ from podium.metrics.surface import surface_dice
 from podium.metrics.time_score import cohort_bounds, fixed_bounds, widest_cohort_bounds
 from podium.platform.jobs import Job
 from podium.platform.leaderboard import Column
-from podium.platform.names import case_of, in_one_spelling, is_no_prediction
+from podium.platform.names import case_of, is_ignored_file, normalize_nfc
 from podium.platform.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.platform.runtime import TIMING_FILE, Timing, file_timing, job_timing
 from podium.platform.submission import Submission, SubmissionNames
@@ -67,7 +67,7 @@ class CarotidPrediction:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CarotidContent:
     """One case read: a mask for every (view, structure), and the class."""
 
     masks: Mapping[tuple[str, str], NDArray[np.bool_]]
@@ -167,7 +167,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
             match = _REFERENCE_NAME.fullmatch(file.name)
             if match is None:
                 raise GroundTruthError("A reference is not named <case>_label.h5.", detail=f"references/{file.name}")
-            references[in_one_spelling(match["case"])] = file
+            references[normalize_nfc(match["case"])] = file
         return references
 
     def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
@@ -207,7 +207,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
                 timing_files.append(file)
             elif case is not None:
                 found[case].append((file.name, CarotidPrediction(file)))
-            elif not is_no_prediction(name):
+            elif not is_ignored_file(name):
                 reason = "it is no expected case" if name.lower().endswith(".h5") else "it is not named <case>_pred.h5"
                 unmatched.append(Unmatched(name=file.name, reason=reason))
         predictions, refused = pair_once(found)
@@ -239,12 +239,12 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         pixels = sum(math.prod(shape) for case in shapes for shape in case.values())
         return pixels * _BYTES_A_PIXEL + len(shapes) * _BYTES_A_CASE
 
-    def _read(self, prediction: CarotidPrediction, shapes: Shapes | None) -> Answer:
+    def _read(self, prediction: CarotidPrediction, shapes: Shapes | None) -> CarotidContent:
         if isinstance(prediction.source, Job):
             return self._read_job(prediction.source, shapes)
         return self._read_file(prediction.source, shapes)
 
-    def _read_file(self, file: SafeFile, shapes: Shapes | None) -> Answer:
+    def _read_file(self, file: SafeFile, shapes: Shapes | None) -> CarotidContent:
         masks: dict[tuple[str, str], NDArray[np.bool_]] = {}
         with open_hdf5(file) as source:
             for view, dataset in VIEWS.items():
@@ -254,9 +254,9 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         if label.size != 1:
             raise Refused(f"'{file.name}: {CLASS_DATASET}' must be one number, it has {label.size}.")
         value = as_integer_labels(label, name=f"{file.name}: {CLASS_DATASET}").item()
-        return Answer(masks, self._known_class(int(value), f"{file.name}: {CLASS_DATASET}"))
+        return CarotidContent(masks, self._known_class(int(value), f"{file.name}: {CLASS_DATASET}"))
 
-    def _read_job(self, job: Job, shapes: Shapes | None) -> Answer:
+    def _read_job(self, job: Job, shapes: Shapes | None) -> CarotidContent:
         masks: dict[tuple[str, str], NDArray[np.bool_]] = {}
         for view, slug in VIEW_SOCKETS.items():
             file = job.output_image(slug)
@@ -267,7 +267,7 @@ class Carotid(Challenge[CarotidPrediction, SafeFile]):
         value = content.get("class") if isinstance(content, dict) else content
         if not isinstance(value, int | float) or value != int(value):
             raise Refused(f"""'{name}' must be an integer or {{"class": integer}}.""")
-        return Answer(masks, self._known_class(int(value), name))
+        return CarotidContent(masks, self._known_class(int(value), name))
 
     def _structures(self, values: NDArray[Any], *, view: str, name: str) -> dict[tuple[str, str], NDArray[np.bool_]]:
         """A mask's structures, whichever of the configured spellings its values follow."""
@@ -462,7 +462,7 @@ def _case_of_prediction(name: str, cases: Collection[str] | None) -> str | None:
     """`<case>_pred.h5`, `<case>.h5` or `<case>_label.h5`; None for any other file and any other case."""
     if not name.lower().endswith(".h5"):
         return None
-    stem = in_one_spelling(name[: -len(".h5")])
+    stem = normalize_nfc(name[: -len(".h5")])
     candidates = [stem[: len(stem) - len(suffix)] for suffix in _PREDICTION_SUFFIXES if stem.lower().endswith(suffix)]
     if cases is None:
         return min(candidates, key=len) or None

@@ -18,9 +18,9 @@ from podium.challenges.freehand.identity import IdentityErrors, compute_identity
 from podium.challenges.freehand.prediction import (
     ARRAYS,
     FIELDS_SOCKET,
-    Answer,
     Expected,
     FreehandPrediction,
+    ScanPrediction,
     open_arrays,
     read_answer,
 )
@@ -49,7 +49,7 @@ from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.stretches import stretch_means
 from podium.platform.jobs import Job
 from podium.platform.leaderboard import Column
-from podium.platform.names import case_of, in_one_spelling, is_no_prediction
+from podium.platform.names import case_of, is_ignored_file, normalize_nfc
 from podium.platform.results import CaseResult, CaseScore, Figures, Unmatched, get, put
 from podium.platform.runtime import Timing
 from podium.platform.submission import Submission, SubmissionNames
@@ -227,7 +227,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             if path.name.lower() == RUNTIME_FILE:
                 runtime_files.append(file)
             elif case is None:
-                if not is_no_prediction(path.name):
+                if not is_ignored_file(path.name):
                     unmatched.append(Unmatched(name=file.name, reason=_NOT_A_SCAN))
             elif cases is not None and case not in cases:
                 unmatched.append(Unmatched(name=file.name, reason=f"'{case}' is no expected scan"))
@@ -282,7 +282,7 @@ class Freehand(Challenge[FreehandPrediction, FreehandReference]):
             fields = [Field(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams]
             frame_errors(fields, grid, threads=self.threads)
 
-    def _answer(self, source: ArraySource, prediction: FreehandPrediction, expected: Expected | None) -> Answer:
+    def _answer(self, source: ArraySource, prediction: FreehandPrediction, expected: Expected | None) -> ScanPrediction:
         return read_answer(source, expected, name=_shown_source(prediction))
 
     # Scoring
@@ -414,9 +414,9 @@ _NOT_A_SCAN = "it is neither <scan>.h5, <scan>.npz nor <scan>/GP.npy, GL.npy, LP
 def _case_of_file(path: PurePosixPath) -> str | None:
     """`<scan>.h5`, `<scan>.npz`, or the folder of GP.npy and its like; None for any other file."""
     if path.name.lower() in _ARRAY_FILES:
-        return in_one_spelling(path.parent.name) or None
+        return normalize_nfc(path.parent.name) or None
     ending = next((ending for ending in _FILE_ENDINGS if path.name.lower().endswith(ending)), None)
-    return in_one_spelling(path.name[: -len(ending)]) or None if ending else None
+    return normalize_nfc(path.name[: -len(ending)]) or None if ending else None
 
 
 def _shown_source(prediction: FreehandPrediction) -> str:

@@ -34,7 +34,7 @@ from podium.readers.formats.npy import NpyFiles
 from podium.readers.formats.npz import open_npz
 from podium.readers.frames import ArraySource, FieldShape, FrameStream
 from podium.readers.hdf5.file import SIGNATURE, open_hdf5
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 PIXEL_SETS = {"global": "GP", "local": "LP"}
 LANDMARK_SETS = {"global": "GL", "local": "LL"}
@@ -76,7 +76,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScanPrediction:
     """What was predicted, by level ("global", "local"): everything small is read, the fields are still streams."""
 
     fields: Mapping[str, FrameStream]
@@ -119,7 +119,7 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
         raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
 
 
-def read_answer(source: ArraySource, expected: Expected | None, *, name: str) -> Answer:
+def read_answer(source: ArraySource, expected: Expected | None, *, name: str) -> ScanPrediction:
     """All sets found and checked; `name` is how the scan's folder or file is called."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
@@ -131,7 +131,7 @@ def read_answer(source: ArraySource, expected: Expected | None, *, name: str) ->
     landmarks = {
         level: _landmarks(source, array, expected.landmarks) for level, array in LANDMARK_SETS.items() if array in found
     }
-    return Answer(fields, landmarks, transforms)
+    return ScanPrediction(fields, landmarks, transforms)
 
 
 def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
@@ -141,7 +141,7 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
     missing = [array for array in needed if array not in found]
     if not missing:
         return
-    has = ", ".join(found or [shown(each) for each in source.names()[:10]]) or "no array"
+    has = ", ".join(found or [escape_for_display(each) for each in source.names()[:10]]) or "no array"
     raise Refused(
         f"'{name}' holds {has}, but not {', '.join(missing)}; send GP, GL, LP and LL, "
         "or global_transforms or local_transforms."

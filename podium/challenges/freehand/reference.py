@@ -19,7 +19,7 @@ from podium.challenges.ground_truth import list_references
 from podium.errors import GroundTruthError, Refused
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients, field_coefficients, global_transforms, local_transforms
-from podium.platform.names import in_one_spelling
+from podium.platform.names import normalize_nfc
 from podium.readers.files import SafeFile
 from podium.readers.hdf5.file import open_hdf5
 
@@ -81,7 +81,7 @@ def find_freehand_references(folder: Path) -> Mapping[str, FreehandReference]:
         subject, scan, file = transforms[case]
         if subject not in landmarks:
             raise GroundTruthError("A scan of the ground truth has no landmarks.", detail=f"{case}: no landmark_ file")
-        references[in_one_spelling(case)] = FreehandReference(case, scan, file, landmarks[subject], files[CALIBRATION])
+        references[normalize_nfc(case)] = FreehandReference(case, scan, file, landmarks[subject], files[CALIBRATION])
     return references
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from podium.errors import Refused
 from podium.platform.jobs import Job
-from podium.platform.names import case_of, in_one_spelling, is_no_prediction
+from podium.platform.names import case_of, is_ignored_file, normalize_nfc
 from podium.platform.results import Unmatched
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
@@ -112,7 +112,7 @@ def _sort_files(
     sources += [(bad.name, StepSource(bad.name, None, bad.reason)) for bad in submission.refused]
     for name, source in sources:
         path = PurePosixPath(name)
-        if is_no_prediction(path.name) or name.lower().endswith(_BESIDE_PREDICTIONS):
+        if is_ignored_file(path.name) or name.lower().endswith(_BESIDE_PREDICTIONS):
             continue
         match = STEP_NAME.fullmatch(path.name)
         if match is None:
@@ -130,7 +130,7 @@ def _sort_files(
 
 def _known_case(name: str, cases: Collection[str] | None) -> str | None:
     """The case a folder or an image is named after, with or without the channel suffix of nnU-Net."""
-    name = in_one_spelling(name)
+    name = normalize_nfc(name)
     stems = [name, *(name.removesuffix(suffix) for suffix in _CHANNEL_SUFFIXES if name.endswith(suffix))]
     if cases is None:
         return min(stems, key=len) or None

@@ -15,7 +15,7 @@ from podium.platform.names import case_of
 from podium.platform.results import Unmatched
 from podium.platform.runtime import TIMING_FILE
 from podium.platform.submission import Submission
-from podium.readers.names import is_printable, shown
+from podium.readers.names import escape_for_display, is_printable
 
 CASE_SOCKET = "cbct-image"
 _PK_OF_CASE = re.compile(r"job-(?P<case>.+)", re.IGNORECASE)
@@ -75,7 +75,7 @@ def collect_jobs(submission: Submission, cases: Collection[str] | None) -> Colle
     for job in submission.jobs:
         case = case_of_job(job, names)
         if case is None:
-            left_over.append(shown(job.pk))
+            left_over.append(escape_for_display(job.pk))
         else:
             found[case].append((job.label, job))
     if left_over:
@@ -109,7 +109,7 @@ class _Found:
 
     def add(self, label: str, case: str | None, source: Source) -> None:
         if case is None:
-            self.unmatched.append(Unmatched(name=shown(label), reason="it is no expected case"))
+            self.unmatched.append(Unmatched(name=escape_for_display(label), reason="it is no expected case"))
         else:
             self.reports[case].append((label, source))
 

@@ -11,7 +11,7 @@ from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.formats.text import read_csv_rows, read_text
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 REPORT_SOCKET = "diagnostic-imaging-report"
 REPORT_KEY = "report"
@@ -55,14 +55,16 @@ def read_report(source: Source) -> str:
 def _as_text(content: Any, label: str) -> str:
     if isinstance(content, dict):
         if REPORT_KEY not in content:
-            raise Refused(f"""'{shown(label)}' must be {{"{REPORT_KEY}": "text"}}, it has no '{REPORT_KEY}'.""")
+            raise Refused(
+                f"""'{escape_for_display(label)}' must be {{"{REPORT_KEY}": "text"}}, it has no '{REPORT_KEY}'."""
+            )
         content = content[REPORT_KEY]
     if not isinstance(content, str):
-        raise Refused(f"'{shown(label)}' must hold the report as text, it holds {_kind(content)}.")
+        raise Refused(f"'{escape_for_display(label)}' must hold the report as text, it holds {_kind(content)}.")
     if len(content) > LONGEST_REPORT_CHARACTERS:
-        raise Refused(f"'{shown(label)}' is longer than {LONGEST_REPORT_CHARACTERS:,} characters.")
+        raise Refused(f"'{escape_for_display(label)}' is longer than {LONGEST_REPORT_CHARACTERS:,} characters.")
     if _HALF_A_PAIR.search(content):
-        raise Refused(f"'{shown(label)}' holds half of a surrogate pair, which is no character.")
+        raise Refused(f"'{escape_for_display(label)}' holds half of a surrogate pair, which is no character.")
     return content.lstrip("\ufeff")
 
 
@@ -77,15 +79,16 @@ def entries_of(file: SafeFile) -> Iterator[tuple[str, Entry]]:
     for number, (name, value) in enumerate((_csv_entries if is_table else _json_entries)(file)):
         if number == MOST_REPORTS:
             raise Refused(
-                f"'{shown(file.name)}' holds more than {MOST_REPORTS:,} reports; send those of the challenge."
+                f"'{escape_for_display(file.name)}' holds more than {MOST_REPORTS:,} reports; "
+                "send those of the challenge."
             )
-        yield name, Entry(label=f"{file.name}: {shown(name)}", value=value)
+        yield name, Entry(label=f"{file.name}: {escape_for_display(name)}", value=value)
 
 
 def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
     content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES, judged_later=True)
     if not isinstance(content, dict):
-        raise Refused(f"""'{shown(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
+        raise Refused(f"""'{escape_for_display(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
     yield from content.items()
 
 
@@ -97,7 +100,7 @@ def _csv_entries(file: SafeFile) -> Iterator[tuple[str, str]]:
             columns = named
             continue
         if len(row) <= max(columns):
-            raise Refused(f"'{shown(file.name)}', line {line}: there must be a case and its report.")
+            raise Refused(f"'{escape_for_display(file.name)}', line {line}: there must be a case and its report.")
         yield row[columns[0]].strip(), row[columns[1]]
 
 

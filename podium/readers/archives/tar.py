@@ -13,7 +13,7 @@ from podium.errors import SubmissionError
 from podium.readers.archives.target import MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import GZIP, BadStreamError, inflate, pieces
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 BLOCK_BYTES = tarfile.BLOCKSIZE
 MAX_EXTENDED_BYTES = 16 * 1024
@@ -127,12 +127,14 @@ def _reason_to_refuse(file: SafeFile, member: tarfile.TarInfo, name: str) -> str
     if member.type in (*REGULAR, tarfile.DIRTYPE):
         return None
     if member.type == SPARSE:
-        raise SubmissionError(f"'{file.name}' holds the sparse file '{shown(name)}'; pack it without --sparse.")
+        raise SubmissionError(
+            f"'{file.name}' holds the sparse file '{escape_for_display(name)}'; pack it without --sparse."
+        )
     if member.size:
-        raise SubmissionError(f"'{file.name}' holds '{shown(name)}', which is not a regular file.")
+        raise SubmissionError(f"'{file.name}' holds '{escape_for_display(name)}', which is not a regular file.")
     if member.type in LINKS:
-        return f"'{shown(name)}' is a link in '{file.name}'; put the file itself into the archive."
-    return f"'{shown(name)}' in '{file.name}' is not a regular file."
+        return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
+    return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
 
 
 def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:

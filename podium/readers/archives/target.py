@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.errors import SubmissionError
 from podium.readers.files import MAX_ENTRIES
-from podium.readers.names import is_printable, shown
+from podium.readers.names import escape_for_display, is_printable
 
 MAX_DEPTH = 16
 MAX_NAME_BYTES = 1024
@@ -36,7 +36,7 @@ class MemberNames:
         """Note a member that is not unpacked; its name is checked like any other."""
         self._checked_parts(name)
         self._count_member()
-        self.refused.append((shown(name), reason))
+        self.refused.append((escape_for_display(name), reason))
 
     def add_folder(self, name: str) -> None:
         parts = self._checked_parts(name)
@@ -63,7 +63,9 @@ class MemberNames:
             raise SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
-            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' over another member of that name.")
+            raise SubmissionError(
+                f"'{self.archive}' holds '{escape_for_display(name)}' over another member of that name."
+            )
         self._add(parts, "file")
         self._keep_file(parts, blocks)
 
@@ -81,7 +83,9 @@ class MemberNames:
         for depth in range(1, len(parts) + 1):
             folder = parts[:depth]
             if self.kinds.get(folder) == "file":
-                raise SubmissionError(f"'{self.archive}' holds '{shown(name)}' below or over a file of that name.")
+                raise SubmissionError(
+                    f"'{self.archive}' holds '{escape_for_display(name)}' below or over a file of that name."
+                )
             if folder not in self.kinds:
                 self._add(folder, "folder")
                 self._keep_folder(folder)
@@ -95,21 +99,27 @@ class MemberNames:
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
         if "\\" in name or name[1:2] == ":":
-            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', a Windows path; use forward slashes.")
+            raise SubmissionError(
+                f"'{self.archive}' holds '{escape_for_display(name)}', a Windows path; use forward slashes."
+            )
         if name.startswith("/"):
-            raise SubmissionError(f"'{self.archive}' holds the absolute path '{shown(name)}'.")
+            raise SubmissionError(f"'{self.archive}' holds the absolute path '{escape_for_display(name)}'.")
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
         if ".." in parts:
-            raise SubmissionError(f"'{self.archive}' holds '{shown(name)}', which leads out of the archive.")
+            raise SubmissionError(
+                f"'{self.archive}' holds '{escape_for_display(name)}', which leads out of the archive."
+            )
         if _length(name) > MAX_NAME_BYTES or any(_length(part) > MAX_PART_BYTES for part in parts):
-            raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{shown(name)}'.")
+            raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{escape_for_display(name)}'.")
         if len(parts) > MAX_DEPTH:
-            raise SubmissionError(f"'{self.archive}' nests '{shown(name)}' deeper than {MAX_DEPTH} folders.")
+            raise SubmissionError(
+                f"'{self.archive}' nests '{escape_for_display(name)}' deeper than {MAX_DEPTH} folders."
+            )
         return parts
 
     def _refuse_unprintable(self, name: str) -> None:
         """Such a name could not be shown to anyone; in the macOS world 'Icon\\r' is a common one."""
-        reason = f"'{shown(name)}' in '{self.archive}' has unprintable characters in its name; rename it."
+        reason = f"'{escape_for_display(name)}' in '{self.archive}' has unprintable characters in its name; rename it."
         self.refuse(name, reason)
 
     def _count_member(self) -> None:
@@ -147,4 +157,4 @@ class ArchiveTarget(MemberNames):
     def _not_unpacked(self, parts: tuple[str, ...], fault: OSError) -> SubmissionError:
         if fault.errno == errno.ENOSPC:
             return SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.")
-        return SubmissionError(f"'{shown('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")
+        return SubmissionError(f"'{escape_for_display('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")

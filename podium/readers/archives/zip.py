@@ -18,7 +18,7 @@ from podium.errors import PodiumError, SubmissionError
 from podium.readers.archives.target import MemberNames
 from podium.readers.files import SafeFile
 from podium.readers.inflate import BLOCK, RAW, BadStreamError, inflate
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
@@ -91,7 +91,9 @@ def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: i
     end = 0
     for member in sorted(members, key=lambda member: member.info.header_offset):
         if member.info.header_offset < end:
-            raise SubmissionError(f"'{file.name}' holds members that overlap, such as '{shown(member.name)}'.")
+            raise SubmissionError(
+                f"'{file.name}' holds members that overlap, such as '{escape_for_display(member.name)}'."
+            )
         end = member.end
     if end > file.size:
         raise _damaged(file)
@@ -116,7 +118,9 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
     if info.flag_bits & ENCRYPTED_FLAGS:
         raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
     if info.compress_type not in (STORED, DEFLATED):
-        raise SubmissionError(f"'{file.name}' compresses '{shown(name)}' in a way that is not read; use deflate.")
+        raise SubmissionError(
+            f"'{file.name}' compresses '{escape_for_display(name)}' in a way that is not read; use deflate."
+        )
     if not 0 <= info.header_offset < file.size:
         raise _damaged(file)
     plain.seek(info.header_offset)
@@ -127,16 +131,16 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
     local_name = plain.read(name_bytes)
     same = method == info.compress_type and local_name == _raw_name(info) and not flags & ENCRYPTED_FLAGS
     if signature != b"PK\x03\x04" or not same:
-        raise SubmissionError(f"'{file.name}' contradicts itself about '{shown(name)}'; pack it again.")
+        raise SubmissionError(f"'{file.name}' contradicts itself about '{escape_for_display(name)}'; pack it again.")
     return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
 
 
 def _reason_to_refuse(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind == stat.S_IFLNK:
-        return f"'{shown(name)}' is a link in '{file.name}'; put the file itself into the archive."
+        return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return f"'{shown(name)}' in '{file.name}' is not a regular file."
+        return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
     return None
 
 
@@ -170,12 +174,14 @@ def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterat
             checksum = zlib.crc32(block, checksum)
             if size > info.file_size:
                 announced = f"{info.file_size:,} bytes announced"
-                raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' unpacks to more than the {announced}.")
+                raise SubmissionError(
+                    f"'{escape_for_display(member.name)}' in '{file.name}' unpacks to more than the {announced}."
+                )
             yield block
     except BadStreamError as fault:
-        raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' {fault}; pack it again.") from None
+        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' {fault}; pack it again.") from None
     if size != info.file_size or checksum != info.CRC:
-        raise SubmissionError(f"'{shown(member.name)}' in '{file.name}' is damaged; pack it again.")
+        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' is damaged; pack it again.")
 
 
 def _exactly(file: SafeFile, plain: BinaryIO, count: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 LIMIT_BYTES = 1_000_000
 MAX_DEPTH = 32
@@ -51,7 +51,7 @@ def parse_json(
     Where one file holds the answers to many cases, `judged_later` lets the rest pass, too large whole numbers as
     floats: whoever takes an answer out refuses it, and it alone.
     """
-    label = f"'{shown(name)}'"
+    label = f"'{escape_for_display(name)}'"
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -80,7 +80,7 @@ def _parser(label: str, *, judged_later: bool) -> json.JSONDecoder:
     def real(text: str) -> float:
         number = float(text)
         if not judged_later and not math.isfinite(number):
-            raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
+            raise Refused(f"{label} holds the number {escape_for_display(text)}, which is too large.")
         return number
 
     def whole(text: str) -> int | float:
@@ -88,14 +88,14 @@ def _parser(label: str, *, judged_later: bool) -> json.JSONDecoder:
         if len(text) > 20 or abs(int(text)) > LARGEST_INTEGER:
             if judged_later:
                 return real(text)
-            raise Refused(f"{label} holds the number {shown(text)}, which is too large.")
+            raise Refused(f"{label} holds the number {escape_for_display(text)}, which is too large.")
         return int(text)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value: dict[str, Any] = {}
         for key, member in pairs:
             if key in value:
-                raise Refused(f"{label} has the key '{shown(key)}' twice in one object.")
+                raise Refused(f"{label} has the key '{escape_for_display(key)}' twice in one object.")
             value[key] = member
         return value
 

@@ -14,7 +14,7 @@ from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
 from podium.readers.inflate import ZLIB_OR_GZIP, BadStreamError, inflated_size, pieces
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 MAX_HEADER_BYTES = 256 * 1024
 MAX_LINE_BYTES = 4096
@@ -141,7 +141,7 @@ def _fields(file: SafeFile) -> tuple[dict[str, str], int]:
 
 
 def _excerpt(line: bytes) -> str:
-    return shown(line[:60].decode("utf-8", "replace"))
+    return escape_for_display(line[:60].decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _Checked:
             check_channels(self.file, self.whole_number("ElementNumberOfChannels"))
         element_type = self.fields["ElementType"]
         if element_type not in PIXEL_TYPES:
-            kind = shown(element_type)
+            kind = escape_for_display(element_type)
             raise Refused(f"'{self.file.name}' has the ElementType '{kind}'; save a plain integer or float type.")
         self.check_compressed_size(data_offset)
         self.check_geometry(axes)
@@ -187,7 +187,9 @@ class _Checked:
             if key in self.fields and order.index(key) < order.index("NDims"):
                 raise Refused(f"The header of '{self.file.name}' gives '{key}' before 'NDims'.")
         if self.fields["ObjectType"] != "Image":
-            raise Refused(f"'{self.file.name}' holds a MetaIO '{shown(self.fields['ObjectType'])}', not an Image.")
+            raise Refused(
+                f"'{self.file.name}' holds a MetaIO '{escape_for_display(self.fields['ObjectType'])}', not an Image."
+            )
 
     def check_flags(self) -> bool:
         for key in FLAGS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 _DELIMITER = re.compile(r"[,;\t]")
 _QUOTED = re.compile(r'"[^"]*"?')
@@ -18,7 +18,7 @@ def read_text(file: SafeFile, *, limit_bytes: int) -> str:
     try:
         return file.read_bytes(limit_bytes).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Refused(f"'{shown(file.name)}' is not UTF-8 text; save it as UTF-8.") from None
+        raise Refused(f"'{escape_for_display(file.name)}' is not UTF-8 text; save it as UTF-8.") from None
 
 
 def read_csv_rows(file: SafeFile, *, limit_bytes: int) -> Iterator[tuple[int, list[str]]]:
@@ -36,4 +36,4 @@ def read_csv_rows(file: SafeFile, *, limit_bytes: int) -> Iterator[tuple[int, li
             if any(cell.strip() for cell in row):
                 yield rows.line_num, row
     except csv.Error:
-        raise Refused(f"'{shown(file.name)}' is not valid CSV: line {rows.line_num}.") from None
+        raise Refused(f"'{escape_for_display(file.name)}' is not valid CSV: line {rows.line_num}.") from None

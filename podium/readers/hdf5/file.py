@@ -18,7 +18,7 @@ from podium.readers.hdf5.damage import damage_refused
 from podium.readers.hdf5.frames import stream_frames
 from podium.readers.hdf5.links import dataset_names, open_dataset
 from podium.readers.hdf5.storage import PlainDataset
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 USER_BLOCKS = (0, 512, 1024, 2048)
@@ -80,7 +80,7 @@ class Hdf5Source:
 
     def label(self, name: str) -> str:
         """How the dataset is called in messages."""
-        return f"'{shown(name)}' in '{self.file.name}'"
+        return f"'{escape_for_display(name)}' in '{self.file.name}'"
 
     def _checked(self, name: str) -> PlainDataset:
         dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))

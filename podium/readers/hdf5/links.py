@@ -10,7 +10,7 @@ import h5py
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.names import is_printable, shown
+from podium.readers.names import escape_for_display, is_printable
 
 MOST_NAMES_SHOWN = 10
 
@@ -25,18 +25,20 @@ def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
         path = "/".join(parts[: position + 1])
         key = part.encode()
         if not part or not group.links.exists(key):
-            raise Refused(f"'{file.name}' has no dataset '{shown(name)}'; it holds: {_listed(dataset_names(root))}.")
+            raise Refused(
+                f"'{file.name}' has no dataset '{escape_for_display(name)}'; it holds: {_listed(dataset_names(root))}."
+            )
         link = group.links.get_info(key).type
         if link != h5py.h5l.TYPE_HARD:
             kind = LINK_KINDS.get(link, "a user-defined link")
-            raise Refused(f"'{shown(path)}' in '{file.name}' is {kind}; store the dataset itself.")
+            raise Refused(f"'{escape_for_display(path)}' in '{file.name}' is {kind}; store the dataset itself.")
         kind_of_object = h5py.h5o.get_info(group, key).type
         if position < len(parts) - 1:
             if kind_of_object != h5py.h5o.TYPE_GROUP:
-                raise Refused(f"'{shown(path)}' in '{file.name}' is not a group.")
+                raise Refused(f"'{escape_for_display(path)}' in '{file.name}' is not a group.")
             group = h5py.h5g.open(group, key)
     if kind_of_object != h5py.h5o.TYPE_DATASET:
-        raise Refused(f"'{shown(name)}' in '{file.name}' is not a dataset.")
+        raise Refused(f"'{escape_for_display(name)}' in '{file.name}' is not a dataset.")
     return h5py.h5d.open(group, key)
 
 
@@ -54,5 +56,5 @@ def dataset_names(root: Any) -> tuple[str, ...]:
 def _listed(names: tuple[str, ...]) -> str:
     if not names:
         return "no dataset"
-    text = ", ".join(shown(name) for name in names[:MOST_NAMES_SHOWN])
+    text = ", ".join(escape_for_display(name) for name in names[:MOST_NAMES_SHOWN])
     return text if len(names) <= MOST_NAMES_SHOWN else f"{text} and {len(names) - MOST_NAMES_SHOWN} more"

@@ -16,7 +16,7 @@ import h5py
 from podium.errors import Refused
 from podium.readers.hdf5.lzf import unpacked_lzf_size
 from podium.readers.inflate import ZLIB, BadStreamError, inflated_size
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
 FILTERS = (DEFLATE, SHUFFLE, FLETCHER32, LZF)
@@ -62,7 +62,9 @@ class PlainDataset:
         filters = self.filters()
         for code, name in filters:
             if code not in FILTERS:
-                raise Refused(f"{self.label} uses the filter {code} ('{shown(name)}'); save it with gzip or without.")
+                raise Refused(
+                    f"{self.label} uses the filter {code} ('{escape_for_display(name)}'); save it with gzip or without."
+                )
         codes = [code for code, _ in filters]
         if len(set(codes)) < len(codes) or {DEFLATE, LZF} <= set(codes):
             raise Refused(f"{self.label} is compressed twice; save it with gzip or without.")

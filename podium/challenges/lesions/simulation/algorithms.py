@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium.errors import PodiumError, UsageError
-from podium.readers.names import shown
+from podium.readers.names import escape_for_display
 
 OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
 
@@ -130,7 +130,9 @@ class Function(Algorithm):
         try:
             self.function(input_folder, output_folder)
         except Exception as error:  # whatever went wrong, it costs this step only
-            raise StepFailedError(f"The function raised {type(error).__name__}: {shown(str(error))}.") from error
+            raise StepFailedError(
+                f"The function raised {type(error).__name__}: {escape_for_display(str(error))}."
+            ) from error
 
 
 def _load(module: str, name: str) -> Callable[[Path, Path], object]:
@@ -163,5 +165,5 @@ def _too_long(seconds: float) -> str:
 def _ended(code: int, errors: str) -> str:
     """What the platform would show its author: the last line of stderr."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    last = f": {shown(lines[-1]).rstrip('.')}" if lines else ""
+    last = f": {escape_for_display(lines[-1]).rstrip('.')}" if lines else ""
     return f"The algorithm ended with exit code {code}{last}."

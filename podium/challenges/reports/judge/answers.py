@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.challenges.reports.judge.asking import Answer, Message, ResponseFormat
+from podium.challenges.reports.judge.asking import JudgeReply, Message, ResponseFormat
 from podium.errors import UsageError
 
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT NOT NULL, day TEXT NOT NULL)"
@@ -41,12 +41,12 @@ class AnswerCache:
         }
         return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> JudgeReply | None:
         with self._lock:
             row = self._database.execute("SELECT content, day FROM answers WHERE key = ?", (key,)).fetchone()
-        return Answer(content=json.loads(row[0]), day=row[1]) if row else None
+        return JudgeReply(content=json.loads(row[0]), day=row[1]) if row else None
 
-    def put(self, key: str, answer: Answer) -> None:
+    def put(self, key: str, answer: JudgeReply) -> None:
         """The first answer stays: two runs side by side must not end in two results."""
         content = json.dumps(answer.content, ensure_ascii=False)
         with self._lock:

@@ -20,7 +20,7 @@ class Message(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class JudgeReply:
     """JSON that follows the question's schema, and the day it was given (UTC, `2026-06-12`)."""
 
     content: dict[str, Any]
@@ -30,7 +30,7 @@ class Answer:
 class Asker(Protocol):
     """Answers a question or raises CallFailed; may be called from several threads."""
 
-    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> Answer: ...
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply: ...
 
 
 class CallFailed(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import Answer, Message, ResponseFormat
+from podium.challenges.reports.judge.asking import JudgeReply, Message, ResponseFormat
 
 _CHARACTERS_A_TOKEN = 4
 _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
@@ -24,7 +24,7 @@ class Estimate:
     answer_tokens: int = 0
 
 
-class Nobody:
+class DryRunAsker:
     """Answers from the cache where that can, else as if every sentence were one finding and nothing entailed."""
 
     def __init__(self, cache: AnswerCache | None) -> None:
@@ -32,7 +32,7 @@ class Nobody:
         self._cache = cache
         self._lock = threading.Lock()
 
-    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> Answer:
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
         known = self._cache.get(self._cache.key(messages, response_format)) if self._cache else None
         content = known.content if known else _made_up(messages[-1].content, response_format["json_schema"]["name"])
         with self._lock:
@@ -42,7 +42,7 @@ class Nobody:
                 self.estimate.calls += 1
                 self.estimate.prompt_tokens += sum(len(m.content) for m in messages) // _CHARACTERS_A_TOKEN
                 self.estimate.answer_tokens += len(json.dumps(content)) // _CHARACTERS_A_TOKEN
-        return Answer(content=content, day="")
+        return JudgeReply(content=content, day="")
 
 
 def _made_up(question: str, schema: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from podium.challenges.reports.judge.asking import Answer, Asker, Message, ResponseFormat
+from podium.challenges.reports.judge.asking import Asker, JudgeReply, Message, ResponseFormat
 from podium.challenges.reports.judge.suspicion import clean, suspicious_evidence, suspicious_findings
 from podium.challenges.reports.settings import ReportType
 from podium.errors import UsageError
@@ -47,7 +47,7 @@ class _Recorder:
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
-        self.answer = Answer(content={}, day="")
+        self.answer = JudgeReply(content={}, day="")
 
     def complete_json(self, messages: Sequence[Message], response_format: ResponseFormat) -> Mapping[str, Any]:
         self.answer = self._asker.ask(messages, response_format)

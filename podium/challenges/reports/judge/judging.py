@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class ReportPair:
     """One case of one team: two texts as they were read."""
 
     candidate: str
@@ -50,7 +50,7 @@ class JudgedPair:
 
 
 def judge_pairs(
-    pairs: Mapping[Item, Pair], *, engine: Engine, meter: Meter, concurrency: int, max_characters: int
+    pairs: Mapping[Item, ReportPair], *, engine: Engine, meter: Meter, concurrency: int, max_characters: int
 ) -> dict[Item, JudgedPair]:
     """Every pair judged. A question that fails costs its verdicts; JudgeStopped ends it all, as does any other error.
 

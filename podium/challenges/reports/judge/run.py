@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker
-from podium.challenges.reports.judge.dry_run import Estimate, Nobody
+from podium.challenges.reports.judge.dry_run import DryRunAsker, Estimate
 from podium.challenges.reports.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
 from podium.challenges.reports.judge.figures import (
     CONFIDENTIAL,
@@ -21,9 +21,9 @@ from podium.challenges.reports.judge.figures import (
     final_figures,
     radfact_aggregates,
 )
-from podium.challenges.reports.judge.judging import JudgedPair, Pair, judge_pairs
+from podium.challenges.reports.judge.judging import JudgedPair, ReportPair, judge_pairs
 from podium.challenges.reports.judge.meter import Meter
-from podium.challenges.reports.judge.teams import Team, TeamReports, find_teams, open_references, read_team
+from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, find_teams, open_references, read_team
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
@@ -52,7 +52,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TeamVerdict:
     """What became of one team: the file written, its final score if there is one, and what went wrong if anything."""
 
     team: str
@@ -67,23 +67,23 @@ class _Prepared:
     settings: ReportsSettings
     per_case: PerCase
     teams: Sequence[TeamReports]
-    unusable: Sequence[Outcome]
+    unusable: Sequence[TeamVerdict]
 
     @property
     def judge(self) -> JudgeSettings:
         return self.settings.judge
 
-    def pairs(self) -> dict[Key, Pair]:
+    def pairs(self) -> dict[Key, ReportPair]:
         """Every case of every team; a missing or failed report is an empty one."""
         references = {case: read_report(self.task.references[case]) for case in self.task.cases}
         return {
-            (team.team.name, case): Pair(candidate=team.texts.get(case, ""), reference=reference)
+            (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
             for team in self.teams
             for case, reference in references.items()
         }
 
 
-def judge(request: Request) -> list[Outcome]:
+def judge(request: Request) -> list[TeamVerdict]:
     """Judge every team and write its metrics.json; nothing is asked before all is known to be in order."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
@@ -108,7 +108,7 @@ def estimate(request: Request) -> Estimate:
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        nobody = Nobody(cache)
+        nobody = DryRunAsker(cache)
         _judge_pairs(prepared, nobody, Meter())
         if cache:
             cache.close()
@@ -119,7 +119,7 @@ def _task(request: Request, folder: Any) -> Task:
     return prepare(folder, Options(workers=request.workers, case_timeout_seconds=600.0))
 
 
-def _prepare(request: Request, teams: Sequence[Team], task: Task) -> _Prepared:
+def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _Prepared:
     settings = _with_overrides(task.challenge.settings, request.overrides)
     per_case = request.per_case or task.folder.common.per_case
     if request.keep_evidence and per_case != "full":
@@ -128,13 +128,13 @@ def _prepare(request: Request, teams: Sequence[Team], task: Task) -> _Prepared:
             "add --per-case full if the file stays with the organisers."
         )
     readable: list[TeamReports] = []
-    unusable: list[Outcome] = []
+    unusable: list[TeamVerdict] = []
     for team in teams:
         try:
             options = Options(workers=request.workers, case_timeout_seconds=600.0)
             readable.append(read_team(team, task, options))
         except SubmissionError as error:
-            unusable.append(Outcome(team=team.name, problem=error))
+            unusable.append(TeamVerdict(team=team.name, problem=error))
     return _Prepared(task, settings, per_case, readable, unusable)
 
 
@@ -198,7 +198,7 @@ def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, J
     )
 
 
-def _check_target(request: Request, team: Team) -> None:
+def _check_target(request: Request, team: TeamSubmission) -> None:
     """Nothing is written over unless asked; a file this command left without aggregates may go."""
     target = request.output / team.name / METRICS_FILE
     existing = next(folder for folder in target.absolute().parents if folder.exists())
@@ -217,7 +217,7 @@ def _check_target(request: Request, team: Team) -> None:
 
 def _finish(
     request: Request, prepared: _Prepared, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
-) -> Outcome:
+) -> TeamVerdict:
     name, evaluation = reports.team.name, reports.evaluation
     cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
     share = failure_share(list(cases.values()))
@@ -249,12 +249,12 @@ def _finish(
     (request.output / name).mkdir(parents=True, exist_ok=True)
     written = write_metrics(document, request.output / name)
     if complete:
-        return Outcome(team=name, written=written, score_final=aggregates["score_final"])
+        return TeamVerdict(team=name, written=written, score_final=aggregates["score_final"])
     problem = OrganiserError(
         f"{share:.1%} of the verdicts on '{name}' failed, more than {prepared.judge.failure_threshold:.1%}: "
         "no aggregate was written. Run it again to ask only what failed."
     )
-    return Outcome(team=name, written=written, problem=problem)
+    return TeamVerdict(team=name, written=written, problem=problem)
 
 
 def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:

@@ -11,14 +11,14 @@ import jsonschema
 import openai
 
 from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import Answer, CallFailed, JudgeStopped, Message, ResponseFormat
+from podium.challenges.reports.judge.asking import CallFailed, JudgeReply, JudgeStopped, Message, ResponseFormat
 from podium.challenges.reports.judge.meter import Meter
 from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
 
 # radfact-lite pins these too; a server that knows one of them not says so once, and is not sent it again.
 _PINNED = {"temperature": 0, "reasoning_effort": "low"}
 _PASSING = frozenset((408, 409, 425, 429))
-_REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
+_REMINDER = "The last answer did not follow the JSON schema. JudgeReply with JSON that follows it, and nothing else."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Judge:
         """Let no thread wait or ask any more."""
         self._stop.set()
 
-    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> Answer:
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
         """From the cache, else from the server; raises CallFailed when all attempts are used up."""
         key = self._cache.key(messages, response_format)
         known = self._cache.get(key)
@@ -68,7 +68,7 @@ class Judge:
             self._meter.failed()
             self._stop_if_nobody_answers()
             raise
-        answer = Answer(content=content, day=datetime.now(UTC).date().isoformat())
+        answer = JudgeReply(content=content, day=datetime.now(UTC).date().isoformat())
         self._cache.put(key, answer)
         return answer
 

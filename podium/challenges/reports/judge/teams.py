@@ -23,7 +23,7 @@ _SAME_FIGURES = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Team:
+class TeamSubmission:
     """`metrics` is the metrics.json it was named by, if it was."""
 
     name: str
@@ -35,12 +35,12 @@ class Team:
 class TeamReports:
     """A team's evaluation as the container makes it, and the text of every report it could score."""
 
-    team: Team
+    team: TeamSubmission
     evaluation: Evaluation
     texts: Mapping[str, str]
 
 
-def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[Team]:
+def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[TeamSubmission]:
     """A target is a submission, or a metrics.json whose submission is `submissions`/<team> (or `submissions` itself).
 
     A team's name is its folder's, as in `podium rank`.
@@ -53,12 +53,12 @@ def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[Tea
     return teams
 
 
-def _team(target: Path, submissions: Path | None, *, alone: bool) -> Team:
+def _team(target: Path, submissions: Path | None, *, alone: bool) -> TeamSubmission:
     if not target.exists():
         raise UsageError(f"{target} does not exist.")
     if target.is_dir() or target.suffix != ".json" or not _is_metrics(target):
         name = target.resolve().name
-        return Team(name=name if target.is_dir() else name.split(".", 1)[0], submission=target)
+        return TeamSubmission(name=name if target.is_dir() else name.split(".", 1)[0], submission=target)
     name = target.resolve().parent.name if target.name == METRICS_FILE else target.stem
     if submissions is None:
         raise UsageError(f"{target} holds no reports; name the folder that does with --submissions.")
@@ -67,7 +67,7 @@ def _team(target: Path, submissions: Path | None, *, alone: bool) -> Team:
         if not alone:
             raise UsageError(f"There is no submission of '{name}' in {submissions}.")
         submission = submissions
-    return Team(name=name, submission=submission, metrics=target)
+    return TeamSubmission(name=name, submission=submission, metrics=target)
 
 
 def _is_metrics(path: Path) -> bool:
@@ -95,7 +95,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
         yield choose_challenge(read_challenge_folders(root, known=CHALLENGES), named=Reports.name, submission=None)
 
 
-def read_team(team: Team, task: Task, options: Options) -> TeamReports:
+def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports:
     """Score the submission as the container does, hold that against the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.platform.names import case_of, is_no_prediction
+from podium.platform.names import case_of, is_ignored_file
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_case_of(name: str, case: str) -> None:
     [("README", True), ("License.h5", True), ("run.LOG", True), ("a.nii.gz.md5", True), ("a.h5", False), ("a", False)],
 )
 def test_what_lies_beside_predictions(name: str, beside: bool) -> None:
-    assert is_no_prediction(name) is beside
+    assert is_ignored_file(name) is beside
