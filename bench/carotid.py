@@ -36,7 +36,7 @@ VIEWS = ("long", "trans")
 STRUCTURES = {"vessel": VESSEL, "plaque": PLAQUE}
 
 CHALLENGE = """\
-challenge = "carotid"
+kind = "carotid"
 title = "Benchmark"
 version = "1"
 per_case = "full"

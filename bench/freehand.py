@@ -92,11 +92,11 @@ def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np
 def store_identity(truth: Path) -> None:
     """What `podium freehand prepare` does: the errors of not moving are then read, not computed."""
     from podium.challenges.freehand.identity import compute_identity, write_identity
-    from podium.challenges.freehand.reference import find_freehand_references, read_truth
+    from podium.challenges.freehand.reference import find_freehand_references, read_reference_scan
     from podium.challenges.freehand.settings import FreehandSettings
 
     grid = FreehandSettings().grid
-    scan = read_truth(find_freehand_references(truth / "references")[SCAN], grid)
+    scan = read_reference_scan(find_freehand_references(truth / "references")[SCAN], grid)
     write_identity(truth / "references", {SCAN: compute_identity(scan, grid, threads=THREADS)})
 
 

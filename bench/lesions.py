@@ -41,7 +41,7 @@ REPEATS = 3
 UNIT = Geometry((1.0,) * 3, (0.0,) * 3, (1, 0, 0, 0, 1, 0, 0, 0, 1))
 
 CHALLENGE = """\
-challenge = "lesions"
+kind = "lesions"
 title = "Benchmark"
 version = "1"
 per_case = "full"

@@ -28,7 +28,7 @@ from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import metrics_document
 from podium.platform.results import CaseResult, Evaluation
-from podium.platform.runtime import Timing
+from podium.platform.runtime import Runtime
 from podium.ranking.cases import CaseTable
 from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
 from podium.ranking.stability import stability
@@ -140,7 +140,7 @@ def write_teams(folder: Path, teams: int, cases: int) -> None:
             title="Benchmark",
             version="1",
             settings=challenge.settings.model_dump(mode="json"),
-            aggregates=challenge.aggregate(results, Timing(total_seconds=60.0 + team)),
+            aggregates=challenge.aggregate(results, Runtime(total_seconds=60.0 + team)),
             results=results,
         )
         document = metrics_document(evaluation, rows=results)

@@ -1,13 +1,14 @@
 """The main job: one submission in, metrics.json out."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import CHALLENGES
-from podium.challenges.base import Challenge, Collected, Shapes
+from podium.challenges import KINDS, load_challenge
+from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
 from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.processes import CaseOutcome, run_cases
@@ -17,6 +18,7 @@ from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, CaseScore, Evaluation, Figures
 from podium.platform.submission import open_submission, submission_names
 
+_GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 MISSING = "There is no prediction for this case."
 
 
@@ -33,7 +35,7 @@ class Task:
     """A challenge with its ground truth checked, ready to score any submission."""
 
     folder: ChallengeFolder
-    challenge: Challenge[Any, Any]
+    challenge: AnyChallenge
     references: Mapping[str, Any]
     shapes: Mapping[str, Shapes]
     digest: bytes
@@ -51,13 +53,13 @@ def evaluate(
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
     folder = choose_challenge(
-        read_challenge_folders(ground_truth, known=CHALLENGES), named=challenge, submission=submission
+        read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge, submission=submission
     )
     task = prepare(folder, options)
     prepare_output(output)
-    limit = task.challenge.submission_bytes(list(task.shapes.values()))
+    limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
     with open_submission(submission, max_bytes=limit) as opened:
-        collected = task.challenge.collect(opened, task.references.keys())
+        collected = task.challenge.format.collect(opened, task.references.keys())
         _log_pairing(collected)
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
@@ -66,8 +68,8 @@ def evaluate(
         challenge=task.challenge.name,
         title=folder.common.title,
         version=folder.common.version,
-        settings=task.challenge.settings.model_dump(mode="json"),
-        aggregates=task.challenge.aggregate(results, collected.timing),
+        settings=task.challenge.published_settings(),
+        aggregates=task.challenge.aggregate(results, collected.runtime),
         results=results,
         unmatched=len(collected.unmatched),
     )
@@ -75,7 +77,7 @@ def evaluate(
         results,
         per_case=folder.common.per_case,
         key=task.digest,
-        confidential=task.challenge.confidential_figures,
+        confidential=task.challenge.confidential,
     )
     write_metrics(metrics_document(evaluation, rows=rows), output)
     if evaluation.counts()["scored"] == 0:
@@ -97,7 +99,7 @@ def choose_challenge(
     if submission is None:
         raise UsageError(f"There are several challenges here ({choices}); name one with --challenge.")
     names = submission_names(submission)
-    fitting = [folder for name, folder in folders.items() if CHALLENGES[name].recognises(names)]
+    fitting = [folder for folder in folders.values() if load_challenge(folder).format.recognises(names)]
     if not fitting:
         raise SubmissionError(
             f"The submission looks made for none of the challenges here ({choices}): check the names of its files, or "
@@ -111,26 +113,21 @@ def choose_challenge(
     return fitting[0]
 
 
-def load_challenge(folder: ChallengeFolder) -> Challenge[Any, Any]:
-    """The challenge under the settings of its challenge.toml."""
-    challenge_type = CHALLENGES[folder.common.challenge]
-    return challenge_type(folder.file.own(challenge_type.settings_model))
-
-
 def prepare(folder: ChallengeFolder, options: Options) -> Task:
     """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it."""
     challenge = load_challenge(folder)
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
-    references = challenge.find_references(folder.references)
+    references = challenge.format.find_references(folder.references)
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
+    _check_groups(challenge, references)
     challenge.share_cores(workers=options.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
-        shapes = challenge.check_reference(references[case])
+        shapes = challenge.format.check_reference(references[case])
         digest = hashlib.sha256()
-        for file in challenge.reference_files(references[case]):
+        for file in challenge.format.reference_files(references[case]):
             with file.path.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         return shapes, digest.digest()
@@ -155,16 +152,27 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
     )
 
 
+def _check_groups(challenge: AnyChallenge, cases: Collection[str]) -> None:
+    groups = {case: challenge.cases.group_of(case) for case in cases}
+    outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
+    if challenge.cases.groups is not None and outside:
+        raise GroundTruthError(
+            f"{len(outside)} cases belong to no group that the pattern 'groups' of challenge.toml could name; the "
+            "organisers find them in the log.",
+            detail="\n".join(outside),
+        )
+
+
 def _score(task: Task, collected: Collected[Any], options: Options) -> list[CaseResult]:
     challenge, references = task.challenge, task.references
 
     def score(case: str) -> CaseScore:
         return challenge.score(collected.predictions[case], references[case])
 
-    def unanswered(case: str) -> Figures:
-        return challenge.unanswered(references[case])
+    def lost(case: str) -> Figures:
+        return challenge.lost(references[case])
 
-    challenge.import_heavy_packages()
+    challenge.scorer.import_packages()
     challenge.share_cores(workers=options.workers, cases=len(collected.predictions))
     scored = _run("scoring", sorted(collected.predictions), score, options)
     errors = dict(collected.refused)
@@ -173,7 +181,7 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
             errors[case] = outcome.error
             print(f"{case}: {outcome.error} {outcome.detail or ''}".rstrip(), flush=True)
     lacking = [case for case in task.cases if case in errors or case not in scored]
-    worst = _run("filling in worst values", lacking, unanswered, options)
+    worst = _run("filling in worst values", lacking, lost, options)
     return [_result(case, scored, errors, worst) for case in task.cases]
 
 
@@ -211,8 +219,8 @@ def _log_pairing(collected: Collected[Any]) -> None:
         print(f"unmatched: {unmatched.name}: {unmatched.reason}", flush=True)
     for reason in collected.refused.values():
         print(f"refused: {reason}", flush=True)
-    if collected.timing.problem:
-        print(f"timing: {collected.timing.problem}", flush=True)
+    if collected.runtime.problem:
+        print(f"runtime: {collected.runtime.problem}", flush=True)
 
 
 def _nothing_matched(collected: Collected[Any]) -> str:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from podium.challenges import CHALLENGES
-from podium.challenges.base import Challenge
+from podium.challenges import KINDS, challenge_from_settings
+from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.evaluation import Task
 
@@ -18,26 +18,27 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_name: Literal["podium-manifest-1"] = "podium-manifest-1"
+    schema_name: Literal["podium-manifest-2"] = "podium-manifest-2"
     challenge: str
+    kind: str
     title: str
     version: str
     settings: Mapping[str, Any]
     cases: Mapping[str, Mapping[str, tuple[int, ...]]]
 
-    def load_challenge(self) -> Challenge[Any, Any]:
+    def load_challenge(self) -> AnyChallenge:
         """The challenge under the manifest's settings."""
-        challenge_type = CHALLENGES[self.challenge]
-        return challenge_type(challenge_type.settings_model.model_validate(self.settings))
+        return challenge_from_settings(self.challenge, self.kind, dict(self.settings))
 
 
 def make_manifest(task: Task) -> Manifest:
     """The manifest of a challenge whose ground truth was read."""
     return Manifest(
         challenge=task.challenge.name,
+        kind=task.challenge.kind,
         title=task.folder.common.title,
         version=task.folder.common.version,
-        settings=task.challenge.settings.model_dump(mode="json"),
+        settings=task.challenge.published_settings(),
         cases={case: task.shapes[case] for case in task.cases},
     )
 
@@ -55,6 +56,6 @@ def read_manifest(path: Path) -> Manifest:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
         raise UsageError(f"{path} is not a case list made by 'podium manifest': {error.errors()[0]['msg']}.") from None
-    if manifest.challenge not in CHALLENGES:
-        raise UsageError(f"{path} is for the challenge '{manifest.challenge}', which is not known here.")
+    if manifest.kind not in KINDS:
+        raise UsageError(f"{path} is for a challenge of the kind '{manifest.kind}', which is not known here.")
     return manifest

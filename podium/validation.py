@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from podium.challenges import CHALLENGES
-from podium.challenges.base import Challenge
+from podium.challenges import KINDS, challenge_for_format
+from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.execution.processes import run_cases
 from podium.execution.progress import show_progress
@@ -39,12 +38,12 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
     chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge)
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
-        limit = chosen.submission_bytes(list(manifest.cases.values()))
+        limit = chosen.format.submission_bytes(list(manifest.cases.values()))
     with open_submission(submission, max_bytes=limit) as opened:
-        collected = chosen.collect(opened, manifest.cases.keys() if manifest else None)
+        collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
 
         def check(case: str) -> bool:
-            chosen.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
+            chosen.format.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
             return True
 
         cases = sorted(collected.predictions)
@@ -61,22 +60,23 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
         Problem(where=each.name, what=f"belongs to no case: {each.reason.removesuffix('.')}.")
         for each in collected.unmatched
     ]
-    if collected.timing.problem:
-        problems.append(Problem(where="time", what=collected.timing.problem))
+    if collected.runtime.problem:
+        problems.append(Problem(where="time", what=collected.runtime.problem))
     if not collected.predictions and not problems:
         problems.append(Problem(where="submission", what="holds no prediction."))
     return Report(challenge=chosen.name, cases=len(collected.predictions), problems=problems)
 
 
-def _challenge_without_manifest(submission: Path, named: str | None) -> Challenge[Any, Any]:
-    choices = ", ".join(sorted(CHALLENGES))
-    if named is None:
+def _challenge_without_manifest(submission: Path, kind: str | None) -> AnyChallenge:
+    choices = ", ".join(sorted(KINDS))
+    if kind is None:
         names = submission_names(submission)
-        fitting = [name for name, challenge in CHALLENGES.items() if challenge.recognises(names)]
+        fitting = [each for each in KINDS if challenge_for_format(each).format.recognises(names)]
         if len(fitting) != 1:
-            raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
-        named = fitting[0]
-    if named not in CHALLENGES:
-        raise UsageError(f"There is no challenge '{named}'; there is: {choices}.")
-    challenge_type = CHALLENGES[named]
-    return challenge_type(challenge_type.settings_model.model_validate(challenge_type.format_settings))
+            raise UsageError(
+                f"Name the kind of challenge with --challenge ({choices}), or give its case list with --cases."
+            )
+        kind = fitting[0]
+    if kind not in KINDS:
+        raise UsageError(f"There is no kind of challenge '{kind}'; there is: {choices}.")
+    return challenge_for_format(kind)

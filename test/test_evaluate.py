@@ -138,7 +138,7 @@ def test_names_in_capitals_and_accents_written_as_two_characters(tmp_path: Path,
     truth = write_ground_truth(tmp_path / "truth", {"a": 0, "m\u00fc": 1})
     write_case(tmp_path / "s" / "a_PRED.H5", cls=0)
     write_case(tmp_path / "s" / "mu\u0308_pred.h5", cls=1)
-    (tmp_path / "s" / "Timing.json").write_text('{"total_seconds": 5}')
+    (tmp_path / "s" / "Runtime.json").write_text('{"total_seconds": 5}')
     run = evaluate(tmp_path / "s", ground_truth=truth)
     assert run.metrics["counts"]["scored"] == 2
     assert run.metrics["aggregates"]["total_seconds"] == 5

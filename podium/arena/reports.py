@@ -1,15 +1,14 @@
 """The reports of one team, from whatever form of submission the challenge takes."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges.reports.challenge import Reports
-from podium.challenges.reports.pairing import CaseNames, case_of_job
+from podium.challenges.reports.format import ReportsFormat
 from podium.challenges.reports.settings import ReportsSettings
-from podium.challenges.reports.sources import read_report
+from podium.challenges.settings import CasesSettings
 from podium.errors import Refused, SubmissionError, UsageError
-from podium.platform.submission import Submission, open_submission
+from podium.platform.submission import open_submission
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +28,13 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedRep
     A case without a usable report gets an empty one. A submission that cannot be opened, or that has no report of any
     of these cases, is another matter: it is the wrong folder, and an arena of empty reports would be built on it.
     """
-    challenge = Reports(ReportsSettings())
+    files = ReportsFormat(CasesSettings(), ReportsSettings())
     texts: dict[str, str] = {}
     problems: dict[str, str] = {}
     try:
-        limit = challenge.submission_bytes([{}] * len(cases))
+        limit = files.submission_bytes([{}] * len(cases))
         with open_submission(submission, max_bytes=limit) as opened:
-            collected = challenge.collect(_without_other_jobs(opened, cases), cases)
+            collected = files.collect(opened, cases)
             for case in sorted(cases):
                 texts[case] = ""
                 if case in collected.refused:
@@ -44,7 +43,7 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedRep
                     problems[case] = "There is no report of this case."
                 else:
                     try:
-                        texts[case] = read_report(collected.predictions[case])
+                        texts[case] = files.read(collected.predictions[case])
                     except Refused as refusal:
                         problems[case] = str(refusal)
                     else:
@@ -55,9 +54,3 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedRep
     if not collected.predictions and not collected.refused:
         raise UsageError(f"{submission} holds no report of any of the {len(cases)} cases; their names must agree.")
     return CollectedReports(texts=texts, problems=problems)
-
-
-def _without_other_jobs(submission: Submission, cases: Collection[str]) -> Submission:
-    """The challenge takes a job of an unknown case for a fault; an arena may show fewer cases than were scored."""
-    names = CaseNames(cases)
-    return replace(submission, jobs=tuple(job for job in submission.jobs if case_of_job(job, names) is not None))

@@ -1,13 +1,28 @@
-"""One file a challenge; this page lists them."""
+"""One package per kind of challenge; this page lists them."""
 
 from typing import Any
 
-from podium.challenges.base import Challenge
-from podium.challenges.carotid.challenge import Carotid
-from podium.challenges.freehand.challenge import Freehand
-from podium.challenges.lesions.challenge import LesionSegmentation
-from podium.challenges.reports.challenge import Reports
+from podium.challenges.base import AnyChallenge, Kind
+from podium.challenges.carotid import CAROTID
+from podium.challenges.freehand import FREEHAND
+from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.lesions import LESIONS
+from podium.challenges.reports import REPORTS
 
-CHALLENGES: dict[str, type[Challenge[Any, Any]]] = {
-    challenge.name: challenge for challenge in (Carotid, Freehand, LesionSegmentation, Reports)
-}
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (CAROTID, FREEHAND, LESIONS, REPORTS)}
+
+
+def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
+    """The challenge under the settings of its challenge.toml."""
+    kind = KINDS[folder.common.kind]
+    return kind.build(folder.name, folder.file.cases(), folder.file.own(kind.settings_model))
+
+
+def challenge_from_settings(name: str, kind: str, settings: dict[str, Any]) -> AnyChallenge:
+    """The challenge under published settings; raises pydantic's ValidationError where they are not known here."""
+    return KINDS[kind].challenge(name, cases=settings.get("cases", {}), own=settings.get(kind, {}))
+
+
+def challenge_for_format(kind: str) -> AnyChallenge:
+    """A challenge that can read predictions where the real settings are not at hand."""
+    return KINDS[kind].challenge(kind, cases={}, own=KINDS[kind].format_settings)

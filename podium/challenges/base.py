@@ -1,192 +1,252 @@
-"""What a challenge is to the rest of Podium: its settings, how a case is found, read, scored, and added up."""
+"""What a challenge is to the rest of Podium, in parts that each challenge has as far as it needs them.
+
+Format      which files and jobs it takes, and how they are paired and read
+Scorer      the figures of one case
+Scoreboard  the declared figures of all cases, and the leaderboard (podium/metrics/declaration.py)
+Ranking     the rule that teams are ranked by
+Overlays    pictures of a case, for an organiser's report
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from podium.challenges.overlay import Overlay
-from podium.challenges.ranking_rule import Criterion, RankingRule
-from podium.challenges.settings import Settings
-from podium.metrics.declaration import Curve, Metric
+from podium.challenges.ranking_rule import RankingRule
+from podium.challenges.settings import CasesSettings, Settings
+from podium.errors import Refused
+from podium.figures import Figures, get, put
+from podium.metrics.aggregation import CohortValues, aggregate, aggregate_groups, recombined, row_of
+from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
-from podium.platform.leaderboard import Column
-from podium.platform.results import CaseResult, CaseScore, Figures, Unmatched, put
-from podium.platform.runtime import Timing
+from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
+from podium.platform.leaderboard import Column, column
+from podium.platform.results import CaseResult, CaseScore
+from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile
 
-Prediction = TypeVar("Prediction")  # where one case's answer lies, not yet opened
-Reference = TypeVar("Reference")  # where one case's truth lies
+SettingsT = TypeVar("SettingsT", bound=Settings)
+PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
+ReferenceT = TypeVar("ReferenceT")  # where one case's reference lies
+CaseT = TypeVar("CaseT")  # one case, compared
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected(Generic[Prediction]):
+class Collected(Generic[PredictionT]):
     """A submission sorted by case, nothing opened yet."""
 
-    predictions: Mapping[str, Prediction]
+    predictions: Mapping[str, PredictionT]
     refused: Mapping[str, str] = field(default_factory=dict)  # case -> why its prediction will not be opened
     unmatched: Sequence[Unmatched] = ()
-    timing: Timing = field(default_factory=Timing)
+    runtime: Runtime = field(default_factory=Runtime)
 
 
-class Challenge(ABC, Generic[Prediction, Reference]):
-    """One challenge under one set of settings. Subclasses live in one file each and are listed in the registry.
-
-    `read_*` and `score` run in workers and raise `Refused` for what its author has to mend.
-    """
-
-    name: ClassVar[str]
-    settings_model: ClassVar[type[Settings]]
-    output_sockets: ClassVar[frozenset[str]]
-    format_settings: ClassVar[Mapping[str, Any]]  # enough to read predictions where the real settings are not at hand
-
-    threads: int = 1
-    """How many threads one case may use: more than one only where there are fewer cases than cores."""
-
-    def __init__(self, settings: Any) -> None:
-        self.settings = settings
-
-    def share_cores(self, *, workers: int, cases: int) -> None:
-        """Divide the cores among the cases; called before workers are forked, so that all of them know."""
-        self.threads = max(1, workers // max(1, cases))
-
-    @classmethod
-    @abstractmethod
-    def recognises(cls, names: SubmissionNames) -> bool:
-        """Whether a submission that looks like this from outside was made for this challenge."""
+class Format(ABC, Generic[PredictionT, ReferenceT]):
+    """Files and jobs. `check_*` read in full and raise `Refused` for what the file's author has to fix."""
 
     @property
     @abstractmethod
-    def metrics(self) -> Sequence[Metric]:
-        """The declaration of every per-case figure."""
-
-    @property
-    def offline_metrics(self) -> Sequence[Metric]:
-        """The declaration of every per-case figure that offline tools add to the rows, for ranking."""
-        return ()
-
-    @property
-    def curves(self) -> Sequence[Curve]:
-        """Figures that run along a case, for reports."""
-        return ()
-
-    @property
-    def confidential_figures(self) -> Sequence[str]:
-        """Dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows them."""
-        return ()
-
-    @classmethod
-    @abstractmethod
-    def columns(cls) -> Sequence[Column]:
-        """What the leaderboard shows, the ranking score first."""
-
-    @classmethod
-    def offline_columns(cls) -> Sequence[Column]:
-        """Figures below `aggregates` that offline tools add: no live leaderboard has them, the final table does."""
-        return ()
-
-    def import_heavy_packages(self) -> None:
-        """Load what scoring needs, once, before workers are forked."""
+    def layout(self) -> Layout:
+        """Where predictions stand in a submission."""
 
     @abstractmethod
-    def find_references(self, folder: Path) -> Mapping[str, Reference]:
+    def find_references(self, folder: Path) -> Mapping[str, ReferenceT]:
         """The reference of every expected case, by case."""
 
     @abstractmethod
-    def reference_files(self, reference: Reference) -> Sequence[SafeFile]:
+    def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
         """The files a reference is made of: their content is the identity of the ground truth."""
 
     @abstractmethod
-    def check_reference(self, reference: Reference) -> Shapes:
-        """Read a reference in full and hold it against the settings; the shapes a prediction must have."""
+    def check_reference(self, reference: ReferenceT) -> Shapes:
+        """Read a reference in full and check it against the settings; the shapes a prediction must have."""
+
+    @abstractmethod
+    def check_prediction(self, prediction: PredictionT, shapes: Shapes | None) -> None:
+        """Read a prediction as scoring would, without a reference."""
 
     @abstractmethod
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         """An upper bound of what an honest submission for cases of these shapes unpacks to."""
 
     @abstractmethod
-    def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Prediction]:
+    def prediction(self, candidates: Sequence[Candidate]) -> PredictionT:
+        """One case's prediction from the candidates of one prediction; raises Refused where they make none."""
+
+    def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """The candidates that make a case's prediction; unless a challenge says otherwise, there must be one."""
+        return one_prediction(candidates)
+
+    def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:  # noqa: ARG002  (most score no time)
+        """How long the submission took."""
+        return Runtime()
+
+    def recognises(self, names: SubmissionNames) -> bool:
+        """Whether a submission that looks like this from outside was made for this challenge."""
+        return self.layout.recognises(names)
+
+    def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[PredictionT]:
         """Pair predictions with cases by identifier; without a list of cases every identifier is believed."""
-
-    @abstractmethod
-    def check_prediction(self, prediction: Prediction, shapes: Shapes | None) -> None:
-        """Read a prediction as scoring would, without a reference."""
-
-    @abstractmethod
-    def score(self, prediction: Prediction, reference: Reference) -> CaseScore:
-        """The figures of one case."""
-
-    @abstractmethod
-    def unanswered(self, reference: Reference) -> Figures:
-        """The figures of a missing or failed case: the worst value of all that teams are ranked by."""
-
-    @abstractmethod
-    def aggregate(self, results: Sequence[CaseResult], timing: Timing) -> Figures:
-        """Everything below `aggregates`, from the results alone: finite numbers only."""
-
-    # Ranking
-
-    def ranking_rule(self) -> RankingRule:
-        """How teams are ranked; unless a challenge says otherwise, by the leaderboard's score alone."""
-        score = self.columns()[0]
-        return RankingRule(
-            words=f"teams are ranked by '{score.title}', {score.direction} is better",
-            criteria=(Criterion(path=score.path, title=score.title, direction=score.direction),),
-            case_metrics=(self.metrics[0].name,),
+        pairing = pair(submission, self.layout, cases)
+        predictions: dict[str, PredictionT] = {}
+        refused: dict[str, str] = {}
+        for case, candidates in pairing.candidates.items():
+            try:
+                predictions[case] = self.prediction(self.select(candidates))
+            except Refused as refusal:
+                refused[case] = str(refusal)
+        return Collected(
+            predictions=predictions,
+            refused=refused,
+            unmatched=pairing.unmatched,
+            runtime=self.runtime(submission, pairing),
         )
 
-    def cohort_figures(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
-        return aggregates
 
-    def resampled_figures(
-        self,
-        rows: Sequence[Figures],  # noqa: ARG002  (the interface; a challenge that cannot answer needs neither)
-        aggregates: Figures,  # noqa: ARG002
-        resamples: Resamples,  # noqa: ARG002
+class Scorer(ABC, Generic[PredictionT, ReferenceT, CaseT]):
+    """One case. Runs in workers; raises `Refused` for what the prediction's author has to fix."""
+
+    threads: int = 1
+    """How many threads one case may use: more than one only where there are fewer cases than cores."""
+
+    def import_packages(self) -> None:
+        """Load what scoring needs, once, before workers are forked."""
+
+    @abstractmethod
+    def compare(self, prediction: PredictionT, reference: ReferenceT) -> CaseT:
+        """Read both sides of a case; the declared metrics are functions of the result."""
+
+    @abstractmethod
+    def lost(self, reference: ReferenceT) -> CaseT:
+        """A case without a usable prediction."""
+
+    def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
+        """What a row keeps beside the declared metrics, so that everything can be computed again from the rows."""
+        return {}
+
+    def warnings(self, case: CaseT) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the prediction's author should know about a case that was scored."""
+        return ()
+
+
+class Overlays(ABC, Generic[PredictionT, ReferenceT]):
+    """Pictures for an organiser's report."""
+
+    @abstractmethod
+    def draw(
+        self, case: str, prediction: PredictionT, reference: ReferenceT, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        """The views of one case with the outlines of prediction and reference; `images` are all files of the folder
+        the organiser named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
+    """One challenge under one set of settings.
+
+    name           the name of its folder
+    kind           which code scores it
+    confidential   dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows
+                   them
+    given          figures that do not come from the rows, from all results and the runtime
+    cohort_given   the given figures of every team, once the aggregates of all teams are known
+    """
+
+    name: str
+    kind: str
+    cases: CasesSettings
+    settings: SettingsT
+    format: Format[PredictionT, ReferenceT]
+    scorer: Scorer[PredictionT, ReferenceT, Any]
+    scoreboard: Scoreboard[Any]
+    ranking: RankingRule
+    overlays: Overlays[PredictionT, ReferenceT] | None = None
+    confidential: Sequence[str] = ()
+    given: Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]] | None = None
+    cohort_given: Callable[[Mapping[str, Figures]], Mapping[str, Mapping[str, float]]] | None = None
+
+    def published_settings(self) -> dict[str, Any]:
+        """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
+        return {"cases": self.cases.model_dump(mode="json"), self.kind: self.settings.model_dump(mode="json")}
+
+    def share_cores(self, *, workers: int, cases: int) -> None:
+        """Divide the cores among the cases; called before workers are forked, so that all of them know."""
+        self.scorer.threads = max(1, workers // max(1, cases))
+
+    def score(self, prediction: PredictionT, reference: ReferenceT) -> CaseScore:
+        """The row of one case."""
+        case = self.scorer.compare(prediction, reference)
+        row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
+        return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
+
+    def lost(self, reference: ReferenceT) -> Figures:
+        """The row of a missing or failed case."""
+        case = self.scorer.lost(reference)
+        return {**row_of(self.scoreboard.metrics, case, lost=True), **self.scorer.facts(case)}
+
+    def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
+        """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
+        given = self.given(results, runtime) if self.given else {}
+        figures = aggregate(self.scoreboard, [result.metrics for result in results], given)
+        for alias, target in self.scoreboard.aliases.items():
+            put(figures, alias, dict(get(figures, target)))
+        if self.cases.groups is not None:
+            members: dict[str, list[Figures]] = {}
+            for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
+                members.setdefault(self.cases.group_of(result.case) or "", []).append(result.metrics)
+            figures |= aggregate_groups(self.scoreboard, members)
+        return figures
+
+    def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
+        given = self.cohort_given(aggregates) if self.cohort_given else {}
+        if not given:
+            return aggregates
+        return {team: recombined(self.scoreboard, figures, given[team]) for team, figures in aggregates.items()}
+
+    def resampled(
+        self, rows: Sequence[Figures], aggregates: Figures, resamples: Resamples
     ) -> Mapping[str, Floats] | None:
         """One team's criteria in every replicate of a bootstrap: dotted path to `[replicate]`.
 
-        `rows` are the figures of its cases in the order of `resamples`; `aggregates` are its own after
-        `cohort_figures`, for what does not depend on cases. None where the rows do not hold what it takes, as
-        anonymous rows may not.
+        `rows` are the figures of its cases in the order of `resamples`; `aggregates` are its own, for what does not
+        depend on cases. None where the rows do not hold what it takes, as anonymous rows may not.
         """
-        return None
+        given = {figure.path: aggregates[figure.path] for figure in self.scoreboard.given if figure.path in aggregates}
+        values = CohortValues(self.scoreboard, rows, resamples, given)
+        try:
+            return {criterion.path: values[criterion.path] for criterion in self.ranking.criteria}
+        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
+            return None
 
-    # Reports
+    def columns(self) -> Sequence[Column]:
+        """What the leaderboard shows, the score that teams are ranked by first."""
+        return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
 
-    def overlays(
-        self,
-        case: str,  # noqa: ARG002  (the interface; a challenge without pictures needs none of them)
-        prediction: Prediction,  # noqa: ARG002
-        reference: Reference,  # noqa: ARG002
-        images: Sequence[SafeFile],  # noqa: ARG002
-    ) -> Sequence[Overlay]:
-        """The views of one case with the outlines of prediction and reference, for an organiser's report.
-
-        `images` are all files of the folder the organiser named; nothing where the challenge has no pictures.
-        """
-        return ()
-
-    def worst_figures(self) -> dict[str, Any]:
-        """The declared worst value of every metric."""
-        figures: dict[str, Any] = {}
-        for metric in self.metrics:
-            put(figures, metric.name, metric.worst)
-        return figures
+    def offline_columns(self) -> Sequence[Column]:
+        """Figures below `aggregates` that offline tools add."""
+        return [column(self.scoreboard, figure.path) for figure in self.scoreboard.offline]
 
 
-def pair_once(found: Mapping[str, Sequence[tuple[str, Prediction]]]) -> tuple[dict[str, Prediction], dict[str, str]]:
-    """Cases with exactly one candidate, and a refusal for those with several: choosing one would be a guess."""
-    predictions: dict[str, Prediction] = {}
-    refused: dict[str, str] = {}
-    for case, candidates in found.items():
-        if len(candidates) == 1:
-            predictions[case] = candidates[0][1]
-        else:
-            names = ", ".join(f"'{name}'" for name, _ in candidates[:5])
-            refused[case] = f"There are {len(candidates)} predictions for this case ({names}); send one."
-    return predictions, refused
+AnyChallenge = Challenge[Any, Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[SettingsT]):
+    """A kind of challenge: its own table of challenge.toml, and the challenge that such a table describes.
+
+    `format_settings` are enough to read predictions where the real settings are not at hand.
+    """
+
+    name: str
+    settings_model: type[SettingsT]
+    build: Callable[[str, CasesSettings, SettingsT], Challenge[SettingsT, Any, Any]]
+    format_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def challenge(self, name: str, *, cases: Any, own: Any) -> Challenge[SettingsT, Any, Any]:
+        """The challenge of this name; raises pydantic's ValidationError where the settings are wrong."""
+        return self.build(name, CasesSettings.model_validate(cases), self.settings_model.model_validate(own))

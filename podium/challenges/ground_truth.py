@@ -1,22 +1,26 @@
 """Where the ground truth lies and which challenges it holds."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.challenges.settings import ChallengeFile, Common
-from podium.errors import ConfigurationError, GroundTruthError
+from podium.errors import ConfigurationError, GroundTruthError, UsageError
 from podium.readers.files import SafeFile, list_files
+from podium.readers.names import escape_for_display
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
 REFERENCES = "references"
+_NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
 
 
 @dataclass(frozen=True)
 class ChallengeFolder:
-    """One challenge's ground truth: its configuration and the folder of its references."""
+    """One challenge's ground truth: its name, its configuration and the folder of its references."""
 
+    name: str
     path: Path
     file: ChallengeFile
     common: Common
@@ -35,39 +39,51 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
     return beside
 
 
-def read_challenge_folders(root: Path, *, known: Collection[str]) -> Mapping[str, ChallengeFolder]:
+def read_challenge_folders(
+    root: Path, *, known: Collection[str], named: str | None = None
+) -> Mapping[str, ChallengeFolder]:
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
-    `known` are the names a challenge.toml may give. An upload that was packed one folder too deep reads the same as
-    one that was not.
+    `known` are the kinds that a challenge.toml may give. A challenge's name is its folder's; where `root` itself is the
+    challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep reads
+    the same as one that was not.
     """
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
-        paths = [root]
-    else:
-        paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
+        return {folder.name: folder for folder in [_read_folder(root, known, name=named or root.resolve().name)]}
+    paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
     if not paths:
         inner = [path for path in root.iterdir() if path.is_dir()]
         if len(inner) == 1:
-            return read_challenge_folders(inner[0], known=known)
+            return read_challenge_folders(inner[0], known=known, named=named)
         raise GroundTruthError(
             f"The ground truth holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.", detail=str(root)
         )
-    folders: dict[str, ChallengeFolder] = {}
-    for path in paths:
-        file = ChallengeFile(path / CHALLENGE_FILE)
-        if file.challenge not in known:
-            choices = ", ".join(sorted(known))
-            raise file.refuse(("challenge",), f"is '{file.challenge}'; the challenges are: {choices}")
-        folder = ChallengeFolder(path=path, file=file, common=file.common())
-        if file.challenge in folders:
-            raise ConfigurationError(
-                f"Two folders of the ground truth are both the challenge '{file.challenge}'.",
-                detail=f"{folders[file.challenge].path} and {path}",
-            )
-        folders[file.challenge] = folder
-    return folders
+    return {path.name: _read_folder(path, known, name=path.name) for path in paths}
+
+
+def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> ChallengeFolder:
+    """The one challenge of a kind, for tools that serve that kind alone."""
+    fitting = [folder for folder in folders.values() if folder.common.kind == kind]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(folder.name for folder in fitting or folders.values())
+    many = "several challenges" if fitting else "no challenge"
+    raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
+
+
+def _read_folder(path: Path, known: Collection[str], *, name: str) -> ChallengeFolder:
+    file = ChallengeFile(path / CHALLENGE_FILE)
+    if file.kind not in known:
+        raise file.refuse(("kind",), f"is '{file.kind}'; the kinds are: {', '.join(sorted(known))}")
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            "The name of a challenge's folder has small letters, digits, '.', '_' and '-' only: it becomes the image's "
+            f"name, and '{escape_for_display(name)}' cannot.",
+            detail=str(path),
+        )
+    return ChallengeFolder(name=name, path=path, file=file, common=file.common())
 
 
 def list_references(folder: Path) -> tuple[SafeFile, ...]:

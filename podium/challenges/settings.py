@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
@@ -14,6 +14,8 @@ Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+CASES = "cases"
+GROUP = "group"  # the named part of `groups` that becomes the group's name
 
 
 class Settings(BaseModel):
@@ -29,22 +31,52 @@ class Common(Settings):
     hidden test set has to decide what a row may say.
     """
 
-    challenge: Text
+    kind: Text
     title: Text
     version: Text
     per_case: PerCase
+
+
+class CasesSettings(Settings):
+    """The `[cases]` table.
+
+    input        the input whose image or file name is the case [the published one]
+    ignore_case  compare case names without regard to upper and lower case [as published]
+    groups       a pattern over case names with a part named `group`; figures are then also given per group
+    """
+
+    input: Text | None = None
+    ignore_case: bool | None = None
+    groups: str | None = None
+
+    @field_validator("groups")
+    @classmethod
+    def _is_a_pattern(cls, pattern: str | None) -> str | None:
+        if pattern is not None:
+            try:
+                names = re.compile(pattern).groupindex
+            except re.error as error:
+                raise ValueError(f"it is no regular expression: {error}") from None
+            if GROUP not in names:
+                raise ValueError(f"the pattern must name a part: (?P<{GROUP}>...)")
+        return pattern
+
+    def group_of(self, case: str) -> str | None:
+        """The group of a case, None where there are no groups or the pattern does not fit."""
+        match = re.search(self.groups, case) if self.groups is not None else None
+        return match[GROUP] if match else None
 
 
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
 class ChallengeFile:
-    """A challenge.toml that was read but not yet understood: which challenge it is decides what else it may say."""
+    """A challenge.toml that was read but not yet understood: which kind it is decides what else it may say."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._text = path.read_text(encoding="utf-8")
+            self._text = path.read_text(encoding="utf-8-sig")  # Windows editors put a byte order mark first
             self._content = tomllib.loads(self._text)
         except OSError as error:
             raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
@@ -52,20 +84,31 @@ class ChallengeFile:
             raise ConfigurationError(f"{path.name} is not valid TOML: {error}.", detail=str(path)) from None
 
     @property
-    def challenge(self) -> str:
-        """The challenge's name, before anything else is checked."""
-        name = self._content.get("challenge")
-        if not isinstance(name, str):
-            raise ConfigurationError(f"{self.path.name}: the key 'challenge' is missing.", detail=str(self.path))
-        return name
+    def kind(self) -> str:
+        """Which code scores the challenge, before anything else is checked."""
+        kind = self._content.get("kind")
+        if "challenge" in self._content:
+            raise self.refuse(
+                ("challenge",),
+                f'is no longer a key: write kind = "{self._content["challenge"]}"; '
+                "the name of a challenge is that of its folder",
+            )
+        if not isinstance(kind, str):
+            raise ConfigurationError(f"{self.path.name}: the key 'kind' is missing.", detail=str(self.path))
+        return kind
 
     def common(self) -> Common:
-        """Everything but the challenge's own table."""
-        return self._parse(Common, {key: value for key, value in self._content.items() if key != self.challenge}, ())
+        """Everything but the tables."""
+        tables = (CASES, self.kind)
+        return self._parse(Common, {key: value for key, value in self._content.items() if key not in tables}, ())
+
+    def cases(self) -> CasesSettings:
+        """The table `[cases]`."""
+        return self._parse(CasesSettings, self._content.get(CASES, {}), (CASES,))
 
     def own(self, model: type[SettingsType]) -> SettingsType:
-        """The challenge's own table, `[<challenge>]`."""
-        return self._parse(model, self._content.get(self.challenge, {}), (self.challenge,))
+        """The kind's own table, such as `[lesions]`."""
+        return self._parse(model, self._content.get(self.kind, {}), (self.kind,))
 
     def refuse(self, key: tuple[str | int, ...], problem: str) -> ConfigurationError:
         """The error for a key that is well-formed but wrong."""

@@ -45,6 +45,7 @@ def add_verbs(verbs: Verbs) -> None:
 
     leaderboard = add_verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
     leaderboard.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
+    add_ground_truth(leaderboard)
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -86,13 +87,13 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _manifest(options: argparse.Namespace) -> int:
-    from podium.challenges import CHALLENGES
+    from podium.challenges import KINDS
     from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import Options, choose_challenge, prepare
     from podium.manifest import make_manifest, write_manifest
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folders = read_challenge_folders(root, known=CHALLENGES)
+    folders = read_challenge_folders(root, known=KINDS, named=chosen_challenge(options))
     folder = choose_challenge(folders, named=chosen_challenge(options), submission=None)
     task = prepare(folder, Options(workers=options.workers, case_timeout_seconds=options.case_timeout))
     write_manifest(make_manifest(task), options.output)
@@ -100,14 +101,15 @@ def _manifest(options: argparse.Namespace) -> int:
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
-    from podium.challenges import CHALLENGES
-    from podium.errors import UsageError
+    from podium.challenges import KINDS, load_challenge
+    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge
     from podium.platform.leaderboard import phase_settings
 
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
-    if name is not None and name not in CHALLENGES:
-        raise UsageError(f"There is no challenge '{name}'; there is: {', '.join(sorted(CHALLENGES))}.")
-    chosen = [name] if name else sorted(CHALLENGES)
-    settings = {each: phase_settings(CHALLENGES[each].columns()) for each in chosen}
+    folders = read_challenge_folders(root, known=KINDS, named=name)
+    chosen = [choose_challenge(folders, named=name, submission=None)] if name else list(folders.values())
+    settings = {folder.name: phase_settings(load_challenge(folder).columns()) for folder in chosen}
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0

@@ -1,4 +1,4 @@
-"""The `podium freehand` commands: prepare (organisers), pack (participants), plot (both)."""
+"""The `podium freehand` commands: pack and plot."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
     Verbs,
-    add_case_timeout,
     add_ground_truth,
     add_group,
     add_verb,
@@ -21,12 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    tools = add_group(verbs, "freehand", "tools of the freehand challenge: prepare, pack, plot")
-
-    prepare = add_verb(tools, "prepare", _prepare, "store the errors of not moving with the ground truth")
-    add_ground_truth(prepare)
-    add_workers(prepare)
-    add_case_timeout(prepare)
+    tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
 
     pack = add_verb(tools, "pack", _pack, "turn .npy fields into the small HDF5 to upload")
     pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
@@ -39,16 +33,6 @@ def add_verbs(verbs: Verbs) -> None:
     plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
     add_ground_truth(plot)
     add_workers(plot)
-
-
-def _prepare(options: argparse.Namespace) -> int:
-    """Store the identity errors with the ground truth."""
-    from podium.challenges.freehand.tools.prepare import prepare_identity
-    from podium.evaluation import Options
-
-    run = Options(workers=options.workers, case_timeout_seconds=options.case_timeout)
-    path = prepare_identity(_folder(options), run)
-    return end(f"Wrote the identity errors of the ground truth to {path}.")
 
 
 def _pack(options: argparse.Namespace) -> int:
@@ -69,44 +53,44 @@ def _pack(options: argparse.Namespace) -> int:
 
 def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
-    from podium.challenges.freehand.reference import read_truth
+    from podium.challenges import load_challenge
+    from podium.challenges.freehand.format import FreehandFormat
+    from podium.challenges.freehand.reference import read_reference_scan
     from podium.challenges.freehand.tools.plot import draw_trajectory
-    from podium.challenges.freehand.tools.prepare import freehand_challenge
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.platform.submission import open_submission
 
     folder = _folder(options)
-    challenge = freehand_challenge(folder)
-    challenge.threads = options.workers
-    references = challenge.find_references(folder.references)
+    files = load_challenge(folder).format
+    if not isinstance(files, FreehandFormat):
+        raise UsageError(f"The ground truth is of a challenge of the kind '{folder.common.kind}', not 'freehand'.")
+    references = files.find_references(folder.references)
     if options.scan not in references:
         raise UsageError(f"There is no scan '{options.scan}'; there is: {', '.join(sorted(references)[:10])}.")
-    truth = read_truth(references[options.scan], challenge.grid)
+    scan = read_reference_scan(references[options.scan], files.grid)
     path: Path = options.output or Path(f"{options.scan}.png")
+    run = {"grid": files.grid, "threads": options.workers}
     if options.input is None:
-        draw_trajectory(scan_trajectory(challenge, truth, None), title=options.scan, path=path)
+        draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan, path=path)
     else:
-        limit = challenge.submission_bytes([challenge.check_reference(each) for each in references.values()])
+        limit = files.submission_bytes([files.check_reference(each) for each in references.values()])
         with open_submission(options.input, max_bytes=limit) as submission:
-            collected = challenge.collect(submission, references.keys())
+            collected = files.collect(submission, references.keys())
             if options.scan in collected.refused:
                 raise UsageError(collected.refused[options.scan])
             if options.scan not in collected.predictions:
                 raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
-            trajectory = scan_trajectory(challenge, truth, collected.predictions[options.scan])
+            trajectory = scan_trajectory(scan, collected.predictions[options.scan], **run)
         draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
     return end(f"Drew {path}.")
 
 
 def _folder(options: argparse.Namespace) -> "ChallengeFolder":
-    from podium.challenges import CHALLENGES
-    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import choose_challenge
+    from podium.challenges import KINDS
+    from podium.challenges.ground_truth import locate_ground_truth, only_of_kind, read_challenge_folders
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folders = read_challenge_folders(root, known=CHALLENGES)
-    named = None if len(folders) == 1 else "freehand"
-    return choose_challenge(folders, named=named, submission=None)
+    return only_of_kind(read_challenge_folders(root, known=KINDS), "freehand")
 
 
 def _change(before: int, after: int) -> str:

@@ -1,35 +1,36 @@
-"""Class labels: F1 a class, and who was taken for whom. An unanswered case is wrong for its true class only."""
+"""Class labels: F1 per class, and the confusion matrix. A missing prediction is wrong for its true class only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.figures import Figures
+from podium.metrics.resampling import Floats, Resamples
 
-def f1_by_class(*, truth: Sequence[int], predicted: Sequence[int | None], classes: Sequence[int]) -> dict[int, float]:
-    """F1 = 2TP / (2TP + FP + FN) of every configured class, between 0 and 1. Source: scikit-learn's `f1_score`.
 
-    `None` is an unanswered case: a false negative of its true class, a false positive of none. A class that occurs in
-    neither truth nor predictions has F1 = 0 (`zero_division=0`), since the configuration says which classes count.
+def resampled_f1(label: int, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
+    """F1 = 2TP / (2TP + FP + FN) of one class, between 0 and 1, from the rows' facts at `truth` and `predicted`.
+
+    A predicted class of None is a case without a prediction: a false negative of its true class, a false positive of
+    none. A class that occurs in neither has F1 = 0, as in scikit-learn's `f1_score` with `zero_division=0`, which it
+    equals; scikit-learn has no form for a thousand bootstrap replicates.
     """
-    from sklearn.metrics import f1_score
 
-    if not truth:
-        return dict.fromkeys(classes, 0.0)
-    values = f1_score(
-        y_true=np.asarray(truth),
-        y_pred=_with_unanswered(predicted, classes),
-        labels=list(classes),
-        average=None,
-        zero_division=0,
-    )
-    return {label: float(value) for label, value in zip(classes, values, strict=True)}
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        true = np.array([row[truth] for row in rows], dtype=object) == label
+        found = np.array([row[predicted] for row in rows], dtype=object) == label
+        hits = resamples.total(true & found)
+        named = resamples.total(true) + resamples.total(found)  # 2TP + FP + FN
+        return np.divide(2 * hits, named, out=np.zeros_like(hits), where=named > 0)
+
+    return of
 
 
 def confusion_counts(
     *, truth: Sequence[int], predicted: Sequence[int | None], classes: Sequence[int]
 ) -> dict[int, dict[int | None, int]]:
-    """Cases by true class, then by answer, `None` standing for no answer. Source: evalutils' confusion matrix."""
+    """Cases by true class, then by predicted class, None for no prediction. Source: evalutils' confusion matrix."""
     from grand_challenge_metrics.stats import calculate_confusion_matrix
 
     unanswered = _unused_label(classes)

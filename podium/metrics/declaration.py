@@ -1,16 +1,36 @@
-"""How a metric is declared: once, so that scoring, ranking, leaderboards and docs read the same facts."""
+"""How figures are declared: once, so that rows, means, leaderboard, ranking, bootstrap and reports follow from it.
 
-from dataclasses import dataclass
-from typing import Literal
+    Metric         one figure of every case, and its mean, spread and count over cases; CaseMetric with its function
+    Curve          a list of figures along one case, for reports, and its mean over cases
+    CohortMetric   one figure of all cases together, from the facts that every row keeps
+    Formula        a figure made of others
+    GivenFigure    a figure that does not come from the cases, such as the runtime
+
+A challenge lists its figures in one `Scoreboard`.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from podium.figures import Figures
+from podium.metrics.resampling import Floats, Resamples
 
 Direction = Literal["higher", "lower"]
+CaseT = TypeVar("CaseT")
+Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in every replicate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """One figure: where it stands in metrics.json, which way is better, and what the worst case costs.
+    """One figure of every case.
 
-    `name` is a dotted path (`dice.long_plaque`), the same in a result row's `metrics` and below `aggregates`.
+    name       dotted path in a result row's `metrics`
+    worst      the value that ranking gives to a team without one
+    mean, std, count   where mean, population standard deviation and number of defined values stand below `aggregates`;
+                       "" for nowhere. By default `<name>.mean` and `<name>.std`
+    mean_title  of the mean's column, where the title would not tell it from another figure's
     """
 
     name: str
@@ -20,10 +40,40 @@ class Metric:
     highest: float
     worst: float
     unit: str = ""
+    mean: str | None = None
+    std: str | None = None
+    count: str = ""
+    mean_title: str = ""
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
             raise ValueError(f"{self.name}: worst value {self.worst} lies outside {self.lowest} to {self.highest}")
+
+    @property
+    def mean_path(self) -> str:
+        return f"{self.name}.mean" if self.mean is None else self.mean
+
+    @property
+    def std_path(self) -> str:
+        return f"{self.name}.std" if self.std is None else self.std
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseMetric(Metric, Generic[CaseT]):
+    """A metric with its function: `of` a case, or `of_row`, made of the row's other figures.
+
+    when_lost  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
+    """
+
+    of: Callable[[CaseT], float | None] | None = None
+    of_row: Callable[[Figures], float | None] | None = None
+    when_lost: Callable[[CaseT], float | None] | None = None
+
+    def lost(self, case: CaseT) -> float | None:
+        """The figure of a case without a usable prediction."""
+        if self.when_lost is not None:
+            return self.when_lost(case)
+        return self.worst if math.isfinite(self.worst) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +82,8 @@ class Curve:
 
     `name` is a dotted path in a result row's `metrics` that leads to a list of numbers, or through a list of objects
     (`steps.dice`); `along` says what the list runs over, and `first` is the number of its first place. Where the list
-    holds the means of equal stretches, `length` is the dotted path to the number of places they stand for.
+    holds the means of equal stretches, `length` is the dotted path to the number of places they stand for. `mean` is
+    where the mean curve over all cases stands below `aggregates`, if anywhere.
     """
 
     name: str
@@ -44,3 +95,75 @@ class Curve:
     unit: str = ""
     first: int = 0
     length: str = ""
+    mean: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenFigure:
+    """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json."""
+
+    path: str
+    title: str = ""
+    direction: Direction = "higher"
+    unit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortMetric(GivenFigure):
+    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
+
+    whole    it counts something: published as an integer
+    defined  where 1 stands below `aggregates` if it has a value, else 0; the value itself is then published as 0
+    """
+
+    of: Callable[[Sequence[Figures], Resamples], Floats]
+    whole: bool = False
+    defined: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula(GivenFigure):
+    """A figure made of others, on numbers and on bootstrap replicates by the same code."""
+
+    of: Callable[[Values], Floats]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoreboard(Generic[CaseT]):
+    """Every figure of a challenge, and which of them the leaderboard shows.
+
+    offline_metrics  per-case figures that offline tools add to the rows, for ranking
+    tables           facts of all cases together that no score is made of, such as a confusion matrix
+    given            figures that do not come from the cases
+    leaderboard      paths in the order of the columns, the score that teams are ranked by first
+    offline          figures that offline tools add: no live leaderboard has them, the final table does
+    aliases          a second place for all figures of a metric: the leaderboard's path stays where the settings decide
+                     which metric teams are ranked by
+    headline         those that make a short table
+    ranked           where there are several, teams are ordered by the mean of their positions in these
+    """
+
+    metrics: Sequence[CaseMetric[CaseT]]
+    offline_metrics: Sequence[Metric] = ()
+    curves: Sequence[Curve] = ()
+    cohort_metrics: Sequence[CohortMetric] = ()
+    tables: Mapping[str, Callable[[Sequence[Figures]], Figures]] = field(default_factory=dict)
+    given: Sequence[GivenFigure] = ()
+    formulas: Sequence[Formula] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    leaderboard: Sequence[str]
+    offline: Sequence[GivenFigure] = ()
+    headline: Sequence[str] = ()
+    ranked: Sequence[str] = ()
+
+    def resolved(self, path: str) -> str:
+        """`path` with an alias replaced by what it stands for."""
+        for alias, target in self.aliases.items():
+            if path.startswith(f"{alias}."):
+                return target + path.removeprefix(alias)
+        return path
+
+    @property
+    def all_metrics(self) -> Sequence[Metric]:
+        """Every per-case figure that a row may hold."""
+        return (*self.metrics, *self.offline_metrics)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
-from podium.metrics.policy import POLICIES
 from podium.metrics.porter import stem_of
 
 Pair = tuple[int, int]  # a candidate position and the reference position it is matched with
@@ -19,12 +18,9 @@ def meteor_synonyms(
     synonym: that is NLTK's figure, and this is to be the same. Every pass goes through the candidate from its end and
     takes the last free reference position. With m matches, P = m / |candidate|, R = m / |reference|,
     F = P R / (0.9 P + 0.1 R); a chunk is a run of matches that are neighbours in both texts; the result is
-    F (1 - 0.5 (chunks / m)^3), 0 without a match. The order of operations is NLTK's, so the figures are equal to the
-    last bit.
+    F (1 - 0.5 (chunks / m)^3), 0 without a match (an empty text has none). The order of operations is NLTK's,
+    so the figures are equal to the last bit.
     """
-    decided = POLICIES["meteor_wordnet"].decide_lengths(prediction=len(candidate), reference=len(reference))
-    if decided is not None:
-        return decided
     pairs = _align(candidate, reference, synonyms)
     if not pairs:
         return 0.0

@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.policy import POLICIES
+from podium.metrics.policy import AGREEMENT, Policy
 
 
-def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float:
+def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy: Policy = AGREEMENT) -> float | None:
     """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better. Source: MONAI's `compute_dice`.
 
-    Empty masks follow the policy table (both empty: 1, one empty: 0). MONAI divides in the dtype of a multi-channel
+    Empty masks follow the policy (default: both empty 1, one empty 0). MONAI divides in the dtype of a multi-channel
     reference, so the masks go in as float64: the counts are exact and the quotient is rounded once. Its single-channel
     path would answer in float32, off in the eighth digit.
     """
-    decided = POLICIES["dice"].decide(prediction=prediction, reference=reference)
-    if decided is not None:
-        return decided
+    sizes = {"prediction": int(prediction.any()), "reference": int(reference.any())}
+    if policy.applies(**sizes):
+        return policy.value(**sizes)
     import torch
     from monai.metrics.meandice import compute_dice
 

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.policy import POLICIES
-
 ERRORS = ("gpe", "gle", "lpe", "lle")
 """Global and local error over pixels and over landmarks, mm."""
 
@@ -91,13 +89,12 @@ def mean_distance(*, prediction: NDArray[Any], reference: NDArray[np.float64]) -
 def normalised_error(error: float, *, largest: float) -> float:
     """E* = (E - largest) / (0 - largest) = 1 - E / largest: 1 is perfect, 0 no better than not moving at all.
 
-    `largest` is the error of an all-zero prediction. Where the reference does not move it is 0, and the policy table
-    answers: 1 for a prediction that does not move either, else 0. Worse than identity is negative here.
+    `largest` is the error of an all-zero prediction. Where the reference does not move it is 0: then E* is 1 for a
+    prediction that does not move either, else 0. Worse than identity is negative here.
     """
     if largest > STILL_MM:
         return 1 - error / largest
-    policy = POLICIES["reconstruction"]
-    return policy.both_empty if error <= STILL_MM else policy.reference_empty
+    return 1.0 if error <= STILL_MM else 0.0
 
 
 def clipped(value: float) -> float:

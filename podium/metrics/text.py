@@ -1,7 +1,7 @@
 """BLEU-4 and METEOR as the live leaderboard of ODIN 2026 computes them.
 
 Many metrics go by these two names; docs/reports.md says how these differ from the others. Both see a text as the list
-of its tokens, and both are 0 where either text has none (policy table).
+of its tokens, and both are 0 where either text has none: an empty report scores 0, against an empty reference too.
 """
 
 import math
@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-
-from podium.metrics.policy import POLICIES
 
 MAX_ORDER = 4
 # NLTK's smoothing method 1: an order without a single match counts as this many matches.
@@ -81,10 +79,7 @@ def bleu_4(counts: NgramCounts) -> float:
     Cherry 2014, equal to NLTK's `corpus_bleu(..., smoothing_function=SmoothingFunction().method1)` to the last bit:
     every operation on floats is done in its order. Without one matching token it is 0.
     """
-    decided = POLICIES["bleu_4"].decide_lengths(prediction=counts.candidate_tokens, reference=counts.reference_tokens)
-    if decided is not None:
-        return decided
-    if counts.matches[0] == 0:
+    if not counts.candidate_tokens or not counts.reference_tokens or counts.matches[0] == 0:
         return 0.0
     precisions = [(matched or EPSILON) / total for matched, total in zip(counts.matches, counts.totals, strict=True)]
     mean = math.fsum(math.log(precision) * (1 / MAX_ORDER) for precision in precisions)
@@ -105,9 +100,6 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     positions in candidate order (candidate tokens without a match do not break it);
     METEOR = F (1 - 0.5 (chunks / m)^3). Without a match it is 0.
     """
-    decided = POLICIES["meteor"].decide_lengths(prediction=len(candidate), reference=len(reference))
-    if decided is not None:
-        return decided
     positions = _match_greedily(candidate=candidate, reference=reference)
     if not positions:
         return 0.0

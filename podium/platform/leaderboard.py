@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.metrics.declaration import Direction
+from podium.metrics.declaration import Direction, Scoreboard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,30 @@ class Column:
     def order(self) -> str:
         """The platform's word for the direction."""
         return "desc" if self.direction == "higher" else "asc"
+
+
+def column(board: Scoreboard[Any], path: str) -> Column:
+    """The column of a declared figure: of a metric's mean with its spread, or of any other figure."""
+    resolved = board.resolved(path)
+    shared: dict[str, Any] = {"path": path, "headline": path in board.headline, "ranked": path in board.ranked}
+    for metric in board.metrics:
+        if metric.mean_path == resolved:
+            prefix = path.removesuffix(".mean")
+            error_path = f"{prefix}.std" if prefix != path else metric.std_path
+            return Column(
+                title=_title(metric.mean_title or metric.title, metric.unit),
+                direction=metric.direction,
+                error_path=error_path if metric.std_path else None,
+                **shared,
+            )
+    for figure in (*board.formulas, *board.cohort_metrics, *board.given, *board.offline):
+        if figure.path == resolved:
+            return Column(title=_title(figure.title, figure.unit), direction=figure.direction, **shared)
+    raise KeyError(path)
+
+
+def _title(title: str, unit: str) -> str:
+    return f"{title} ({unit})" if unit else title
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podium.challenges import CHALLENGES
-from podium.challenges.base import Challenge
+from podium.challenges import KINDS, challenge_from_settings
+from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.platform.metrics_file import METRICS_FILE
 from podium.platform.results import Status
@@ -77,7 +77,7 @@ class TeamFile:
 class Cohort:
     """Files that may be ranked together: one challenge, version, settings and set of cases."""
 
-    challenge: Challenge[Any, Any]
+    challenge: AnyChallenge
     division: Mapping[str, str]
     files: Sequence[TeamFile]  # sorted by team
 
@@ -98,9 +98,9 @@ def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
     files = [TeamFile(team=_team(path), label=str(path), content=_read(path)) for path in dict.fromkeys(found)]
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
     name = files[0].content.challenge
-    if name not in CHALLENGES:
+    if name not in KINDS:
         raise UsageError(f"{files[0].label} is of the challenge '{name}', which is not known here.")
-    division = _challenge(files[0]).ranking_rule().division
+    division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
         value = str(file.content.settings.get(division, "")) if division else ""
@@ -164,15 +164,14 @@ def _read(path: Path) -> MetricsDocument:
         raise UsageError(f"{path} is not a metrics.json written by Podium{where}.") from None
 
 
-def _challenge(file: TeamFile) -> Challenge[Any, Any]:
-    challenge_type = CHALLENGES[file.content.challenge]
+def _challenge(file: TeamFile) -> AnyChallenge:
+    content = file.content
     try:
-        settings = challenge_type.settings_model.model_validate(file.content.settings)
+        return challenge_from_settings(content.challenge, content.challenge, content.settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"]))
         raise UsageError(f"{file.label} has settings that this version does not know ({key}).") from None
-    return challenge_type(settings)
 
 
 # Refusing mixtures

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.base import Challenge
+from podium.challenges.base import AnyChallenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
 from podium.platform.results import Figures
@@ -25,7 +25,7 @@ class Facts:
     """
 
     files: Sequence[TeamFile]
-    challenge: Challenge[Any, Any]
+    challenge: AnyChallenge
     rule: RankingRule
     cases: Sequence[str]
     aggregates: Sequence[Figures]
@@ -47,8 +47,8 @@ class Facts:
 def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
     """Raises UsageError where a chosen metric is not to be had, or a figure is no number."""
     challenge, files = cohort.challenge, cohort.files
-    rule = challenge.ranking_rule()
-    adjusted = challenge.cohort_figures({file.team: file.content.aggregates for file in files})
+    rule = challenge.ranking
+    adjusted = challenge.among({file.team: file.content.aggregates for file in files})
     cases = sorted(row.case for row in cohort.common.results)
     rows = [{row.case: row for row in file.content.results} for file in files]
     tables = _tables(challenge, files, cases, rows)
@@ -69,13 +69,13 @@ def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
 
 
 def _tables(
-    challenge: Challenge[Any, Any],
+    challenge: AnyChallenge,
     files: Sequence[TeamFile],
     cases: Sequence[str],
     rows: Sequence[Mapping[str, CaseRow]],
 ) -> dict[str, CaseTable]:
     tables = {}
-    for metric in (*challenge.metrics, *challenge.offline_metrics):
+    for metric in challenge.scoreboard.all_metrics:
         values = [
             [_case_figure(file, team[case], metric.name) for case in cases]
             for file, team in zip(files, rows, strict=True)
@@ -97,8 +97,8 @@ def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
     return number
 
 
-def _check_chosen(names: Sequence[str], challenge: Challenge[Any, Any], tables: Mapping[str, CaseTable]) -> None:
-    declared = [metric.name for metric in (*challenge.metrics, *challenge.offline_metrics)]
+def _check_chosen(names: Sequence[str], challenge: AnyChallenge, tables: Mapping[str, CaseTable]) -> None:
+    declared = [metric.name for metric in challenge.scoreboard.all_metrics]
     for name in names:
         if name not in declared:
             raise UsageError(f"There is no metric '{name}'; there is: {', '.join(declared)}.")

@@ -117,7 +117,7 @@ def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
     for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
         ordered = [rows[case].metrics for case in facts.cases]
         try:
-            found = facts.challenge.resampled_figures(ordered, aggregates, resamples)
+            found = facts.challenge.resampled(ordered, aggregates, resamples)
         except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
             found = None
         if found is None:

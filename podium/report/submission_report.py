@@ -1,9 +1,8 @@
 """The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from podium.challenges.base import Challenge
+from podium.challenges.base import AnyChallenge
 from podium.metrics.declaration import Metric
 from podium.platform.results import Figures
 from podium.ranking.documents import CaseRow, TeamFile
@@ -22,9 +21,7 @@ _MOST_TROUBLES = 50
 _MOST_WARNINGS = 50
 
 
-def submission_report(
-    file: TeamFile, challenge: Challenge[Any, Any], overlays: Sequence[OverlayPicture] | None = None
-) -> str:
+def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] | None = None) -> str:
     """The whole HTML file; it says nothing that metrics.json does not, except for `overlays`, the organiser's own."""
     content = file.content
     counts = content.counts
@@ -82,15 +79,15 @@ def value_of(row: CaseRow, metric: Metric) -> float | None:
     return figure_at(row.metrics, metric.name)
 
 
-def shown_metrics(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Metric]:
+def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseRow]) -> list[Metric]:
     """The declared metrics that at least one row has a value of; an offline tool may have added some."""
-    declared = (*challenge.metrics, *challenge.offline_metrics)
+    declared = challenge.scoreboard.all_metrics
     return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
 
 
-def deciding_metric(challenge: Challenge[Any, Any], metrics: Sequence[Metric]) -> Metric | None:
+def deciding_metric(challenge: AnyChallenge, metrics: Sequence[Metric]) -> Metric | None:
     """What cases are called good or bad by: the first metric of the challenge's ranking rule that the rows show."""
-    wanted = challenge.ranking_rule().case_metrics
+    wanted = challenge.ranking.case_metrics
     shown = {metric.name: metric for metric in metrics}
     return next((shown[name] for name in wanted if name in shown), metrics[0] if metrics else None)
 
@@ -102,7 +99,7 @@ def worst_cases(rows: Sequence[CaseRow], metric: Metric) -> list[CaseRow]:
     return [row for _, row in sorted(found, key=lambda pair: (sign * pair[0], pair[1].case))]
 
 
-def worst_captions(file: TeamFile, challenge: Challenge[Any, Any], *, most: int) -> dict[str, str]:
+def worst_captions(file: TeamFile, challenge: AnyChallenge, *, most: int) -> dict[str, str]:
     """The worst scored cases with the figure that makes them so, for overlays."""
     metric = deciding_metric(challenge, shown_metrics(challenge, file.content.results))
     if metric is None:
@@ -128,7 +125,7 @@ def _notes(file: TeamFile) -> list[str]:
     return []
 
 
-def _scores(challenge: Challenge[Any, Any], aggregates: Figures) -> Table:
+def _scores(challenge: AnyChallenge, aggregates: Figures) -> Table:
     rows = []
     for column in (*challenge.offline_columns(), *challenge.columns()):
         value = figure_at(aggregates, column.path)
@@ -143,9 +140,9 @@ def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:
     return distribution(metric, [value_of(row, metric) for row in rows], lost=lost)
 
 
-def _curves(challenge: Challenge[Any, Any], rows: Sequence[CaseRow]) -> list[Exhibit]:
+def _curves(challenge: AnyChallenge, rows: Sequence[CaseRow]) -> list[Exhibit]:
     exhibits = []
-    for curve in challenge.curves:
+    for curve in challenge.scoreboard.curves:
         cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
         if cases:
             exhibits.append(curves(curve, cases))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges import CHALLENGES
+from podium.challenges import KINDS
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import Options, Task, choose_challenge, prepare
@@ -35,7 +35,7 @@ class OverlaySource:
         """Read the ground truth of `challenge` and list the images."""
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
-        folders = read_challenge_folders(ground_truth, known=CHALLENGES)
+        folders = read_challenge_folders(ground_truth, known=KINDS)
         task = prepare(choose_challenge(folders, named=challenge, submission=None), options)
         return cls(task, list_files(images).files, options)
 
@@ -46,9 +46,9 @@ class OverlaySource:
         """
         captions = {self._true_name(case, label): caption for case, caption in worst.items()}
         challenge = self.task.challenge
-        limit = challenge.submission_bytes(list(self.task.shapes.values()))
+        limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
         with open_submission(submission, max_bytes=limit) as opened:
-            collected = challenge.collect(opened, self.task.references.keys())
+            collected = challenge.format.collect(opened, self.task.references.keys())
             lost = sorted(set(captions) - set(collected.predictions))
             if lost:
                 raise UsageError(
@@ -57,7 +57,10 @@ class OverlaySource:
                 )
 
             def draw(case: str) -> OverlayPicture | None:
-                views = challenge.overlays(case, collected.predictions[case], self.task.references[case], self.images)
+                if challenge.overlays is None:
+                    return None
+                prediction, reference = collected.predictions[case], self.task.references[case]
+                views = challenge.overlays.draw(case, prediction, reference, self.images)
                 return overlay_picture(views, title=case, caption=captions[case]) if views else None
 
             outcomes = run_cases(

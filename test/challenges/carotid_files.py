@@ -11,7 +11,7 @@ import SimpleITK as sitk
 from numpy.typing import NDArray
 
 CONFIGURATION = """\
-challenge = "carotid"
+kind = "carotid"
 title = "Test"
 version = "1.0"
 per_case = "full"

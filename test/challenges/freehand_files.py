@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 SCAN = "sub050__LH_Par_L_DtP"
 CONFIGURATION = """\
-challenge = "freehand"
+kind = "freehand"
 title = "Test"
 version = "1.0"
 per_case = "full"

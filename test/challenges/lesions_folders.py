@@ -16,7 +16,7 @@ SHAPE = (6, 8, 10)
 Volume = NDArray[Any]
 
 CHALLENGE = """
-challenge = "lesions"
+kind = "lesions"
 title = "Test"
 version = "1"
 per_case = "{per_case}"

@@ -15,7 +15,7 @@ from podium.challenges.reports.challenge import Reports
 from podium.challenges.reports.settings import ReportsSettings
 from podium.cli.main import main
 from podium.platform.results import CaseResult
-from podium.platform.runtime import Timing
+from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import find_wordnet
 
@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "test/submissions/reports"
 GROUND_TRUTH = REPOSITORY / "ground-truth/reports"
 TEXTS = {"A003": "Tooth 46 is missing. No open bite.", "b.7": "The overjet is increased, l’affollamento è lieve."}
-TOML = 'challenge = "reports"\ntitle = "Test"\nversion = "1"\nper_case = "{per_case}"\n'
+TOML = 'kind = "reports"\ntitle = "Test"\nversion = "1"\nper_case = "{per_case}"\n'
 
 
 def write_truth(root: Path, texts: dict[str, str] = TEXTS, *, per_case: str = "full") -> Path:
@@ -126,7 +126,7 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
         CaseResult(case=row["case"], status=row["status"], metrics=row["metrics"], error=row["error"])
         for row in document["results"]
     ]
-    assert Reports(ReportsSettings()).aggregate(rows, Timing()) == document["aggregates"]
+    assert Reports(ReportsSettings()).aggregate(rows, Runtime()) == document["aggregates"]
 
 
 # Forms of a submission

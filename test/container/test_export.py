@@ -39,7 +39,7 @@ def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory)
         shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     other = tree / "ground-truth/other"
     other.mkdir()
-    (other / "challenge.toml").write_text('challenge = "other"\n')
+    (other / "challenge.toml").write_text('kind = "other"\n')
     (tree / "ground-truth/carotid/challenge.toml").chmod(0o600)
     version = f"{podium.__version__}.exported{os.getpid()}"
     (tree / "podium/__init__.py").write_text(f'__version__ = "{version}"\n')

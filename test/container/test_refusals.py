@@ -47,7 +47,7 @@ def test_garbage_is_unusable(carotid_image: str, tmp_path: Path, name: str, cont
 def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_path: Path) -> None:
     ground_truth = tmp_path / "ground_truth"
     shutil.copytree(REPOSITORY / "ground-truth/carotid", ground_truth)
-    (ground_truth / "challenge.toml").write_text("challenge = ")
+    (ground_truth / "challenge.toml").write_text("kind = ")
     submission = tmp_path / "input"
     submission.mkdir()
     run = evaluate(carotid_image, submission, tmp_path / "output", ground_truth=ground_truth)

@@ -197,14 +197,14 @@ def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     """The corners move by GP at the corners; the same from fields and from transforms."""
     from podium.challenges.freehand.challenge import Freehand
     from podium.challenges.freehand.prediction import FreehandPrediction
-    from podium.challenges.freehand.reference import read_truth
+    from podium.challenges.freehand.reference import read_reference_scan
     from podium.challenges.freehand.settings import FreehandSettings
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.readers.files import SafeFile
 
     folder = write_ground_truth(tmp_path / "truth")
     challenge = Freehand(FreehandSettings(frame_size=(4, 5)))
-    truth = read_truth(challenge.find_references(folder / "references")[SCAN], challenge.grid)
+    truth = read_reference_scan(challenge.find_references(folder / "references")[SCAN], challenge.grid)
     corners = [0, 4, 19, 15]
     start = np.array([[0.5, 0.25, 0], [2.5, 0.25, 0], [2.5, 1, 0], [0.5, 1, 0]])
     expected = np.stack([start, *(start + field[:, corners].T for field in golden.GP)])

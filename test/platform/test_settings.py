@@ -9,7 +9,7 @@ from podium.challenges.settings import ChallengeFile, line_of
 from podium.errors import ConfigurationError
 
 VALID = """\
-challenge = "carotid"
+kind = "carotid"
 title = "CSV"
 version = "1.0"
 per_case = "full"

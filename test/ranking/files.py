@@ -11,7 +11,7 @@ from podium.challenges.settings import PerCase
 from podium.platform.metrics_file import metrics_document
 from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, Evaluation
-from podium.platform.runtime import Timing
+from podium.platform.runtime import Runtime
 
 TRUTH = (0, 1, 0, 1, 0, 1)
 CASES = tuple(f"case_{number}" for number in range(len(TRUTH)))
@@ -54,7 +54,7 @@ def carotid_document(
         title="Carotid in small",
         version=version,
         settings=challenge.settings.model_dump(mode="json"),
-        aggregates=challenge.aggregate(results, Timing(total_seconds=seconds)),
+        aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds)),
         results=results,
     )
     rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential_figures)

@@ -16,7 +16,7 @@ from podium.challenges.carotid.challenge import Carotid
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.platform.results import CaseResult
-from podium.platform.runtime import Timing
+from podium.platform.runtime import Runtime
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank
@@ -143,7 +143,7 @@ def test_every_replicate_scores_as_a_submission_of_the_drawn_cases_would(quality
     assert found is not None
     for replicate, counts in enumerate(resamples.counts):
         drawn = [result for result, count in zip(results, counts, strict=True) for _ in range(count)]
-        expected = challenge.aggregate(drawn, Timing(total_seconds=100.0))["score"]
+        expected = challenge.aggregate(drawn, Runtime(total_seconds=100.0))["score"]
         assert found["score"][replicate] == pytest.approx(expected, abs=1e-10)
 
 

@@ -16,7 +16,7 @@ from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import bleu_4, count_ngrams
 from podium.platform.results import CaseResult
-from podium.platform.runtime import Timing
+from podium.platform.runtime import Runtime
 from podium.ranking.result import Ranking, ranking_from_json
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
@@ -49,7 +49,7 @@ def rows(reports: Sequence[str], radfact: TeamRadFact | None) -> list[CaseResult
 
 def aggregates(results: Sequence[CaseResult], settings: ReportsSettings) -> dict[str, Any]:
     """As the container and then the judge compute them, from whatever rows there are."""
-    figures = dict(Reports(settings).aggregate(results, Timing()))
+    figures = dict(Reports(settings).aggregate(results, Runtime()))
     if "radfact" not in results[0].metrics:
         return figures
     known = [each.metrics["radfact"] for each in results if each.metrics["radfact"]["f1"] is not None]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
-from podium.challenges.settings import Name, NonNegative, Positive, Settings
+from podium.challenges.settings import Name, NonNegative, Positive, Settings, Text
 
 
 def _check_sum(total: float) -> None:
@@ -70,9 +70,18 @@ class RiskClass(Settings):
     name: Name
 
 
+class CarotidSockets(Settings):
+    """`[carotid.sockets]`: the slugs of an algorithm's outputs."""
+
+    longitudinal: Text = "carotid-longitudinal-segmentation"
+    transverse: Text = "carotid-transverse-segmentation"
+    risk_class: Text = "plaque-vulnerability"
+
+
 class CarotidSettings(Settings):
     """The `[carotid]` table of challenge.toml."""
 
+    sockets: CarotidSockets = CarotidSockets()
     tolerance_px: NonNegative = 3.0
     classes: Annotated[tuple[RiskClass, ...], Field(min_length=1)] = (
         RiskClass(value=0, name="low_risk"),

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ PIXEL_SETS = {"global": "GP", "local": "LP"}
 LANDMARK_SETS = {"global": "GL", "local": "LL"}
 TRANSFORM_SETS = {"global": "global_transforms", "local": "local_transforms"}
 ARRAYS = (*PIXEL_SETS.values(), *LANDMARK_SETS.values(), *TRANSFORM_SETS.values())
-FIELDS_SOCKET = "displacement-fields"
 
 _SLACK_BYTES = 64 * 1024 * 1024  # headers, chunk indices, landmarks, transforms
 _LARGEST_FILE_BYTES = 1 << 40  # where no shape is known beforehand
@@ -48,10 +48,20 @@ _LARGEST_FILE_BYTES = 1 << 40  # where no shape is known beforehand
 
 @dataclass(frozen=True)
 class FreehandPrediction:
-    """Where one scan's answer lies: one file, .npy files by the names of their arrays, or the output of one job."""
+    """Where one scan's prediction lies: one file, .npy files by the names of their arrays, or a job's output socket."""
 
     source: SafeFile | Mapping[str, SafeFile] | Job
     runtime_seconds: float | None = None
+    socket: str = ""
+
+    @property
+    def label(self) -> str:
+        """How the scan's file or folder is called in messages."""
+        if isinstance(self.source, Job):
+            return self.source.label
+        if isinstance(self.source, SafeFile):
+            return self.source.name
+        return f"{PurePosixPath(next(iter(self.source.values())).name).parent}/"
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
     """The arrays of a prediction, whatever they are packed in; the content decides, not the name."""
     source = prediction.source
     if isinstance(source, Job):
-        source = source.output_file(FIELDS_SOCKET, endings=(".h5", ".zip", ".npz"))
+        source = source.output_file(prediction.socket, endings=(".h5", ".zip", ".npz"))
     if not isinstance(source, SafeFile):
         yield NpyFiles(source)
         return
@@ -119,7 +129,7 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
         raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
 
 
-def read_answer(source: ArraySource, expected: Expected | None, *, name: str) -> ScanPrediction:
+def read_scan_prediction(source: ArraySource, expected: Expected | None, *, name: str) -> ScanPrediction:
     """All sets found and checked; `name` is how the scan's folder or file is called."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)

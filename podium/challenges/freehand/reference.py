@@ -4,7 +4,6 @@ transfs/<subject>/<scan>.h5        "tforms" (N, 4, 4): tool -> camera
 landmark[s]/landmark_<subject>.h5  "<scan>" (n, 3): frame from 0, x and y from 1
 calib_matrix.csv                   a header, four rows S (pixel -> image mm), a header, four rows C (-> tool)
 dataset_keys.h5                    its keys `sub<subject>__<scan>` are the cases; without it every scan is one
-identity_errors.json               optional, see freehand_identity.py
 """
 
 import re
@@ -36,7 +35,7 @@ _LANDMARK_FILE = re.compile(r"landmarks?/landmark_(?P<subject>[^/]+)\.h5")
 
 @dataclass(frozen=True)
 class FreehandReference:
-    """Where one scan's truth lies."""
+    """Where one scan's reference lies."""
 
     case: str
     scan: str
@@ -46,7 +45,7 @@ class FreehandReference:
 
 
 @dataclass(frozen=True)
-class Truth:
+class ReferenceScan:
     """One scan read: the fields of its frames, nine numbers each, and its landmarks."""
 
     tool_to_camera: NDArray[np.float64]
@@ -93,7 +92,7 @@ def _keys(file: SafeFile) -> tuple[str, ...]:
         raise GroundTruthError(f"{KEYS} cannot be read.", detail=str(refusal)) from None
 
 
-def read_truth(reference: FreehandReference, grid: PixelGrid) -> Truth:
+def read_reference_scan(reference: FreehandReference, grid: PixelGrid) -> ReferenceScan:
     """Read and check one scan; Refused says, to the organiser, what is broken."""
     pixel_to_mm, image_to_tool = read_calibration(reference.calibration)
     with open_hdf5(reference.transforms) as source:
@@ -108,7 +107,7 @@ def read_truth(reference: FreehandReference, grid: PixelGrid) -> Truth:
     with open_hdf5(reference.landmarks) as source:
         landmarks = source.read(reference.scan)
     landmarks = _checked_landmarks(landmarks, f"'{reference.scan}' in '{reference.landmarks.name}'", len(poses), grid)
-    return Truth(
+    return ReferenceScan(
         tool_to_camera=poses,
         image_to_tool=image_to_tool,
         pixel_to_mm=pixel_to_mm,

@@ -1,17 +1,43 @@
 """One slice of a lesions case for a report: the axial slice where the last step is most wrong."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.challenges.base import Overlays
+from podium.challenges.lesions.format import LesionsFormat
+from podium.challenges.lesions.steps import LesionsPrediction
 from podium.challenges.overlay import Outlined, Overlay
+from podium.errors import Refused
 from podium.platform.names import case_of
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
+from podium.readers.volumes import read_label_volume
 
 _CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright; else what there is
+
+
+class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
+    """The last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT); empty if it was lost."""
+
+    def __init__(self, format: LesionsFormat) -> None:  # noqa: A002  (the part's name everywhere)
+        self._format = format
+
+    def draw(
+        self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        volume = read_label_volume(reference)
+        expected = volume.labels != 0
+        last = self._format.expected_steps(prediction)[-1]
+        mask = np.zeros_like(expected)
+        if last in prediction.steps:
+            with suppress(Refused):  # then nothing was found, as scoring has it
+                mask = self._format.read_step(prediction.steps[last], shape=expected.shape)[0]
+        spacing = volume.geometry.spacing
+        return [lesion_overlay(case, prediction=mask, reference=expected, spacing=spacing, images=images)]
 
 
 def lesion_overlay(

@@ -1,6 +1,5 @@
 """The `[lesions]` table of challenge.toml: the published rules of autoPET V, their published values as defaults."""
 
-import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -8,50 +7,42 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StrictBool,
     StrictInt,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
-from podium.challenges.settings import Positive, Settings
+from podium.challenges.settings import Positive, Settings, Text
 from podium.metrics.components import Connectivity
 
-GROUP = "group"  # the named part of `groups` that becomes the group's name
+
+class LesionsSockets(Settings):
+    """`[lesions.sockets]`: the slugs of an algorithm's output and of the inputs that tell the step."""
+
+    segmentation: Text = "tumor-lesion-segmentation"
+    clicks: Text = "lesion-clicks"
+    step: Text = "interaction-step"
 
 
 class LesionsSettings(Settings):
     """The `[lesions]` table of challenge.toml.
 
     regime              simulated: every case has `steps` predictions; clinician: as many as were submitted
-    steps               predictions a case, step 0 (no scribbles) included
+    steps               predictions per case, step 0 (no scribbles) included
     iou_threshold       from this IoU on, a component and a lesion match
     connectivity        6 (faces), 18 (and edges) or 26 (and corners)
     empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0
-    groups              a pattern over case names with a part named `group`; figures are then also given per group
     per_component_dice  MONAI's Dice per reference component at the last step: seconds and gigabytes on a whole body
     centroid_radius_mm  where given, evalutils' centroid hits at the last step
     """
 
+    sockets: LesionsSockets = LesionsSockets()
     regime: Literal["simulated", "clinician"] = "simulated"
     steps: Annotated[StrictInt, Field(ge=1, le=1000)] = 6
     iou_threshold: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.1
     connectivity: Connectivity = 18
     empty_reference: Literal["undefined", "score"] = "undefined"
-    groups: str | None = None
     per_component_dice: StrictBool = False
     centroid_radius_mm: Positive | None = None
-
-    @field_validator("groups")
-    @classmethod
-    def _is_a_pattern(cls, pattern: str | None) -> str | None:
-        if pattern is not None:
-            try:
-                names = re.compile(pattern).groupindex
-            except re.error as error:
-                raise ValueError(f"it is no regular expression: {error}") from None
-            if GROUP not in names:
-                raise ValueError(f"the pattern must name a part: (?P<{GROUP}>...)")
-        return pattern
 
     @model_validator(mode="after")
     def _steps_belong_to_the_simulation(self) -> Self:
@@ -70,8 +61,3 @@ class LesionsSettings(Settings):
         """Of the areas that teams are ranked by: the published ones, or their mean heights where cases differ in their
         number of steps, or have but one, whose area is 0 whatever it shows."""
         return "_normalised" if self.regime == "clinician" or self.steps == 1 else ""
-
-    def group_of(self, case: str) -> str | None:
-        """The group of a case, None where there are no groups or the pattern does not fit."""
-        match = re.search(self.groups, case) if self.groups is not None else None
-        return match[GROUP] if match else None

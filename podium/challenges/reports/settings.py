@@ -48,6 +48,12 @@ class JudgeSettings(Settings):
     price_per_million_answer_tokens: Annotated[NonNegative, Field(exclude=True)] = 0.0
 
 
+class ReportsSockets(Settings):
+    """`[reports.sockets]`: the slug of an algorithm's output."""
+
+    report: Text = "diagnostic-imaging-report"
+
+
 class ReportsSettings(Settings):
     """The `[reports]` table of challenge.toml.
 
@@ -55,6 +61,7 @@ class ReportsSettings(Settings):
     (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`).
     """
 
+    sockets: ReportsSockets = ReportsSockets()
     clinical: ClinicalRule = "f1_of_means"
     weights: FinalWeights = FinalWeights()
     judge: JudgeSettings = JudgeSettings()

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from podium.errors import Refused
+from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.formats.text import read_csv_rows, read_text
 from podium.readers.names import escape_for_display
 
-REPORT_SOCKET = "diagnostic-imaging-report"
 REPORT_KEY = "report"
 ALL_IN_JSON, ALL_IN_CSV = "reports.json", "reports.csv"
 
@@ -28,23 +27,11 @@ _CASE_COLUMNS = ("case", "case_id", "caseid", "id", "name", "image", "file", "fi
 _REPORT_COLUMNS = ("report", "text", "prediction", "findings")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One case's report inside `reports.json` or `reports.csv`, already in memory."""
-
-    label: str
-    value: Any
-
-
-Source = SafeFile | Job | Entry
-
-
-def read_report(source: Source) -> str:
+def read_report(source: Source, *, socket: str) -> str:
     """The report as text, without a byte order mark; raises Refused where it is anything else."""
     match source:
         case Job():
-            label = f"{source.label}: {REPORT_SOCKET}"
-            return _as_text(source.output_json(REPORT_SOCKET), label)
+            return _as_text(source.output_json(socket), f"{source.label}: {socket}")
         case Entry():
             return _as_text(source.value, source.label)
     if source.name.lower().endswith(".json"):

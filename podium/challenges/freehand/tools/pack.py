@@ -25,7 +25,7 @@ from podium.challenges.freehand.prediction import (
     TRANSFORM_SETS,
     FreehandPrediction,
     open_arrays,
-    read_answer,
+    read_scan_prediction,
 )
 from podium.errors import UsageError
 from podium.readers.files import SafeFile
@@ -55,7 +55,7 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
     unfinished = target.with_name(f".{target.name}.part")
     try:
         with open_arrays(prediction, None) as source:
-            answer = read_answer(source, None, name=scan.name)
+            answer = read_scan_prediction(source, None, name=scan.name)
             with h5py.File(unfinished, "w") as file:
                 for level, stream in answer.fields.items():
                     _write_field(file, PIXEL_SETS[level], stream, threads=threads)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.freehand.challenge import Freehand
 from podium.challenges.freehand.errors import Field, frame_errors
-from podium.challenges.freehand.prediction import Expected, FreehandPrediction, open_arrays, read_answer
-from podium.challenges.freehand.reference import Truth
+from podium.challenges.freehand.prediction import Expected, FreehandPrediction, open_arrays, read_scan_prediction
+from podium.challenges.freehand.reference import ReferenceScan
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients
 from podium.readers.frames import FrameStream
@@ -25,19 +24,20 @@ class Trajectory:
     identity: Mapping[str, NDArray[np.float64]]  # the same for a prediction that moves nothing
 
 
-def scan_trajectory(challenge: Freehand, truth: Truth, prediction: FreehandPrediction | None) -> Trajectory:
+def scan_trajectory(
+    scan: ReferenceScan, prediction: FreehandPrediction | None, *, grid: PixelGrid, threads: int
+) -> Trajectory:
     """Read what a picture needs; without a prediction the reference alone."""
-    grid, threads = challenge.grid, challenge.threads
-    references = {"global": truth.global_field, "local": truth.local_field}
+    references = {"global": scan.global_field, "local": scan.local_field}
     identity = _errors({level: np.zeros_like(field) for level, field in references.items()}, references, grid, threads)
-    start = _corner_points(grid, truth.pixel_to_mm)
-    moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(truth.global_field, grid)])
+    start = _corner_points(grid, scan.pixel_to_mm)
+    moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(scan.global_field, grid)])
     if prediction is None:
         return Trajectory(start + moved, None, {}, identity)
-    expected = Expected(truth.frames, grid.pixels, len(truth.landmarks))
+    expected = Expected(scan.frames, grid.pixels, len(scan.landmarks))
     with open_arrays(prediction, expected) as source:
-        answer = read_answer(source, expected, name="the prediction")
-        fields = {level: answer.pixels(level, truth.pixel_to_mm) for level in references}
+        answer = read_scan_prediction(source, expected, name="the prediction")
+        fields = {level: answer.pixels(level, scan.pixel_to_mm) for level in references}
         errors = _errors(fields, references, grid, threads)
         guessed = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])
     return Trajectory(start + moved, start + guessed, errors, identity)

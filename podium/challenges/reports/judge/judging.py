@@ -15,11 +15,11 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
-from podium.challenges.reports.challenge import EMPTY_REPORT
 from podium.challenges.reports.judge.asking import CallFailed
 from podium.challenges.reports.judge.engine import Engine, Findings, Verdict
 from podium.challenges.reports.judge.meter import Meter
 from podium.challenges.reports.judge.suspicion import addresses_judge, clean
+from podium.challenges.reports.scoring import EMPTY_REPORT
 from podium.errors import PodiumError
 
 # For questions under way when a stage is stopped: most have their answer by then and can put their connection away.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker
 from podium.challenges.reports.judge.dry_run import DryRunAsker, Estimate
@@ -75,7 +76,8 @@ class _Prepared:
 
     def pairs(self) -> dict[Key, ReportPair]:
         """Every case of every team; a missing or failed report is an empty one."""
-        references = {case: read_report(self.task.references[case]) for case in self.task.cases}
+        socket = self.settings.sockets.report
+        references = {case: read_report(self.task.references[case], socket=socket) for case in self.task.cases}
         return {
             (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
             for team in self.teams
@@ -241,9 +243,9 @@ def _finish(
         ],
         per_case=prepared.per_case,
         key=prepared.task.digest,
-        confidential=(*prepared.task.challenge.confidential_figures, *CONFIDENTIAL),
+        confidential=(*prepared.task.challenge.confidential, *CONFIDENTIAL),
     )
-    settings = prepared.settings.model_dump(mode="json")
+    settings = {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")}
     document = metrics_document(replace(evaluation, aggregates=aggregates, settings=settings), rows=rows)
     document["provenance"] = {"judge": _provenance(prepared, list(cases.values()), host)}
     (request.output / name).mkdir(parents=True, exist_ok=True)

@@ -8,17 +8,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from podium.challenges import CHALLENGES
-from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, ChallengeFolder, read_challenge_folders
-from podium.challenges.reports.challenge import Reports
+from podium.challenges import KINDS
+from podium.challenges.ground_truth import (
+    CHALLENGE_FILE,
+    REFERENCES,
+    ChallengeFolder,
+    only_of_kind,
+    read_challenge_folders,
+)
+from podium.challenges.reports import REPORTS
 from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
-from podium.evaluation import Options, Task, choose_challenge, evaluate
+from podium.evaluation import Options, Task, evaluate
 from podium.platform.metrics_file import METRICS_FILE
 from podium.platform.results import Evaluation
 from podium.platform.submission import open_submission
 
-_BARE_CHALLENGE = f'challenge = "{Reports.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
+_BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
 _SAME_FIGURES = 1e-9
 
 
@@ -86,13 +92,13 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
     if folder.resolve().name == REFERENCES and (folder.resolve().parent / CHALLENGE_FILE).is_file():
         folder = folder.resolve().parent
     if (folder / CHALLENGE_FILE).is_file() or any(folder.glob(f"*/{CHALLENGE_FILE}")):
-        yield choose_challenge(read_challenge_folders(folder, known=CHALLENGES), named=Reports.name, submission=None)
+        yield only_of_kind(read_challenge_folders(folder, known=KINDS), REPORTS.name)
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
         root = Path(workspace)
         (root / CHALLENGE_FILE).write_text(_BARE_CHALLENGE, encoding="utf-8")
         (root / REFERENCES).symlink_to(folder.resolve(), target_is_directory=True)
-        yield choose_challenge(read_challenge_folders(root, known=CHALLENGES), named=Reports.name, submission=None)
+        yield only_of_kind(read_challenge_folders(root, known=KINDS, named=REPORTS.name), REPORTS.name)
 
 
 def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports:
@@ -102,19 +108,19 @@ def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports
             submission=team.submission,
             output=Path(workspace),
             ground_truth=task.folder.path,
-            challenge=Reports.name,
+            challenge=task.folder.name,
             options=options,
         )
     if team.metrics is not None:
         _check_same(team.metrics, evaluation)
     scored = {result.case for result in evaluation.results if result.status == "scored"}
     texts: dict[str, str] = {}
-    limit = task.challenge.submission_bytes(list(task.shapes.values()))
+    limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
     with open_submission(team.submission, max_bytes=limit) as opened:
-        collected = task.challenge.collect(opened, task.references.keys())
+        collected = task.challenge.format.collect(opened, task.references.keys())
         for case in scored:
             try:
-                texts[case] = read_report(collected.predictions[case])
+                texts[case] = read_report(collected.predictions[case], socket=task.challenge.settings.sockets.report)
             except Refused as refusal:
                 raise UsageError(f"A report of '{team.name}' changed while it was read: {refusal}") from None
     return TeamReports(team=team, evaluation=evaluation, texts=texts)

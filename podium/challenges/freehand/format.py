@@ -1,0 +1,110 @@
+"""Files and jobs of freehand: one file or folder of arrays per scan, in any of several forms."""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from podium.challenges.base import Collected, Format, Shapes
+from podium.challenges.freehand.errors import Field, frame_errors
+from podium.challenges.freehand.prediction import (
+    ARRAYS,
+    Expected,
+    FreehandPrediction,
+    open_arrays,
+    read_scan_prediction,
+)
+from podium.challenges.freehand.reference import FreehandReference, find_freehand_references, read_reference_scan
+from podium.challenges.freehand.settings import FreehandSettings
+from podium.challenges.settings import CasesSettings
+from podium.metrics.field_errors import PixelGrid
+from podium.pairing import Candidate, Layout, Pairing, Template
+from podium.platform.jobs import Job
+from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
+from podium.platform.submission import Submission
+from podium.readers.files import SafeFile
+
+_BYTES_PER_VALUE = 8  # a field saved as float64 is wasteful but honest
+_BYTES_PER_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
+
+
+class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
+    """Four sets of displacements per scan."""
+
+    def __init__(self, cases: CasesSettings, settings: FreehandSettings) -> None:
+        self.grid: PixelGrid = settings.grid
+        self._socket = settings.sockets.fields
+        self._layout = Layout(
+            outputs=(self._socket,),
+            inputs=(cases.input,) if cases.input else (),
+            any_input=cases.input is None,
+            files=(
+                *(Template(f"{{case}}.{ending}") for ending in ("h5", "hdf5", "npz")),
+                Template("{case}/{array}.npy", choices=ARRAYS),
+            ),
+            words="<scan>.h5, <scan>.npz or <scan>/GP.npy, GL.npy, LP.npy, LL.npy",
+            beside=(RUNTIME_FILE,),
+            ignored=(".txt", ".md5", ".sha256"),
+            ignore_case=bool(cases.ignore_case),
+            telling=re.compile(rf"{re.escape(RUNTIME_FILE)}|sub[^/]+__[^/]+\.(h5|hdf5|npz)"),
+        )
+
+    @property
+    def layout(self) -> Layout:
+        return self._layout
+
+    def find_references(self, folder: Path) -> Mapping[str, FreehandReference]:
+        return find_freehand_references(folder)
+
+    def reference_files(self, reference: FreehandReference) -> Sequence[SafeFile]:
+        return (reference.transforms, reference.landmarks, reference.calibration)
+
+    def prediction(self, candidates: Sequence[Candidate]) -> FreehandPrediction:
+        source = candidates[0].source
+        if isinstance(source, Job):
+            return FreehandPrediction(source, socket=self._socket)
+        if not candidates[0].part:
+            assert isinstance(source, SafeFile)
+            return FreehandPrediction(source)
+        names = {array.lower(): array for array in ARRAYS}
+        files = {names[each.part.lower()]: each.source for each in candidates if isinstance(each.source, SafeFile)}
+        return FreehandPrediction(files)
+
+    def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
+        if not submission.is_algorithm:
+            return runtime_file_runtime(pairing.beside[RUNTIME_FILE], cases=pairing.candidates.keys())
+        return job_runtime(
+            {
+                case: [each.source for each in candidates if isinstance(each.source, Job)]
+                for case, candidates in pairing.candidates.items()
+            }
+        )
+
+    def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[FreehandPrediction]:
+        """Every row keeps how long its scan took."""
+        found = super().collect(submission, cases)
+        seconds = found.runtime.by_case
+        timed = {case: replace(each, runtime_seconds=seconds.get(case)) for case, each in found.predictions.items()}
+        return replace(found, predictions=timed)
+
+    def check_reference(self, reference: FreehandReference) -> Shapes:
+        scan = read_reference_scan(reference, self.grid)
+        fields, landmarks = (scan.frames, 3, self.grid.pixels), (3, len(scan.landmarks))
+        return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
+
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        values = sum(math.prod(shape) for case in shapes for shape in case.values())
+        return values * _BYTES_PER_VALUE + len(shapes) * _BYTES_PER_CASE
+
+    def check_prediction(self, prediction: FreehandPrediction, shapes: Shapes | None) -> None:
+        expected = Expected.of(shapes) if shapes else None
+        with open_arrays(prediction, expected) as source:
+            found = read_scan_prediction(source, expected, name=prediction.label)
+            streams = list(found.fields.values())
+            # Where frames are of another size than ours, a frame is one row: that values are finite shows all the same.
+            known = not streams or streams[0].shape[2] == self.grid.pixels
+            grid = self.grid if known else PixelGrid(height=1, width=streams[0].shape[2])
+            frame_errors([Field(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams], grid, threads=1)

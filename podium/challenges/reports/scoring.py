@@ -1,0 +1,209 @@
+"""Reports' rules: BLEU-4 and METEOR here, RadFact by `podium judge`, and how they make the score."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.base import Scorer
+from podium.challenges.ranking_rule import Criterion, RankingRule
+from podium.challenges.reports.format import ReportsFormat
+from podium.challenges.reports.settings import ReportsSettings
+from podium.figures import Figures
+from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard
+from podium.metrics.meteor_synonyms import meteor_synonyms
+from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.text import NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
+from podium.pairing import Source
+from podium.readers.files import SafeFile
+from podium.readers.wordnet import WordNet, find_wordnet
+
+FINALISTS = 7  # the number of the best methods that go on to the arena
+EMPTY_REPORT = "The report is empty and scores 0."
+
+
+@dataclass(frozen=True)
+class ReportsCase:
+    """The tokens of one case's two texts."""
+
+    candidate: Sequence[str]
+    reference: Sequence[str]
+
+
+class ReportsScorer(Scorer[Source, SafeFile, ReportsCase]):
+    """Reads both texts of a case; a missing report is an empty one."""
+
+    def __init__(self, format: ReportsFormat) -> None:  # noqa: A002  (the part's name everywhere)
+        self._format = format
+
+    def import_packages(self) -> None:
+        find_wordnet()
+
+    def compare(self, prediction: Source, reference: SafeFile) -> ReportsCase:
+        return ReportsCase(tokens_of(self._format.read(prediction)), tokens_of(self._format.read(reference)))
+
+    def lost(self, reference: SafeFile) -> ReportsCase:
+        return ReportsCase([], tokens_of(self._format.read(reference)))
+
+    def facts(self, case: ReportsCase) -> Figures:
+        """The counts from which the corpus BLEU can be computed again."""
+        counts = _counts(case)
+        return {
+            "ngrams": {"matches": _by_order(counts.matches), "totals": _by_order(counts.totals)},
+            "tokens": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
+        }
+
+    def warnings(self, case: ReportsCase) -> Sequence[str]:
+        return () if case.candidate else (EMPTY_REPORT,)
+
+
+def _counts(case: ReportsCase) -> NgramCounts:
+    return count_ngrams(candidate=case.candidate, reference=case.reference)
+
+
+def _by_order(counts: Sequence[int]) -> dict[str, int]:
+    return {str(order): count for order, count in enumerate(counts, start=1)}
+
+
+# Figures
+
+
+def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
+    """Every figure of reports; METEOR with synonyms only where WordNet is installed."""
+    wordnet, weights = find_wordnet(), settings.weights
+    return Scoreboard(
+        metrics=(
+            _metric(
+                "bleu_4",
+                "BLEU-4",
+                of=lambda case: bleu_4(_counts(case)),
+                mean="bleu_4_case_mean",
+                std="bleu_4_case_std",
+                mean_title="BLEU-4 (mean of cases)",
+            ),
+            _metric(
+                "meteor",
+                "METEOR",
+                of=lambda case: meteor(candidate=case.candidate, reference=case.reference),
+                mean="meteor",
+                std="meteor_std",
+            ),
+            *([_synonyms_metric(wordnet)] if wordnet is not None else []),
+            _metric("captioning", "Captioning", of_row=lambda row: (row["bleu_4"] + row["meteor"]) / 2, mean=""),
+        ),
+        offline_metrics=(_metric("radfact.f1", "RadFact F1", mean=""),),
+        cohort_metrics=(
+            CohortMetric(path="bleu_4", title="BLEU-4 (corpus)", of=_corpus_bleu),
+            CohortMetric(
+                path="empty_reports",
+                title="Empty reports",
+                direction="lower",
+                of=lambda rows, resamples: resamples.total([row["tokens"]["candidate"] == 0 for row in rows]),
+                whole=True,
+            ),
+        ),
+        given=(GivenFigure(path="radfact_known"),),
+        formulas=(
+            Formula(path="captioning", of=lambda values: (values["bleu_4"] + values["meteor"]) / 2),
+            Formula(path="score", title="Score (captioning)", of=lambda values: values["captioning"]),
+        ),
+        leaderboard=(
+            *("score", "bleu_4", "meteor", "bleu_4_case_mean"),
+            *(["meteor_wordnet"] if wordnet is not None else []),
+            "empty_reports",
+        ),
+        headline=("score", "bleu_4", "meteor", "score_final", "clinical"),
+        offline=(
+            Formula(
+                path="score_final",
+                title="Final score",
+                of=lambda values: weights.clinical * values["clinical"] + weights.captioning * values["captioning"],
+            ),
+            CohortMetric(path="clinical", title="Clinical", of=_clinical(settings)),
+            GivenFigure(path="radfact.precision", title="RadFact precision"),
+            GivenFigure(path="radfact.recall", title="RadFact recall"),
+        ),
+    )
+
+
+def _metric(name: str, title: str, **declared: Any) -> CaseMetric[ReportsCase]:
+    return CaseMetric(name=name, title=title, direction="higher", lowest=0.0, highest=1.0, worst=0.0, **declared)
+
+
+def _synonyms_metric(wordnet: WordNet) -> CaseMetric[ReportsCase]:
+    return _metric(
+        "meteor_wordnet",
+        "METEOR (WordNet)",
+        of=lambda case: meteor_synonyms(candidate=case.candidate, reference=case.reference, synonyms=wordnet.synonyms),
+        mean="meteor_wordnet",
+        std="meteor_wordnet_std",
+    )
+
+
+def _corpus_bleu(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+    """BLEU-4 of each replicate as one corpus: counts are summed first, a report drawn twice counted twice."""
+    orders = sorted(rows[0]["ngrams"]["matches"], key=int)
+    matches, totals = (
+        _whole(resamples.total([[row["ngrams"][kind][order] for order in orders] for row in rows]))
+        for kind in ("matches", "totals")
+    )
+    candidate, reference = (
+        _whole(resamples.total([row["tokens"][side] for row in rows])) for side in ("candidate", "reference")
+    )
+    return np.array(
+        [
+            bleu_4(
+                NgramCounts(
+                    matches=tuple(matches[replicate].tolist()),
+                    totals=tuple(totals[replicate].tolist()),
+                    candidate_tokens=int(candidate[replicate]),
+                    reference_tokens=int(reference[replicate]),
+                )
+            )
+            for replicate in range(resamples.replicates)
+        ]
+    )
+
+
+def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resamples], Floats]:
+    """By the chosen rule, over the drawn cases the judge has figures of; 0 where there is none, as the judge says."""
+
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        known = np.array([row["radfact"]["f1"] is not None for row in rows])
+        drawn = resamples.only(known)
+
+        def mean(name: str) -> Floats:
+            values = [row["radfact"][name] for row, is_known in zip(rows, known, strict=True) if is_known]
+            return np.nan_to_num(drawn.mean(values), nan=0.0)
+
+        if settings.clinical == "mean_of_f1":
+            return mean("f1")
+        precision, recall = mean("precision"), mean("recall")
+        both = precision + recall
+        return np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+
+    return of
+
+
+def _whole(sums: Floats) -> NDArray[np.int64]:
+    return sums.astype(np.int64)
+
+
+def ranking_rule(settings: ReportsSettings) -> RankingRule:
+    """0.8 clinical + 0.2 captioning; the best go on to the arena."""
+    weights = settings.weights
+    return RankingRule(
+        words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score",
+        criteria=(
+            Criterion(
+                path="score_final",
+                title="Final score",
+                direction="higher",
+                if_absent="Run 'podium judge' on it first; '--scheme platform' ranks by what the container knows.",
+            ),
+        ),
+        case_metrics=("radfact.f1", "captioning"),
+        finalists=FINALISTS,
+    )

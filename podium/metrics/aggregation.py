@@ -1,0 +1,169 @@
+"""From declared metrics to rows, and from rows to `aggregates`, on the cases as they are or on bootstrap replicates."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, TypeVar
+
+import numpy as np
+
+from podium.figures import Figures, get, put
+from podium.metrics.averages import mean_and_std, mean_of
+from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Formula, Metric, Scoreboard
+from podium.metrics.resampling import Floats, Resamples
+
+CaseT = TypeVar("CaseT")
+
+
+def row_of(metrics: Sequence[CaseMetric[CaseT]], case: CaseT, *, lost: bool) -> dict[str, Any]:
+    """The declared figures of one case, as a result row holds them."""
+    row: dict[str, Any] = {}
+    for metric in metrics:
+        if metric.of is not None:
+            put(row, metric.name, metric.lost(case) if lost else metric.of(case))
+    for metric in metrics:
+        if metric.of_row is not None:
+            put(row, metric.name, metric.of_row(row))
+    return row
+
+
+class CohortValues(Mapping[str, Floats]):
+    """Every figure below `aggregates` by its path, computed when it is asked for; KeyError where rows lack its facts.
+
+    `given` are figures that are not computed from rows: numbers that all replicates share.
+    """
+
+    def __init__(
+        self, board: Scoreboard[Any], rows: Sequence[Figures], resamples: Resamples, given: Mapping[str, float]
+    ) -> None:
+        self._rows, self._resamples = rows, resamples
+        self._known: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in given.items()}
+        self._metrics = {metric.mean_path: metric for metric in board.metrics if metric.mean_path}
+        declared = (*board.cohort_metrics, *board.formulas, *board.offline)
+        self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
+        self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
+        self._board = board
+
+    def __getitem__(self, path: str) -> Floats:
+        path = self._board.resolved(path)
+        if path not in self._known:
+            if path in self._metrics:
+                self._known[path] = self._mean(self._metrics[path].name)
+            elif path in self._cohort:
+                self._known[path] = self._cohort[path].of(self._rows, self._resamples)
+            else:
+                self._known[path] = self._formulas[path].of(self)
+        return self._known[path]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from {**self._known, **self._metrics, **self._cohort, **self._formulas}
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _mean(self, name: str) -> Floats:
+        """Over the drawn cases that have a value; 0 where none has."""
+        values = np.array([get(row, name) for row in self._rows], dtype=np.float64)
+        defined = ~np.isnan(values)
+        return np.nan_to_num(self._resamples.only(defined).mean(values[defined]), nan=0.0)
+
+
+def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float]) -> dict[str, Any]:
+    """All figures over the given rows, nested as below `aggregates`; finite numbers only.
+
+    A formula whose terms are not given is left out: a group of cases has no runtime of its own.
+    """
+    values = CohortValues(board, rows, Resamples.whole(len(rows)), given)
+    figures: dict[str, Any] = {}
+    for metric in board.metrics:
+        _publish(figures, metric, values, rows)
+    for curve in board.curves:
+        if curve.mean:
+            figures[curve.mean] = _mean_curve(curve, rows)
+    for cohort in board.cohort_metrics:
+        value = float(values[cohort.path].item())
+        known = 0.0 if math.isnan(value) else value
+        put(figures, cohort.path, int(known) if cohort.whole else known)
+        if cohort.defined:
+            put(figures, cohort.defined, int(not math.isnan(value)))
+    for path, table in board.tables.items():
+        put(figures, path, table(rows))
+    for path, value in given.items():
+        put(figures, path, value)
+    for formula in board.formulas:
+        try:
+            put(figures, formula.path, float(np.asarray(formula.of(values)).item()))
+        except KeyError as missing:
+            if missing.args[0] not in {figure.path for figure in board.given}:
+                raise
+    return figures
+
+
+def aggregate_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]]) -> dict[str, Any]:
+    """`groups.<group>` with every figure of the group's rows; `<name>_group_mean`, the mean over the groups."""
+    figures: dict[str, Any] = {"groups": {name: aggregate(board, rows, {}) for name, rows in groups.items()}}
+    for metric in board.metrics:
+        if metric.mean_path:
+            defined = [
+                get(figures["groups"][name], metric.mean_path)
+                for name, rows in groups.items()
+                if any(get(row, metric.name) is not None for row in rows)
+            ]
+            put(figures, f"{metric.name}_group_mean", mean_of(defined))
+    for cohort in board.cohort_metrics:
+        if not cohort.whole:
+            found = [group for group in figures["groups"].values() if not cohort.defined or get(group, cohort.defined)]
+            put(figures, f"{cohort.path}_group_mean", mean_of([get(group, cohort.path) for group in found]))
+    return figures
+
+
+def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:
+    """`aggregates` with some figures changed, and every formula over them evaluated again."""
+    values = _Published(changed, aggregates)
+    again: dict[str, Any] = deepcopy(dict(aggregates))
+    for path, value in changed.items():
+        put(again, path, value)
+    for formula in board.formulas:
+        values.changed[formula.path] = np.asarray(formula.of(values))
+        put(again, formula.path, float(values.changed[formula.path].item()))
+    return again
+
+
+class _Published(Mapping[str, Floats]):
+    """Published aggregates as the values that formulas read."""
+
+    def __init__(self, changed: Mapping[str, float], aggregates: Figures) -> None:
+        self.changed: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in changed.items()}
+        self._aggregates = aggregates
+
+    def __getitem__(self, path: str) -> Floats:
+        return self.changed[path] if path in self.changed else np.asarray(float(get(self._aggregates, path)))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.changed)
+
+    def __len__(self) -> int:
+        return len(self.changed)
+
+
+def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
+    if not metric.mean_path:
+        return
+    put(figures, metric.mean_path, float(values[metric.mean_path].item()))
+    defined = [value for row in rows if (value := get(row, metric.name)) is not None]
+    if metric.std_path:
+        put(figures, metric.std_path, mean_and_std(defined)[1])
+    if metric.count:
+        put(figures, metric.count, len(defined))
+
+
+def _mean_curve(curve: Curve, rows: Sequence[Figures]) -> dict[str, float]:
+    """The mean of a figure at every place, over the cases that have that place and a value there."""
+    outer, _, inner = curve.name.rpartition(".")
+    values: dict[int, list[float]] = {}
+    for row in rows:
+        for place, entry in enumerate(get(row, outer), start=curve.first):
+            at_place = values.setdefault(place, [])
+            if entry[inner] is not None:
+                at_place.append(entry[inner])
+    return {str(place): mean_of(values[place]) for place in sorted(values)}

@@ -1,0 +1,314 @@
+"""Which file or job belongs to which case, for every challenge: by name alone, never by order.
+
+A challenge describes where its predictions stand in a `Layout`; `pair` sorts a submission by it. What belongs to no
+expected case is unmatched: named, counted, and no reason to stop.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from podium.errors import Refused, SubmissionError
+from podium.platform.jobs import Job
+from podium.platform.names import case_of, normalize_nfc
+from podium.platform.submission import Submission, SubmissionNames
+from podium.readers.files import SafeFile
+from podium.readers.names import escape_for_display, is_printable
+
+_IGNORED = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pdf)", re.IGNORECASE)
+_LONGEST_NAME = 1000
+_MOST_EXTENSIONS = 8
+_NAMED = 5  # names listed in a message
+
+
+@dataclass(frozen=True)
+class Template:
+    """A file name with its case, such as `{case}_pred.h5`, `{case}/iter_{step}.mha` or `{case}/{array}.npy`.
+
+    `{step}` is a number, `{extension}` anything, and any other placeholder one of `choices`. Everything but the case is
+    compared without regard to upper and lower case. A template with a folder fits the last parts of a path:
+    predictions may lie deeper.
+    """
+
+    text: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing but the ending tells a file of this name from any other."""
+        return self.text.startswith("{case}.")
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        parts = re.split(r"(\{\w+\})", self.text)
+        rules = {"{case}": r"(?P<case>(?-i:[^/]+))", "{step}": r"(?P<part>[0-9]{1,6})", "{extension}": r"[^/]+"}
+        any_choice = rf"(?P<part>{'|'.join(map(re.escape, self.choices))})"
+        pieces = [rules.get(part, any_choice) if part.startswith("{") else re.escape(part) for part in parts]
+        return re.compile("".join(pieces), re.ASCII | re.IGNORECASE)
+
+    def match(self, name: str) -> tuple[str, str] | None:
+        """The case and the other placeholder's text ("" without one) of a path that fits."""
+        depth = self.text.count("/") + 1
+        found = self._pattern.fullmatch("/".join(PurePosixPath(name).parts[-depth:]))
+        if found is None:
+            return None
+        return normalize_nfc(found["case"]), found.groupdict().get("part") or ""
+
+    def __str__(self) -> str:
+        return re.sub(r"\{(\w+)\}", r"<\1>", self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One case's prediction inside a file that holds those of many, already in memory."""
+
+    label: str
+    value: Any
+
+
+Source = SafeFile | Job | Entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where predictions stand in either shape of submission.
+
+    outputs       the output sockets of an algorithm
+    inputs        the inputs whose name is the case: the first that a job has
+    any_input     where those name no expected case, the one case that the job's other inputs name
+    files         names of prediction files, the first that fits with an expected case counts
+    tables        files that hold the predictions of many cases: name -> how its (case, prediction) pairs are read
+    beside        files that are no prediction but are read, such as the runtime, by lower-case name
+    ignored       endings of files that are never predictions
+    ignore_case   case names are compared without regard to upper and lower case
+    any_extension every extension of an input's or file's name may go, not only those of known formats
+    suffixes      endings that a name may have where the case has not (channels of nnU-Net)
+    job_pattern   a job's pk that names the case, as the last resort
+    telling       names of files, beside those of templates with more than a case and an ending, that no other
+                  challenge has
+    words         how predictions are named, for messages [from the templates]
+    """
+
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    files: tuple[Template, ...]
+    any_input: bool = False
+    tables: Mapping[str, Callable[[SafeFile], Iterator[tuple[str, Entry]]]] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    ignore_case: bool = False
+    any_extension: bool = False
+    suffixes: tuple[str, ...] = ()
+    job_pattern: re.Pattern[str] | None = None
+    telling: re.Pattern[str] | None = None
+    words: str = ""
+
+    def recognises(self, names: SubmissionNames) -> bool:
+        """Whether a submission that looks like this from outside was made for this layout: no bare names count."""
+        if names.output_sockets & set(self.outputs):
+            return True
+        templates = [template for template in self.files if not template.is_bare]
+        return any(
+            any(template.match(name) for template in templates)
+            or (self.telling is not None and self.telling.fullmatch(PurePosixPath(name).name.lower()) is not None)
+            for name in names.files
+        )
+
+    def describe(self) -> str:
+        """The names that a prediction may have, in words."""
+        if self.words:
+            return self.words
+        names = [str(template) for template in self.files] + [f"in {name}" for name in self.tables]
+        return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmatched:
+    """A prediction that belongs to no expected case, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One file, job or entry of a case.
+
+    where    what it is a part of, as messages name it: the file itself, or its folder
+    part     the step, or the name of the array, "" where a case has one file
+    source   None where nobody will open it; `refusal` then says why
+    """
+
+    where: str
+    label: str
+    part: str
+    source: Source | None
+    refusal: str | None = None
+
+
+@dataclass
+class Pairing:
+    """A submission sorted by case, nothing opened yet."""
+
+    candidates: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
+    unmatched: list[Unmatched] = field(default_factory=list)
+    beside: dict[str, list[SafeFile]] = field(default_factory=lambda: defaultdict(list))
+
+
+class CaseNames:
+    """Finds the case that a name means."""
+
+    def __init__(self, cases: Collection[str] | None, layout: Layout) -> None:
+        self._layout = layout
+        self._by_key = None if cases is None else {self._key(case): case for case in sorted(cases)}
+
+    @property
+    def are_known(self) -> bool:
+        return self._by_key is not None
+
+    def find(self, *names: str) -> str | None:
+        """The first expected case among the names; where the cases are not known, the shortest name is believed."""
+        stems = [stem for name in names for stem in self._without_suffix(name) if stem]
+        if self._by_key is None:
+            return min(stems, key=len, default=None)
+        return next((self._by_key[key] for stem in stems if (key := self._key(stem)) in self._by_key), None)
+
+    def of_file(self, name: str) -> str | None:
+        """The case of an input's name, less its extension."""
+        if len(name) > _LONGEST_NAME or not is_printable(name):
+            return None
+        if not self._layout.any_extension or self._by_key is None:
+            return self.find(case_of(name))
+        # The whole name first, then with one extension less after the other: a case may be called `1.2.840.7`.
+        name = name.rsplit("/", 1)[-1].strip()
+        stems = [name]
+        for _ in range(_MOST_EXTENSIONS):
+            stems.append(stems[-1].rpartition(".")[0])
+        return self.find(*stems)
+
+    def _without_suffix(self, name: str) -> list[str]:
+        return [name, *(name.removesuffix(suffix) for suffix in self._layout.suffixes if name.endswith(suffix))]
+
+    def _key(self, name: str) -> str:
+        composed = unicodedata.normalize("NFC", name)
+        return composed.casefold() if self._layout.ignore_case else composed
+
+
+def pair(submission: Submission, layout: Layout, cases: Collection[str] | None) -> Pairing:
+    """Sort a submission by case; without a list of cases every name is believed."""
+    sorter = _Sorter(layout, cases)
+    for job in submission.jobs:
+        sorter.add_job(job)
+    for file in submission.files:
+        sorter.add_file(file.name, file, None)
+    for refused in submission.refused:
+        sorter.add_file(refused.name, None, refused.reason)
+    return sorter.pairing
+
+
+class _Sorter:
+    def __init__(self, layout: Layout, cases: Collection[str] | None) -> None:
+        self.pairing = Pairing()
+        self._layout = layout
+        self._names = CaseNames(cases, layout)
+
+    def add_file(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
+        layout, last = self._layout, PurePosixPath(name).name
+        if file is not None and last.lower() in layout.beside:
+            self.pairing.beside[last.lower()].append(file)
+        elif file is not None and last.lower() in layout.tables:
+            self._add_table(layout.tables[last.lower()], file)
+        elif not last.lower().endswith(layout.ignored):
+            self._add_prediction(name, file, refusal)
+
+    def _add_prediction(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
+        last = PurePosixPath(name).name
+        fits = {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
+        case = self._names.find(*fits)
+        if fits and self._layout.any_extension:
+            case = self._names.of_file(last)
+        if _IGNORED.fullmatch(last) and (case is None or not self._names.are_known):
+            return
+        if case is None:
+            stem = escape_for_display(next(iter(fits), ""))
+            reason = f"'{stem}' is no expected case" if fits else f"it is not named {self._layout.describe()}"
+            self._leave_out(name, refusal or reason)
+            return
+        fitting = [fit for stem, fit in fits.items() if self._names.find(stem) == case]
+        template, part = (fitting or list(fits.values()))[0]
+        where = f"{PurePosixPath(name).parent}/" if template.choices else name
+        self._add(case, Candidate(where=where, label=name, part=part, source=file, refusal=refusal))
+
+    def _add_table(self, read: Callable[[SafeFile], Iterator[tuple[str, Entry]]], file: SafeFile) -> None:
+        try:
+            for name, entry in read(file):
+                case = self._names.of_file(name)
+                if case is None:
+                    self._leave_out(entry.label, "it is no expected case")
+                else:
+                    self._add(case, Candidate(where=entry.label, label=entry.label, part="", source=entry))
+        except Refused as refusal:
+            raise SubmissionError(str(refusal)) from None
+
+    def add_job(self, job: Job) -> None:
+        case, reason = self._case_of_job(job)
+        if case is None:
+            self._leave_out(job.label, reason)
+        else:
+            self._add(case, Candidate(where=job.label, label=job.label, part="", source=job))
+
+    def _case_of_job(self, job: Job) -> tuple[str | None, str]:
+        """The case, or why there is none."""
+        layout, names = self._layout, self._names
+        named = next((name for slug in layout.inputs if (name := _name_of_input(job, slug))), None)
+        if named is not None and (case := names.of_file(named)) is not None:
+            return case, ""
+        if not layout.any_input:
+            slugs = " or ".join(f"'{slug}'" for slug in layout.inputs)
+            missing = f"it has no input {slugs} with a name"
+            return None, missing if named is None else f"its input '{named}' is no expected case"
+        others = [socket.name for socket in job.inputs.values() if socket.name is not None]
+        cases = {case for name in others if (case := names.of_file(name)) is not None}
+        if len(cases) == 1:
+            return cases.pop(), ""
+        if cases:
+            return None, "its inputs name more than one case"
+        match = layout.job_pattern.fullmatch(job.pk) if layout.job_pattern else None
+        if match and (case := names.of_file(match["case"])) is not None:
+            return case, ""
+        listed = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
+        return None, f"no input is an expected case ({listed})"
+
+    def _add(self, case: str, candidate: Candidate) -> None:
+        self.pairing.candidates[case].append(candidate)
+
+    def _leave_out(self, name: str, reason: str) -> None:
+        self.pairing.unmatched.append(Unmatched(name=escape_for_display(name), reason=reason))
+
+
+def _name_of_input(job: Job, slug: str) -> str | None:
+    return job.inputs[slug].name if slug in job.inputs else None
+
+
+def one_prediction(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The parts of a case's only prediction; Refused where one will not be opened or where there are several."""
+    for candidate in candidates:
+        if candidate.refusal is not None:
+            raise Refused(candidate.refusal)
+    predictions: list[tuple[str, dict[str, Candidate]]] = []
+    for candidate in candidates:
+        part = candidate.part.lower()
+        fitting = [parts for where, parts in predictions if where == candidate.where and part not in parts]
+        if not fitting:
+            fitting = [{}]
+            predictions.append((candidate.where, fitting[0]))
+        fitting[0][part] = candidate
+    if len(predictions) > 1:
+        names = ", ".join(f"'{escape_for_display(where)}'" for where, _ in predictions[:_NAMED])
+        raise Refused(f"There are {len(predictions)} predictions for this case ({names}); send one.")
+    return list(predictions[0][1].values())
