@@ -13,9 +13,10 @@ from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folde
 from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.processes import CaseOutcome, run_cases
 from podium.execution.progress import show_progress
+from podium.figures import Figures
 from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, CaseScore, Evaluation, Figures
+from podium.platform.results import CaseResult, CaseScore, Evaluation
 from podium.platform.submission import open_submission, submission_names
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path

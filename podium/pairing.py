@@ -306,7 +306,8 @@ def one_prediction(candidates: Sequence[Candidate]) -> list[Candidate]:
         fitting = [parts for where, parts in predictions if where == candidate.where and part not in parts]
         if not fitting:
             fitting = [{}]
-            predictions.append((candidate.where, fitting[0]))
+            is_known = any(where == candidate.where for where, _ in predictions)  # GP.npy and gp.npy in one folder
+            predictions.append((candidate.label if is_known else candidate.where, fitting[0]))
         fitting[0][part] = candidate
     if len(predictions) > 1:
         names = ", ".join(f"'{escape_for_display(where)}'" for where, _ in predictions[:_NAMED])

@@ -10,20 +10,22 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
 # Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "readers", "metrics", "platform"}
+FOUNDATION = {"errors", "figures", "readers", "metrics", "platform"}
 ALLOWED = {
     "errors": set(),
-    "metrics": set(),
+    "figures": set(),
+    "metrics": {"figures"},
     "readers": {"errors"},
-    "platform": {"errors", "readers", "metrics.declaration"},
+    "platform": {"errors", "figures", "readers", "metrics.declaration"},
+    "pairing": {"errors", "readers", "platform"},
     "execution": {"errors"},
-    "challenges": FOUNDATION,
+    "challenges": {*FOUNDATION, "pairing"},
     "evaluation": {*FOUNDATION, "challenges", "execution"},
     "manifest": {*FOUNDATION, "challenges", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
-    "ranking": {"errors", "metrics", "platform", "challenges", "readers.names"},
+    "ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
-    "arena": {"errors", "platform", "readers", "challenges", "ranking.result", "execution"},
+    "arena": {"errors", "figures", "platform", "readers", "challenges", "ranking.result", "execution"},
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
     "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
     "challenges.freehand.tools": {*FOUNDATION, "challenges", "evaluation", "execution"},

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges import CHALLENGES
+from podium.challenges import KINDS
 from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
 from podium.errors import SubmissionError, UsageError
 from podium.evaluation import choose_challenge
@@ -14,19 +14,19 @@ SUBMISSIONS = sorted((PROJECT / "test" / "submissions").glob("*/*"))
 
 
 def chosen(submission: Path | None, *, named: str | None = None) -> ChallengeFolder:
-    folders = read_challenge_folders(PROJECT / "ground-truth", known=CHALLENGES)
+    folders = read_challenge_folders(PROJECT / "ground-truth", known=KINDS)
     assert len(folders) > 1
     return choose_challenge(folders, named=named, submission=submission)
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_sample_is_recognised(submission: Path) -> None:
-    assert chosen(submission).common.challenge == submission.parent.name
+    assert chosen(submission).name == submission.parent.name
 
 
 def test_a_name_decides_whatever_the_submission_looks_like() -> None:
     for submission in SUBMISSIONS:
-        assert chosen(submission, named="carotid").common.challenge == "carotid"
+        assert chosen(submission, named="carotid").name == "carotid"
 
 
 def test_a_submission_for_none_of_them_is_at_fault(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from podium.platform.results import CaseResult, without
+from podium.figures import without
+from podium.platform.results import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
 

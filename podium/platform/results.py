@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from podium.figures import Figures
+
 Status = Literal["scored", "failed", "missing"]
-Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null where a per-case figure is undefined
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,46 +41,8 @@ class Evaluation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unmatched:
-    """A prediction that belongs to no expected case, and why."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class CaseScore:
     """What scoring one case gives."""
 
     metrics: Figures
     warnings: tuple[str, ...] = field(default=())
-
-
-def put(figures: dict[str, Any], path: str, value: Any) -> None:
-    """Set a dotted path (`dice.long_plaque.mean`) in nested objects."""
-    *parents, last = path.split(".")
-    for parent in parents:
-        figures = figures.setdefault(parent, {})
-    figures[last] = value
-
-
-def get(figures: Figures, path: str) -> Any:
-    """The value at a dotted path; KeyError where there is none."""
-    value: Any = figures
-    for part in path.split("."):
-        value = value[part]
-    return value
-
-
-def without(figures: Figures, paths: Sequence[str]) -> dict[str, Any]:
-    """A copy of nested figures that lacks the dotted paths; a path through a list means each of its objects."""
-    kept: dict[str, Any] = {}
-    for key, value in figures.items():
-        if key in paths:
-            continue
-        inner = [path.split(".", 1)[1] for path in paths if path.startswith(f"{key}.")]
-        if inner and isinstance(value, list):
-            kept[key] = [without(each, inner) for each in value]
-        else:
-            kept[key] = without(value, inner) if inner else value
-    return kept

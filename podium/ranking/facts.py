@@ -7,7 +7,7 @@ from typing import Any
 from podium.challenges.base import AnyChallenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
-from podium.platform.results import Figures
+from podium.figures import Figures
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import CaseRow, Cohort, TeamFile
 from podium.ranking.numbers import finite_number

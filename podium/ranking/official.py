@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.errors import UsageError
+from podium.figures import Figures, get
 from podium.metrics.resampling import Resamples
-from podium.platform.results import Figures, get
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number

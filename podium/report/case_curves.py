@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from podium.figures import Figures
 from podium.metrics.declaration import Curve
 from podium.metrics.stretches import stretched
-from podium.platform.results import Figures
 
 _LONGEST = 1_000_000  # a file that announces more is not believed
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from podium.challenges.base import AnyChallenge
+from podium.figures import Figures
 from podium.metrics.declaration import Metric
-from podium.platform.results import Figures
 from podium.ranking.documents import CaseRow, TeamFile
 from podium.ranking.official import figure as figure_at
 from podium.report.case_curves import curve_of

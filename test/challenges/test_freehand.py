@@ -332,12 +332,12 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{}", "runtime.json lacks 1 of the submitted scans: the runtime is unknown."),
+        ("{}", "runtime.json lacks 1 of the submitted cases: the time is unknown."),
         (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": 1e308}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
-        ("[1]", 'runtime.json must be {"<scan>": seconds}.'),
+        ("[1]", 'runtime.json must be {"<case>": seconds}.'),
         (f'{{"{SCAN}": NaN}}', "'runtime.json' holds NaN, which is not a JSON number."),
     ],
 )
@@ -348,7 +348,7 @@ def test_a_bad_runtime_is_an_unknown_runtime(
     (tmp_path / "submission/runtime.json").write_text(content)
     found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
     assert found["aggregates"]["runtime_known"] == 0
-    assert f"timing: {problem}" in capfd.readouterr().out
+    assert f"runtime: {problem}" in capfd.readouterr().out
 
 
 def test_names_in_capitals(tmp_path: Path, truth: Path) -> None:

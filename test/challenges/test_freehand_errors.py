@@ -423,10 +423,6 @@ def test_a_scan_of_one_frame(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
         (lambda folder: shutil.rmtree(folder / "transfs"), "A scan of the ground truth has no transforms."),
         (lambda folder: shutil.rmtree(folder / "landmark"), "A scan of the ground truth has no landmarks."),
         (lambda folder: (folder / "dataset_keys.h5").write_text("x"), "dataset_keys.h5 cannot be read."),
-        (
-            lambda folder: (folder / "identity_errors.json").write_text("{}"),
-            "identity_errors.json is damaged; delete it, or write it again with 'podium freehand prepare'.",
-        ),
     ],
 )
 def test_files_that_lack(

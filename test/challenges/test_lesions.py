@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from challenges.built import lesions
 from challenges.lesions_folders import (
     HALF,
     LESION,
@@ -22,11 +23,11 @@ from challenges.lesions_folders import (
 from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
-from podium.challenges import CHALLENGES
+from podium.challenges import KINDS
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
+from podium.figures import get
 from podium.manifest import make_manifest
 from podium.platform.leaderboard import phase_settings
-from podium.platform.results import get
 from podium.platform.submission import SubmissionNames
 from podium.validation import validate
 
@@ -431,7 +432,7 @@ def test_nothing_defined_is_zero_of_none(submission: Path, tmp_path: Path) -> No
 
 
 GROUPED = {"fdg_ukt_1": LESION, "fdg_ukt_2": LESION, "psma_lmu_1": LESION, "psma_lmu_2": NOTHING}
-PATTERN = "steps = 1\ngroups = '^(?P<group>(fdg|psma)_[a-z]+)_'"
+PATTERN = "steps = 1\n[cases]\ngroups = '^(?P<group>(fdg|psma)_[a-z]+)_'"
 
 
 def test_groups(submission: Path, tmp_path: Path) -> None:
@@ -451,15 +452,15 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
 
 def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> None:
     write_steps(submission / "a", LESION)
-    with pytest.raises(GroundTruthError, match="belongs to no group"):
+    with pytest.raises(GroundTruthError, match="belong to no group"):
         scored(submission, tmp_path, settings=PATTERN)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("groups = '('", "'lesions.groups' is wrong: it is no regular expression"),
-        ("groups = 'fdg'", "the pattern must name a part"),
+        ("[cases]\ngroups = '('", "'cases.groups' is wrong: it is no regular expression"),
+        ("[cases]\ngroups = 'fdg'", "the pattern must name a part"),
         ("steps = 0", "'lesions.steps' is wrong"),
         ("steps = 2.5", "'lesions.steps' is wrong"),
         ("iou_threshold = 0", "'lesions.iou_threshold' is wrong"),
@@ -503,7 +504,7 @@ def test_names_that_match_nothing_are_said(submission: Path, tmp_path: Path) -> 
 
 def test_a_step_outside_of_a_case_folder(submission: Path, tmp_path: Path) -> None:
     write(submission / "iter_0.nii.gz", LESION)
-    with pytest.raises(SubmissionError, match="it lies in no folder named like a case"):
+    with pytest.raises(SubmissionError, match="it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha"):
         scored(submission, tmp_path)
 
 
@@ -533,7 +534,7 @@ def test_descriptive_figures_by_choice(submission: Path, tmp_path: Path) -> None
 
 
 def test_the_leaderboard_ranks_by_the_mean_of_two_positions(tmp_path: Path) -> None:
-    settings = phase_settings(CHALLENGES["lesions"].columns())
+    settings = phase_settings(lesions().columns())
     assert settings["score_jsonpath"] == "aggregates.ranked.auc_dice.mean"
     assert settings["scoring_method_choice"] == "avg"
     ranked = [column["path"] for column in settings["extra_results_columns"] if not column["exclude_from_ranking"]]
@@ -544,11 +545,11 @@ def test_the_leaderboard_ranks_by_the_mean_of_two_positions(tmp_path: Path) -> N
 
 
 def test_it_is_told_from_outside() -> None:
-    lesions = CHALLENGES["lesions"]
-    assert lesions.recognises(SubmissionNames(frozenset(["tumor-lesion-segmentation"]), ()))
-    assert lesions.recognises(SubmissionNames(frozenset(), ("x/a/iter_0.nii.gz", "readme.md")))
-    assert lesions.recognises(SubmissionNames(frozenset(), ("a/ITER_0.NII.GZ",)))
-    assert not lesions.recognises(SubmissionNames(frozenset(), ("a_pred.h5", "iter_0.nii.gz")))
+    recognises = lesions().format.recognises
+    assert recognises(SubmissionNames(frozenset(["tumor-lesion-segmentation"]), ()))
+    assert recognises(SubmissionNames(frozenset(), ("x/a/iter_0.nii.gz", "readme.md")))
+    assert recognises(SubmissionNames(frozenset(), ("a/ITER_0.NII.GZ",)))
+    assert not recognises(SubmissionNames(frozenset(), ("a_pred.h5", "iter_0.nii.gz")))
 
 
 def test_validate_says_which_steps_need_mending(submission: Path) -> None:
@@ -578,7 +579,7 @@ def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import Options, prepare
 
-    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=CHALLENGES)["lesions"]
+    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
     manifest = make_manifest(prepare(folder, Options(workers=1, case_timeout_seconds=60)))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
-    assert manifest.load_challenge().name == "lesions"
+    assert manifest.load_challenge().kind == "lesions"

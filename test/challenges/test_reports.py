@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from challenges.built import reports
 
-from podium.challenges.reports.challenge import Reports
-from podium.challenges.reports.settings import ReportsSettings
 from podium.cli.main import main
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
@@ -126,7 +125,7 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
         CaseResult(case=row["case"], status=row["status"], metrics=row["metrics"], error=row["error"])
         for row in document["results"]
     ]
-    assert Reports(ReportsSettings()).aggregate(rows, Runtime()) == document["aggregates"]
+    assert reports().aggregate(rows, Runtime()) == document["aggregates"]
 
 
 # Forms of a submission
@@ -201,31 +200,34 @@ def test_a_pk_names_the_case_only_where_no_input_does(bench: Bench) -> None:
     perfect(bench.rows())
 
 
-def test_jobs_that_belong_to_no_case_stop_everything_and_are_named(bench: Bench) -> None:
+def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     """As many jobs as cases: pairing the leftover job with the leftover case would look right."""
     jobs = [
         job("9f-c2", inputs=image("secret-name.mha"), report={"report": TEXTS["b.7"]}),
         job("77-aa", inputs=image("A003.mha"), report={"report": TEXTS["A003"]}),
     ]
     bench.write("predictions.json", json.dumps(jobs))
-    code, sentence = bench.run()
-    assert code == 1
-    assert sentence == "1 of 2 jobs belong to no expected case, by the name of no input: 9f-c2."
-    assert not (bench.output / "metrics.json").exists()
+    rows = bench.rows()
+    assert (rows["A003"]["status"], rows["b.7"]["status"]) == ("scored", "missing")
+    assert json.loads((bench.output / "metrics.json").read_text())["counts"]["unmatched"] == 1
+    assert "unmatched: job 9f-c2: no input is an expected case ('secret-name.mha')" in capsys.readouterr().out
 
 
 def test_a_job_whose_inputs_name_two_cases_belongs_to_none(bench: Bench) -> None:
     inputs = {"scan": {"file": {"name": "A003.ply"}}, "photo": {"file": {"name": "b.7.png"}}}
     bench.write("predictions.json", json.dumps([job("pk", inputs=inputs, report={"report": "x"})]))
     code, sentence = bench.run()
-    assert (code, sentence) == (1, "1 of 1 jobs belong to no expected case, by the name of no input: pk.")
+    assert code == 1
+    assert sentence.endswith("the first is job pk: its inputs name more than one case.")
 
 
 def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
     bench.write("predictions.json", json.dumps([job(f"pk{n}", inputs={}) for n in range(12)]))
     _, sentence = bench.run()
-    assert sentence.startswith("12 of 12 jobs")
-    assert sentence.endswith("pk9 and 2 more.")
+    assert sentence == (
+        "None of the 12 submitted predictions belongs to an expected case; "
+        "the first is job pk0: no input is an expected case (none with a name)."
+    )
 
 
 def test_two_jobs_for_one_case_cost_that_case(bench: Bench) -> None:
@@ -396,8 +398,8 @@ def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
         (
             "Z1.txt",
             "x",
-            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: it is no expected "
-            "case.",
+            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is no "
+            "expected case.",
         ),
     ],
 )
@@ -455,7 +457,7 @@ def test_settings_are_checked(bench: Bench) -> None:
     ],
 )
 def test_recognises_its_own(sockets: set[str], files: tuple[str, ...], recognised: bool) -> None:
-    assert Reports.recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
+    assert reports().format.recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
 
 
 @pytest.mark.parametrize("name", ["\\ud800", "a\\nb"])

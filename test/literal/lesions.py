@@ -150,7 +150,7 @@ class Row:
             "auc_dmm_normalised": self.normalised("dmm"),
             "final_dice": last.dice,
             "final_dmm": last.dmm,
-            "final_fpv_ml": last.fpv_ml,
+            "final_fpv_ml": last.fpv_ml if last.status == "scored" else None,  # nothing was predicted
             "final_fnv_ml": last.fnv_ml,
         }
 

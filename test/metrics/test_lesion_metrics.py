@@ -12,8 +12,11 @@ from metrics.volumes import Volume, discs, volume_pairs, volumes
 from monai.metrics import compute_dice
 from skimage.measure import label
 
-from podium.challenges.lesions.case import LesionReference, case_figures, failed_step, score_step
+from podium.challenges.lesions.reference import LesionReference
+from podium.challenges.lesions.scoring import FinalStep, LesionsCase, lesions_metrics
 from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.lesions.step_figures import failed_step, score_step
+from podium.metrics.aggregation import row_of
 from podium.metrics.area import mean_height, trapezoid_area
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import (
@@ -29,6 +32,10 @@ from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs
 from podium.readers.images import Geometry
 
 UNIT = Geometry((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (1, 0, 0, 0, 1, 0, 0, 0, 1))
+
+
+def reference_of(reference: Volume) -> LesionReference:
+    return LesionReference(find_lesions(reference, connectivity=18), UNIT)
 
 
 def step_of(prediction: Volume, reference: Volume, **options: Any) -> dict[str, Any]:
@@ -256,10 +263,23 @@ def test_areas_by_hand() -> None:
 
 
 def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
-    figures = case_figures([step_of(line(1), line())] * 3)
+    prediction = line(1)
+    components = label_components(prediction > 0, connectivity=18)
+    case = LesionsCase(reference_of(line()), [step_of(prediction, line())] * 3, FinalStep(prediction > 0, components))
+    figures = row_of(lesions_metrics(LesionsSettings()), case, lost=False)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None
     assert figures["final_fpv_ml"] == 0.001
+
+
+def test_what_a_lost_case_has_invented_is_not_known() -> None:
+    """Nothing was predicted: 0 ml would be the best volume there is, and the worst has no number."""
+    reference = reference_of(line(1, 2))
+    steps = [failed_step(0, reference, LesionsSettings(), status="missing", error="why")]
+    figures = row_of(lesions_metrics(LesionsSettings()), LesionsCase(reference, steps), lost=True)
+    assert figures["final_fpv_ml"] is None
+    assert figures["final_fnv_ml"] == 0.002
+    assert figures["auc_dice"] == figures["final_dmm"] == 0.0
 
 
 def test_centroids_within_the_radius_are_hits() -> None:

@@ -1,7 +1,8 @@
 """What rows say under each `per_case` setting."""
 
+from podium.figures import without
 from podium.platform.privacy import pseudonym, published_results
-from podium.platform.results import CaseResult, without
+from podium.platform.results import CaseResult
 
 RESULTS = [
     CaseResult(case=case, status="scored", metrics={"dice": {"a": 0.5, "b": 1.0}, "true_class": 1})

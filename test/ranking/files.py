@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges.carotid.challenge import Carotid
+
 from podium.challenges.carotid.settings import CarotidSettings, TimeRule
 from podium.challenges.settings import PerCase
 from podium.platform.metrics_file import metrics_document

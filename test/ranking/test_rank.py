@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from podium.challenges.carotid.challenge import Carotid
 from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
 
-from podium.challenges.carotid.challenge import Carotid
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.platform.results import CaseResult

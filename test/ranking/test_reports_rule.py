@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from podium.challenges.reports.challenge import Reports
-from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.challenges.reports.ranking import resampled_final_score
+
+from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples

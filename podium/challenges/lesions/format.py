@@ -41,7 +41,7 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
             inputs=(cases.input,) if cases.input else CASE_INPUTS,
             files=(Template("{case}/iter_{step}.{extension}"),),
             words="<case>/iter_<k>.nii.gz or <case>/iter_<k>.mha",
-            ignored=(".json", ".png", ".txt", ".md5", ".sha256"),  # scribbles, runtime, pictures
+            ignored=(".json", ".png", ".txt", ".log", ".md", ".md5", ".sha256"),  # scribbles, pictures, notes
             ignore_case=bool(cases.ignore_case),
             suffixes=("_0000", "_0001"),  # channels of nnU-Net
         )
