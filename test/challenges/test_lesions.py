@@ -504,7 +504,7 @@ def test_names_that_match_nothing_are_said(submission: Path, tmp_path: Path) -> 
 
 def test_a_step_outside_of_a_case_folder(submission: Path, tmp_path: Path) -> None:
     write(submission / "iter_0.nii.gz", LESION)
-    with pytest.raises(SubmissionError, match="it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha"):
+    with pytest.raises(SubmissionError, match=r"it is not named <case>/iter_<k>\.nii\.gz or <case>/iter_<k>\.mha"):
         scored(submission, tmp_path)
 
 
