@@ -16,6 +16,8 @@ MAX_MEMBERS = 20_000
 MOST_READ_FOR_A_START = 4
 """Blocks read to see how a compressed file begins, even when nothing comes out of them."""
 
+GZIP_MAGIC = b"\x1f\x8b"
+
 ZLIB_OR_GZIP = 47
 GZIP = 31
 ZLIB = 15

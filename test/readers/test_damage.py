@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from readers.archive_files import tar_bytes, zip_bytes
-from readers.image_files import PIXELS, mha, nifti, png, safe, tiff
+from readers.image_files import PIXELS, header_of, mha, nifti, png, safe, tiff
 
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives.extract import extract_archive
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import parse_json
 from podium.readers.hdf5.file import open_hdf5
-from podium.readers.images import read_header, read_image
+from podium.readers.images import read_image
 
 FILES = {
     "a.mha": mha(),
@@ -70,7 +70,7 @@ def test_random_bytes(folder: Path, name: str, content: bytes) -> None:
         refused_or_read(lambda: parse_json(content, name=name))
     else:
         refused_or_read(lambda: read_image(file))
-        refused_or_read(lambda: read_header(file))
+        refused_or_read(lambda: header_of(file))
 
 
 @pytest.mark.parametrize("name", FILES)
