@@ -19,7 +19,7 @@ sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wr
 
 MAX_IMAGE_BYTES = 2 * 1024**3
 
-# Workers are forked processes, one per core. Threads inside them would compete for the cores, and do not survive a fork.
+# Workers are forked processes, one per core. More threads would compete for the cores, and do not survive a fork.
 sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
 sitk.ProcessObject.SetGlobalWarningDisplay(False)
 

@@ -82,7 +82,7 @@ def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str
 
 
 def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    message = refusal(tmp_path, gzip.compress(nifti() + bytes(50_000_000)), "n.nii.gz")
+    message = refusal(tmp_path, gzip.compress(nifti() + bytes(3_000_000)), "n.nii.gz")
     assert message == "'n.nii.gz' unpacks to more than the 24 bytes of pixels its header announces."
 
 
@@ -99,7 +99,7 @@ def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_broken_checksum_is_refused(tmp_path: Path) -> None:
-    packed = bytearray(gzip.compress(nifti((200, 200, 100), pixels=bytes(4_000_000))))
+    packed = bytearray(gzip.compress(nifti((110, 100, 100), pixels=bytes(1_100_000))))
     packed[-8] ^= 1
     assert refusal(tmp_path, bytes(packed), "n.nii.gz") == "The compressed data of 'n.nii.gz' is corrupt."
 

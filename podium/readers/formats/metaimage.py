@@ -3,7 +3,7 @@
 `ElementDataFile` can name any file of the container, and several fields change where MetaIO looks for pixels. So the
 header is parsed here by a grammar in which our reading and MetaIO's cannot differ: one `Key = value` per line, keys
 without blanks or colons (MetaIO takes a colon for the equals sign), no control characters, no key twice, no key that
-differs from a known one only in its case. `ElementDataFile = LOCAL` must end it, letter by letter.
+differs from a known one only in its case. `ElementDataFile = LOCAL` must end it, exactly.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The directories of a TIFF file, one per page; many equal pages make a 3-D image.
 
 ITK trusts the first page for the size of all, and turns tiles, palettes and rotated pages into RGBA. So every page is
-walked here: all must be equal, plain, grey and in strips.
+read here: all must be equal, plain, grey and in strips.
 """
 
 import struct
