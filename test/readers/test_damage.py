@@ -56,7 +56,7 @@ def refused_or_read(read: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("name", [*FILES, "a.h5", "a.json"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(content=st.binary(max_size=600))
 @example(content=b"ObjectType = Image\n")
 @example(content=b"\x89PNG\r\n\x1a\n" + bytes(40))
@@ -75,14 +75,14 @@ def test_random_bytes(folder: Path, name: str, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_images(folder: Path, name: str, damage: Damage) -> None:
     file = safe(folder, name, damaged(FILES[name], damage))
     refused_or_read(lambda: read_image(file, max_bytes=1_000_000))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_nifti_headers_inside_gzip(folder: Path, damage: Damage) -> None:
     file = safe(folder, "a.nii.gz", gzip.compress(damaged(nifti(), damage)))
@@ -122,7 +122,7 @@ def edited(content: bytes, edits: list[Edit]) -> bytes:
     return ("\n".join(lines) + "\n").encode() + pixels
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(edits=EDITS)
 @example(edits=[("insert", 9, "ElementDataFile = hidden.raw")])
 @example(edits=[])
@@ -153,7 +153,7 @@ def read_hdf5(file: SafeFile) -> None:
 
 # The same examples every time: a file that breaks the library itself ends its process (the runner contains that), and
 # must not end other people's test runs by chance.
-@settings(derandomize=True, max_examples=60)
+@settings(derandomize=True, max_examples=40)
 @given(damage=damages)
 def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
     file = safe(folder, "a.h5", damaged(hdf5_bytes(), damage))
@@ -169,7 +169,7 @@ def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
     ],
     ids=["zip", "tar", "tgz"],
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_archives_stay_in_their_folder(folder: Path, name: str, content: bytes, damage: Damage) -> None:
     out = folder / uuid4().hex / "out"

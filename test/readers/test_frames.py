@@ -68,7 +68,7 @@ def test_tiles_cover_the_field(form: str, span_bytes: int, tmp_path: Path, monke
 lengths = st.integers(1, 9)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shape=st.tuples(lengths, lengths),
     chunk=st.tuples(lengths, st.integers(1, 3), lengths),
