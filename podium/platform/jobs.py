@@ -13,6 +13,8 @@ from podium.errors import Refused, SubmissionError
 from podium.platform.durations import duration_seconds
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import parse_json, read_json
+from podium.readers.formats.metaimage import METAIMAGE
+from podium.readers.formats.tiff import TIFF
 from podium.readers.names import escape_for_display, is_printable
 
 PREDICTIONS_FILE = "predictions.json"
@@ -21,7 +23,7 @@ _PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are jud
 _PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
 _LONGEST_NAME = 255
 _OUTPUT_JSON_LIMIT_BYTES = 16_000_000
-_IMAGE_EXTENSIONS = (".mha", ".tif", ".tiff")
+_IMAGE_ENDINGS = METAIMAGE.endings + TIFF.endings  # the platform stores images in no other format
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Job:
             names = sorted(entry.name for entry in directory.iterdir() if not entry.name.startswith("."))
         except (OSError, ValueError):
             raise Refused(f"{self.label} has no folder '{folder}'.") from None
-        images = [name for name in names if name.lower().endswith(_IMAGE_EXTENSIONS)]
+        images = [name for name in names if name.lower().endswith(_IMAGE_ENDINGS)]
         if len(names) != 1 or len(images) != 1:
             found = ", ".join(escape_for_display(name) for name in names[:5]) or "nothing"
             raise Refused(f"{self.label} must hold exactly one .mha or .tif image in '{folder}', found: {found}.")

@@ -3,28 +3,10 @@
 import re
 import unicodedata
 
-# Longest first, so that `.nii.gz` goes as one.
-_EXTENSIONS = (
-    ".nii.gz",
-    ".tar.gz",
-    ".tiff",
-    ".hdf5",
-    ".json",
-    ".jpeg",
-    ".mha",
-    ".nii",
-    ".tif",
-    ".png",
-    ".jpg",
-    ".dcm",
-    ".txt",
-    ".csv",
-    ".npy",
-    ".npz",
-    ".zip",
-    ".h5",
-)
+from podium.readers.formats.registry import IMAGE_ENDINGS
 
+_OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".json", ".txt", ".csv", ".zip", ".tar.gz")
+_ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
 
 _NO_PREDICTION = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf|md5|sha256)", re.IGNORECASE)
 
@@ -40,13 +22,13 @@ def normalize_nfc(name: str) -> str:
 
 
 def case_of(name: str) -> str:
-    """The last part of `name` less its file extension: `A003.nii.gz` -> `A003`.
+    """The last part of `name` without its file ending: `A003.nii.gz` -> `A003`.
 
-    Only known extensions go: a case may well be called `1.2.840.7`.
+    Only known endings are removed: a case may be called `1.2.840.7`.
     """
     last = normalize_nfc(name.rsplit("/", 1)[-1])
     lowered = last.lower()
-    for extension in _EXTENSIONS:
-        if lowered.endswith(extension) and len(last) > len(extension):
-            return last[: -len(extension)]
+    for ending in _ENDINGS:
+        if lowered.endswith(ending) and len(last) > len(ending):
+            return last[: -len(ending)]
     return last

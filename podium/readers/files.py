@@ -55,7 +55,7 @@ class SafeFile:
         return cls(real_root, str(relative))
 
     def open(self) -> BinaryIO:
-        """The content as a stream; a link or a special file that took the place since the check is refused."""
+        """The content as a stream; a link or a special file that has replaced it since the check is refused."""
         try:
             # O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -75,14 +75,14 @@ class SafeFile:
         return content
 
     def first_bytes(self, count: int) -> bytes:
-        """At most `count` bytes from the start: enough to tell a format by its magic."""
+        """At most `count` bytes from the start: enough to recognise a format by its magic."""
         with self.open() as stream:
             return stream.read(count)
 
 
 @dataclass(frozen=True)
 class FileListing:
-    """What lies below a folder: files that may be read, and what was found but will not be opened."""
+    """What is below a folder: files that may be read, and what was found but will not be opened."""
 
     files: tuple[SafeFile, ...]
     refused: tuple[tuple[str, str], ...]

@@ -1,6 +1,6 @@
-"""Displacement fields of many gigabytes, read frame by frame into small buffers that are used again and again.
+"""Displacement fields of many gigabytes, read frame by frame into small buffers that are reused.
 
-A field has the shape (frames, 3, pixels). Whatever file it lies in, it comes out as tiles: some pixels of one frame,
+A field has the shape (frames, 3, pixels). Whatever the file, it is returned as tiles: some pixels of one frame,
 all three components. Spans of frames may be read by several threads at once.
 """
 
@@ -18,7 +18,7 @@ from podium.readers.checksums import combined_crc32, crc32
 from podium.readers.files import SafeFile
 
 SPAN_BYTES = 128 * 1024 * 1024
-"""So much is read by one thread, into the same buffer, before it takes up something else."""
+"""Read by one thread into one buffer before it takes the next piece of work."""
 
 HUGE_PAGES_BYTES = 1 << 22
 """NumPy asks the kernel for huge pages for arrays from this size on; copying into those takes less time."""
@@ -70,7 +70,7 @@ class ArraySource(Protocol):
         """Of the arrays there are, sorted."""
 
     def has(self, name: str) -> bool:
-        """Whether there is anything of that name; that it can be used shows when it is read."""
+        """Whether there is anything of that name; whether it can be used is only known when it is read."""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """As announced; nothing of the values is read."""
@@ -92,7 +92,7 @@ class RawFrames(FrameStream):
     file has a CRC-32 over all of it.
     """
 
-    def __init__(  # noqa: PLR0913  (a place in a file takes that many words)
+    def __init__(  # noqa: PLR0913  (what describes a place in a file)
         self,
         file: SafeFile,
         *,
@@ -114,7 +114,7 @@ class RawFrames(FrameStream):
         return self.even_spans()
 
     def tiles(self, span: range) -> Iterator[Tile]:
-        """Frames are read whole: one call a frame, and the order that a checksum needs."""
+        """Frames are read whole: one call per frame, in the order that a checksum needs."""
         block = np.empty(max(self.frame_bytes, HUGE_PAGES_BYTES), np.uint8)
         buffer = block[: self.frame_bytes].view(self.dtype).reshape(self.shape[1:])
         checksum = 0

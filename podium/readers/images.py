@@ -1,7 +1,6 @@
 """Images, read by SimpleITK only after their headers were read here.
 
-The format is told by content, its extension must agree, and SimpleITK is given the one reader for it by name: it never
-chooses among its forty formats, many of which open other files.
+SimpleITK is given the one reader for the file's format by name: it never chooses one itself.
 """
 
 from dataclasses import dataclass
@@ -12,49 +11,15 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.image_header import ACCEPTED, ImageHeader, with_crosses
-from podium.readers.formats.metaimage import check_metaimage_pixels, is_metaimage, read_metaimage_header
-from podium.readers.formats.nifti import (
-    GZIP_MAGIC,
-    check_nifti_pixels,
-    is_nifti,
-    read_nifti_header,
-    unzipped_start,
-)
-from podium.readers.formats.png import is_png, read_png_header
-from podium.readers.formats.tiff import is_tiff, read_tiff_header
+from podium.readers.formats.image_header import ImageHeader, with_crosses
+from podium.readers.formats.registry import format_of
 from podium.readers.quiet import quiet_stderr
 
 sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
 
 MAX_IMAGE_BYTES = 2 * 1024**3
 
-FORMAT_OF_EXTENSION = {
-    ".nii.gz": "gzipped NIfTI",
-    ".nii": "NIfTI",
-    ".mha": "MetaImage",
-    ".tiff": "TIFF",
-    ".tif": "TIFF",
-    ".png": "PNG",
-}
-"""Longest extensions first."""
-
-REFUSED_EXTENSIONS = {
-    ".mhd": "a header without its pixels",
-    ".nrrd": "an NRRD file",
-    ".nhdr": "a header without its pixels",
-    ".vtk": "a VTK file",
-    ".gipl": "a GIPL file",
-    ".gipl.gz": "a GIPL file",
-    ".dcm": "a DICOM file",
-    ".hdr": "a header without its pixels",
-    ".img": "pixels without their header",
-    ".img.gz": "pixels without their header",
-    ".npy": "a numpy file",
-    ".npz": "a numpy file",
-}
-
-# Workers are forked processes, one a core: threads inside them would only fight over cores, and die in the fork.
+# Workers are forked processes, one per core. More threads would compete for the cores, and do not survive a fork.
 sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
 sitk.ProcessObject.SetGlobalWarningDisplay(False)
 
@@ -79,54 +44,17 @@ class Geometry:
 
 
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
-    """The image in `file`: one real value a pixel, 2-D or 3-D.
+    """The image in `file`: one real value per pixel, 2-D or 3-D.
 
     A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
-    header = read_header(file)
+    image_format = format_of(file)
+    header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)
-    if header.image_io == "MetaImageIO":
-        check_metaimage_pixels(file, header)
-    if header.image_io == "NiftiImageIO":
-        check_nifti_pixels(file, header)
-    return _read_with_simpleitk(file, header)
-
-
-def read_header(file: SafeFile) -> ImageHeader:
-    """What the file announces, its format told by content."""
-    announced = _format_of_name(file)
-    found = _format_of_content(file)
-    if found is None:
-        raise Refused(f"The content of '{file.name}' is not {announced}; send {ACCEPTED}.")
-    if found != announced:
-        raise Refused(f"'{file.name}' is named like {announced} but its content is {found}; rename or convert it.")
-    if found == "MetaImage":
-        return read_metaimage_header(file)
-    if found == "TIFF":
-        return read_tiff_header(file)
-    if found == "PNG":
-        return read_png_header(file)
-    return read_nifti_header(file, compressed=found == "gzipped NIfTI")
-
-
-def _format_of_name(file: SafeFile) -> str:
-    name = file.name.lower()
-    for extension, kind in FORMAT_OF_EXTENSION.items():
-        if name.endswith(extension):
-            return kind
-    for extension, what in REFUSED_EXTENSIONS.items():
-        if name.endswith(extension):
-            raise Refused(f"'{file.name}' is {what}, which is not accepted; send {ACCEPTED}.")
-    raise Refused(f"'{file.name}' is not named like an image; send {ACCEPTED}.")
-
-
-def _format_of_content(file: SafeFile) -> str | None:
-    start = file.first_bytes(512)
-    if start.startswith(GZIP_MAGIC):
-        return "gzipped NIfTI" if is_nifti(unzipped_start(file)) else None
-    kinds = ((is_png, "PNG"), (is_tiff, "TIFF"), (is_nifti, "NIfTI"), (is_metaimage, "MetaImage"))
-    return next((kind for matches, kind in kinds if matches(start)), None)
+    if image_format.check_pixels is not None:
+        image_format.check_pixels(file, header)
+    return _read_with_simpleitk(file, header, image_io=image_format.image_io)
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
@@ -143,16 +71,16 @@ def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | 
         raise Refused(f"'{file.name}' announces {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
 
 
-def read_geometry(file: SafeFile, header: ImageHeader) -> Geometry:
+def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
     """Spacing, origin and direction as SimpleITK understands them; no pixel is read."""
-    reader = _agreeing_reader(file, header)
+    reader = _agreeing_reader(file, header, image_io=image_io)
     return Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
 
 
-def _agreeing_reader(file: SafeFile, header: ImageHeader) -> Any:
+def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> Any:
     """SimpleITK's reader of the file, provided that it understands the header as we do."""
     reader = sitk.ImageFileReader()
-    reader.SetImageIO(header.image_io)
+    reader.SetImageIO(image_io)
     reader.SetFileName(str(file.path))
     with quiet_stderr():
         try:
@@ -164,9 +92,9 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader) -> Any:
     return reader
 
 
-def _read_with_simpleitk(file: SafeFile, header: ImageHeader) -> Image:
+def _read_with_simpleitk(file: SafeFile, header: ImageHeader, *, image_io: str) -> Image:
     """Read the pixels, provided that SimpleITK understands the header as we do."""
-    reader = _agreeing_reader(file, header)
+    reader = _agreeing_reader(file, header, image_io=image_io)
     with quiet_stderr():
         try:
             image = reader.Execute()

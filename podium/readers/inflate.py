@@ -1,8 +1,8 @@
-"""Deflate streams unpacked block by block, so that whoever reads decides when it is too much.
+"""Deflate streams unpacked block by block, so that the caller decides when it is too much.
 
-The libraries that read our formats either grow their buffers for as long as a stream goes on, or leave the rest of a
-buffer as they found it when a stream stops early. The second is worse: that memory may hold a reference read before.
-So every compressed stream is walked through here first.
+The libraries that read our formats either grow their buffers as long as a stream continues, or leave the rest of a
+buffer as it was when a stream ends early. The second is worse: that memory may hold a reference read before. So every
+compressed stream is unpacked here first.
 """
 
 import zlib
@@ -12,9 +12,11 @@ from typing import BinaryIO
 
 BLOCK = 1 << 20
 MAX_MEMBERS = 20_000
-"""Of one gzip file; each costs time even when nothing comes out of it."""
+"""Of one gzip file; each takes time even when it is empty."""
 MOST_READ_FOR_A_START = 4
-"""Blocks read to see how a compressed file begins, even when nothing comes out of them."""
+"""Blocks read to see how a compressed file begins, even when they unpack to nothing."""
+
+GZIP_MAGIC = b"\x1f\x8b"
 
 ZLIB_OR_GZIP = 47
 GZIP = 31
@@ -86,7 +88,7 @@ def inflated_size(compressed: Iterable[bytes], *, wrapping: int, limit: int, man
 
 
 def inflated_start(compressed: Iterable[bytes], *, wrapping: int, count: int) -> bytes:
-    """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to tell a format."""
+    """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to recognise a format."""
     start = b""
     try:
         for block in inflate(islice(compressed, MOST_READ_FOR_A_START), wrapping=wrapping, many_members=True):

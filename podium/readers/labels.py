@@ -10,7 +10,7 @@ from podium.errors import Refused
 from podium.readers.names import escape_for_display
 
 PROBABILITY_SHARE = 0.01
-"""From this share of fractional values on, values in 0..1 are taken for probabilities rather than a slip."""
+"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
 
 SMALLEST_PICTURE = 16
 """A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""

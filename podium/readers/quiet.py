@@ -1,4 +1,4 @@
-"""Silence for libraries that write to stderr themselves: what stands there last is shown to the participant."""
+"""Silences libraries that write to stderr themselves: its last line is shown to the participant."""
 
 import os
 from collections.abc import Iterator

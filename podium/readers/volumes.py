@@ -1,4 +1,4 @@
-"""Label volumes, unpacked once and a block at a time: whole-body scans are too large to be held as stored.
+"""Label volumes, unpacked once and block by block: whole-body scans are too large to be held as stored.
 
 A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; as the mask it means it is a quarter of that, and the
 pages of its empty parts are never touched. Every byte is checked on the way as for any other image.
@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader
-from podium.readers.formats.metaimage import check_metaimage_pixels, check_metaimage_size
-from podium.readers.formats.nifti import TRAILING_SLACK, check_nifti_pixels, check_nifti_size
-from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_geometry, read_header, read_image
-from podium.readers.inflate import GZIP, ZLIB_OR_GZIP, BadStreamError, inflate, pieces
+from podium.readers.formats.pixels import pixel_blocks
+from podium.readers.formats.registry import format_of
+from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_geometry, read_image
 from podium.readers.labels import as_integer_labels
 
 LARGEST_LABEL = 2**32 - 1
@@ -46,7 +45,8 @@ def read_label_volume(
 
 
 def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool) -> Volume:
-    header = read_header(file)
+    image_format = format_of(file)
+    header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)
     if len(header.shape) != 3:
         raise Refused(f"'{file.name}' has {len(header.shape)} axes; send a 3-D volume.")
@@ -56,7 +56,7 @@ def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, bina
         geometry = Geometry(image.spacing, image.origin, image.direction)
         filled.add(image.array.reshape(-1))
     else:
-        geometry = read_geometry(file, header)
+        geometry = read_geometry(file, header, image_io=image_format.image_io)
         for values in _values(file, header, header.dtype):
             filled.add(values)
     return Volume(filled.labels.reshape(header.shape), geometry)
@@ -100,42 +100,12 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
 
 
 def _values(file: SafeFile, header: ImageHeader, dtype: str) -> Iterator[NDArray[Any]]:
-    """The pixels in the order of the file, in blocks; exactly as many as announced, else Refused."""
+    """The pixels in the order of the file, in blocks; exactly as many as announced, otherwise Refused."""
     rest = b""
-    for block in _pixel_blocks(file, header):
+    for block in pixel_blocks(file, header):
         data = rest + block if rest else block
         whole = len(data) // header.pixel_bytes
         if whole:
             values = np.frombuffer(data, dtype, count=whole)
             yield values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
         rest = bytes(data[whole * header.pixel_bytes :])
-
-
-def _pixel_blocks(file: SafeFile, header: ImageHeader) -> Iterator[bytes | memoryview]:
-    is_nifti = header.image_io == "NiftiImageIO"
-    if not header.compressed:
-        (check_nifti_pixels if is_nifti else check_metaimage_pixels)(
-            file, header
-        )  # by the file's size: nothing is read
-    try:
-        with file.open() as stream:
-            if is_nifti and header.compressed:
-                unpacked = inflate(pieces(stream), wrapping=GZIP, many_members=True)
-                before, slack = header.data_offset, TRAILING_SLACK
-            else:
-                stream.seek(header.data_offset)
-                before, slack = 0, TRAILING_SLACK if is_nifti else 0
-                unpacked = inflate(pieces(stream), wrapping=ZLIB_OR_GZIP) if header.compressed else pieces(stream)
-            size = 0
-            for block in unpacked:
-                start = size
-                size += len(block)
-                if size > before + header.data_bytes + slack:
-                    break
-                inside = memoryview(block)[max(0, before - start) : max(0, before + header.data_bytes - start)]
-                if inside:
-                    yield inside
-    except BadStreamError as fault:
-        raise Refused(f"The compressed data of '{file.name}' {fault}.") from None
-    if header.compressed:
-        (check_nifti_size if is_nifti else check_metaimage_size)(file, header, size)

@@ -1,4 +1,4 @@
-"""WordNet's own database files (Debian: wordnet-base), read a word at a time.
+"""WordNet's own database files (Debian: wordnet-base), read word by word.
 
 Loading all of WordNet takes seconds; the index files are sorted, so a word is found by bisection in milliseconds.
 Format: the manual page wndb(5WN). What counts as a word's synsets follows NLTK's `wordnet.synsets(word)`.
@@ -81,10 +81,10 @@ def _read_exceptions(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 class _Index:
-    """Where the synsets of a lemma lie in the data file.
+    """Where the synsets of a lemma are in the data file.
 
     A line is `lemma part synset_count pointer_count [pointer...] sense_count tagged_count offset...`, and the lines are
-    sorted. A lemma is looked for by bisection; after very many of them (a report of megabytes) by a table of all.
+    sorted. A lemma is found by bisection; after very many of them (a report of megabytes) in a table of all.
     """
 
     def __init__(self, content: mmap.mmap) -> None:
@@ -93,7 +93,7 @@ class _Index:
         self._table: dict[bytes, bytes] | None = None
 
     def synset_offsets(self, lemma: str) -> list[int]:
-        """None where the lemma has no line."""
+        """Empty where the lemma has no line."""
         wanted = lemma.encode()
         if not wanted or wanted.startswith(b" ") or b"\n" in wanted:  # the licence at the top is indented
             return []
@@ -124,7 +124,7 @@ class _Index:
 
 
 def _single_words(data: mmap.mmap, offset: int) -> Iterator[str]:
-    """The words of the synset at `offset`, less those of several words and an adjective's position mark, `(a)`.
+    """The words of the synset at `offset`, except those of several words, and without position marks, `(a)`.
 
     A line is `offset file type word_count word id word id ...`, the count in hexadecimal.
     """

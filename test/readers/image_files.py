@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podium.readers.files import SafeFile
+from podium.readers.formats.image_header import ImageHeader
+from podium.readers.formats.registry import format_of
 
 PIXELS = bytes(range(24))
 """Of the 4 x 6 (rows x columns) or 2 x 3 x 4 uint8 images below."""
@@ -14,6 +16,10 @@ PIXELS = bytes(range(24))
 def safe(folder: Path, name: str, content: bytes) -> SafeFile:
     (folder / name).write_bytes(content)
     return SafeFile.inside(folder, name)
+
+
+def header_of(file: SafeFile) -> ImageHeader:
+    return format_of(file).read_header(file)
 
 
 def mha_header(changes: Mapping[str, str | None] | None = None) -> bytes:

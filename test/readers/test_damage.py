@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from readers.archive_files import tar_bytes, zip_bytes
-from readers.image_files import PIXELS, mha, nifti, png, safe, tiff
+from readers.image_files import PIXELS, header_of, mha, nifti, png, safe, tiff
 
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives.extract import extract_archive
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import parse_json
 from podium.readers.hdf5.file import open_hdf5
-from podium.readers.images import read_header, read_image
+from podium.readers.images import read_image
 
 FILES = {
     "a.mha": mha(),
@@ -56,6 +56,7 @@ def refused_or_read(read: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("name", [*FILES, "a.h5", "a.json"])
+@settings(max_examples=15)
 @given(content=st.binary(max_size=600))
 @example(content=b"ObjectType = Image\n")
 @example(content=b"\x89PNG\r\n\x1a\n" + bytes(40))
@@ -70,16 +71,18 @@ def test_random_bytes(folder: Path, name: str, content: bytes) -> None:
         refused_or_read(lambda: parse_json(content, name=name))
     else:
         refused_or_read(lambda: read_image(file))
-        refused_or_read(lambda: read_header(file))
+        refused_or_read(lambda: header_of(file))
 
 
 @pytest.mark.parametrize("name", FILES)
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_images(folder: Path, name: str, damage: Damage) -> None:
     file = safe(folder, name, damaged(FILES[name], damage))
     refused_or_read(lambda: read_image(file, max_bytes=1_000_000))
 
 
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_nifti_headers_inside_gzip(folder: Path, damage: Damage) -> None:
     file = safe(folder, "a.nii.gz", gzip.compress(damaged(nifti(), damage)))
@@ -119,7 +122,7 @@ def edited(content: bytes, edits: list[Edit]) -> bytes:
     return ("\n".join(lines) + "\n").encode() + pixels
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(edits=EDITS)
 @example(edits=[("insert", 9, "ElementDataFile = hidden.raw")])
 @example(edits=[])
@@ -150,7 +153,7 @@ def read_hdf5(file: SafeFile) -> None:
 
 # The same examples every time: a file that breaks the library itself ends its process (the runner contains that), and
 # must not end other people's test runs by chance.
-@settings(derandomize=True)
+@settings(derandomize=True, max_examples=40)
 @given(damage=damages)
 def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
     file = safe(folder, "a.h5", damaged(hdf5_bytes(), damage))
@@ -166,6 +169,7 @@ def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
     ],
     ids=["zip", "tar", "tgz"],
 )
+@settings(max_examples=25)
 @given(damage=damages)
 def test_damaged_archives_stay_in_their_folder(folder: Path, name: str, content: bytes, damage: Damage) -> None:
     out = folder / uuid4().hex / "out"

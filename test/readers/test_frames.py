@@ -68,7 +68,7 @@ def test_tiles_cover_the_field(form: str, span_bytes: int, tmp_path: Path, monke
 lengths = st.integers(1, 9)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shape=st.tuples(lengths, lengths),
     chunk=st.tuples(lengths, st.integers(1, 3), lengths),
@@ -147,6 +147,38 @@ def test_a_chunk_that_announces_more_bytes_than_it_can_need(tmp_path: Path) -> N
     words = r"^A chunk of 'GP' in 'x.h5' stores more than its 120 bytes\.$"
     with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused, match=words):
         source.frames("GP", shape=(1, 3, 10))
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        (zlib.compress(bytes(4_000)), "unpacks to more than its 120 bytes."),
+        (zlib.compress(bytes(119)), "holds fewer than its 120 bytes."),
+        (zlib.compress(bytes(120))[:-2], "ends too early."),
+        (b"not zlib at all", "is corrupt."),
+    ],
+    ids=["more", "fewer", "cut", "corrupt"],
+)
+def test_chunks_unpack_to_their_size(tmp_path: Path, stored: bytes, words: str) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("GP", (2, 3, 10), "f4", chunks=(1, 3, 10), compression="gzip")
+        dataset.id.write_direct_chunk((1, 0, 0), stored)
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source, pytest.raises(Refused) as refusal:
+        gathered(source.frames("GP", shape=(2, 3, 10)))
+    assert str(refusal.value) == f"A compressed chunk of 'GP' in 'x.h5' {words}"
+
+
+def test_a_float_that_numpy_does_not_know_is_read_by_the_library(tmp_path: Path) -> None:
+    """A 32-bit float with its exponent moved: the raw bytes would mean something else."""
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_fields(31, 22, 9, 0, 22)
+    kind.set_ebias(255)
+    values = values_of((2, 3, 10), np.float64)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = h5py.h5d.create(file.id, b"GP", kind, h5py.h5s.create_simple(values.shape))
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    with open_hdf5(SafeFile.inside(tmp_path, "x.h5")) as source:
+        assert np.array_equal(gathered(source.frames("GP", shape=values.shape)), values)
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import SimpleITK
-from readers.image_files import mha, mha_header, nifti, png, safe, tiff
+from readers.image_files import header_of, mha, mha_header, nifti, png, safe, tiff
 
 from podium.errors import Refused
 from podium.readers import images
 from podium.readers.formats.image_header import ImageHeader
-from podium.readers.images import read_header, read_image
+from podium.readers.images import read_image
 
 CONTENTS = {"mha": mha(), "nii": nifti(), "nii.gz": gzip.compress(nifti()), "tif": tiff(), "png": png()}
 KINDS = {"mha": "MetaImage", "nii": "NIfTI", "nii.gz": "gzipped NIfTI", "tif": "TIFF", "png": "PNG"}
@@ -58,7 +58,7 @@ def test_content_of_no_known_format_is_refused(tmp_path: Path, name: str, conten
 )
 def test_other_formats_are_told_what_to_send(tmp_path: Path, extension: str, what: str) -> None:
     with pytest.raises(Refused) as refusal:
-        read_header(safe(tmp_path, f"i.{extension}", mha()))
+        header_of(safe(tmp_path, f"i.{extension}", mha()))
     sentence = f"'i.{extension}' is {what}, which is not accepted; send .mha, .nii, .nii.gz, .tif, .tiff or .png."
     assert str(refusal.value) == sentence
 
@@ -95,9 +95,9 @@ def test_a_header_of_many_terabytes_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_simpleitk_must_understand_the_header_as_we_do(tmp_path: Path) -> None:
     file = safe(tmp_path, "i.png", png())
-    assert images._read_with_simpleitk(file, ImageHeader("PNGImageIO", (4, 6), 1)).array.shape == (4, 6)
+    assert images._read_with_simpleitk(file, ImageHeader((4, 6), 1), image_io="PNGImageIO").array.shape == (4, 6)
     with pytest.raises(Refused, match=r"The header of 'i.png' can be understood in two ways"):
-        images._read_with_simpleitk(file, ImageHeader("PNGImageIO", (6, 4), 1))
+        images._read_with_simpleitk(file, ImageHeader((6, 4), 1), image_io="PNGImageIO")
 
 
 def test_simpleitk_runs_in_one_thread() -> None:

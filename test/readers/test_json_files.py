@@ -105,4 +105,7 @@ def test_a_nan_left_to_the_caller() -> None:
 
 
 def test_the_number_of_lists_and_objects_may_be_asked_for() -> None:
-    assert len(parse_json(b"[" + b"[]," * 500_000 + b"0]", name="a.json", max_containers=500_001)) == 500_001
+    text = b"[[], {}, 0]"
+    assert parse_json(text, name="a.json", max_containers=3) == [[], {}, 0]
+    with pytest.raises(Refused, match=r"^'a.json' holds more than 2 lists and objects\.$"):
+        parse_json(text, name="a.json", max_containers=2)

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from readers.image_files import PIXELS, png, png_chunk, safe
+from readers.image_files import PIXELS, header_of, png, png_chunk, safe
 
 from podium.errors import Refused
-from podium.readers.images import read_header, read_image
+from podium.readers.images import read_image
 
 
 def refusal(folder: Path, content: bytes) -> str:
@@ -18,7 +18,7 @@ def refusal(folder: Path, content: bytes) -> str:
 
 def test_grey_pixels_are_read(tmp_path: Path) -> None:
     file = safe(tmp_path, "p.png", png())
-    assert read_header(file).shape == (4, 6)
+    assert header_of(file).shape == (4, 6)
     assert read_image(file).array.tobytes() == PIXELS
 
 
@@ -34,8 +34,8 @@ def test_sixteen_bits_are_read(tmp_path: Path) -> None:
         (png(colour=2), "'p.png' has 3 channels (RGB or vector pixels)"),
         (png(colour=4), "'p.png' has 2 channels (RGB or vector pixels)"),
         (png(colour=6), "'p.png' has 4 channels (RGB or vector pixels)"),
-        (png(bits=1), "'p.png' has 1 bits a pixel; save it with 8 or 16."),
-        (png(bits=4), "'p.png' has 4 bits a pixel; save it with 8 or 16."),
+        (png(bits=1), "'p.png' has 1 bits per pixel; save it with 8 or 16."),
+        (png(bits=4), "'p.png' has 4 bits per pixel; save it with 8 or 16."),
         (png(width=0), "'p.png' announces an empty image (4 x 0)."),
         (png()[:20], "'p.png' is a damaged PNG file."),
         (png().replace(b"IHDR", b"IDAT", 1), "'p.png' is a damaged PNG file."),

@@ -59,9 +59,13 @@ def test_a_broken_table_is_refused_with_its_line(tmp_path: Path) -> None:
         list(read_csv_rows(submitted(tmp_path, b'a,b\n"c"d,e\n', "a.csv"), limit_bytes=1000))
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("csv")
+
+
 @given(content=st.binary(max_size=60) | st.text(alphabet='a,;\t"\r\n\x00', max_size=30).map(str.encode))
-def test_any_bytes_are_rows_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    folder = tmp_path_factory.mktemp("csv")
+def test_any_bytes_are_rows_or_a_refusal(folder: Path, content: bytes) -> None:
     rows = []
     with suppress(Refused):
         rows = list(read_csv_rows(submitted(folder, content, "a.csv"), limit_bytes=1000))

@@ -5,11 +5,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from readers.image_files import PIXELS, safe, tiff
+from readers.image_files import PIXELS, header_of, safe, tiff
 
 from podium.errors import Refused
 from podium.readers.formats import tiff as tiff_header
-from podium.readers.images import read_header, read_image
+from podium.readers.images import read_image
 
 
 def refusal(folder: Path, content: bytes) -> str:
@@ -23,7 +23,7 @@ def refusal(folder: Path, content: bytes) -> str:
 @pytest.mark.parametrize("name", ["t.tif", "t.tiff", "T.TIF"])
 def test_one_page_has_two_axes(tmp_path: Path, order: str, name: str) -> None:
     file = safe(tmp_path, name, tiff(order=order))
-    assert read_header(file).shape == (4, 6)
+    assert header_of(file).shape == (4, 6)
     assert read_image(file).array.tobytes() == PIXELS
 
 
@@ -96,7 +96,7 @@ def test_a_ring_of_pages_ends(tmp_path: Path) -> None:
 
 def test_the_number_of_pages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiff_header, "MAX_PAGES", 2)
-    assert read_header(safe(tmp_path, "t.tif", tiff({}, {}))).shape == (2, 4, 6)
+    assert header_of(safe(tmp_path, "t.tif", tiff({}, {}))).shape == (2, 4, 6)
     assert refusal(tmp_path, tiff({}, {}, {})) == "'t.tif' has more than 2 pages."
 
 

@@ -50,7 +50,7 @@ def test_every_type_and_packing(tmp_path: Path, dtype: Any, name: str, compress:
 @pytest.mark.parametrize("name", ["v.nii.gz", "v.mha"])
 def test_volumes_of_many_blocks(tmp_path: Path, dtype: Any, name: str) -> None:
     """Larger than a block of unpacked bytes, and not a multiple of it; a header shifts the pixels by 352 bytes."""
-    values = labels(dtype, (37, 211, 173))
+    values = labels(dtype, (37, 211, 135))
     values[10:20] = 0
     assert values.nbytes > BLOCK
     volume = read_mask_volume(write(tmp_path / name, values))
@@ -104,7 +104,7 @@ def test_gzip_in_two_members(tmp_path: Path) -> None:
 
 def test_a_volume_that_goes_on_after_its_end(tmp_path: Path) -> None:
     whole = write(tmp_path / "v.nii", labels(np.uint8), compress=False).path.read_bytes()
-    (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole + bytes(50_000_000)))
+    (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole + bytes(3_000_000)))
     with pytest.raises(Refused, match="unpacks to more than the"):
         read_mask_volume(SafeFile.inside(tmp_path, "w.nii.gz"))
 
@@ -138,3 +138,62 @@ def test_minus_zero_is_background(tmp_path: Path) -> None:
 def test_two_axes_are_no_volume(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="has 2 axes; send a 3-D volume"):
         read_mask_volume(write(tmp_path / "v.mha", labels(np.uint8)[0]))
+
+
+MASK = (labels(np.uint8) > 0).astype(np.uint8)
+BAD_VOLUMES = {
+    "size": (MASK[..., :-1].copy(), "is 5 x 6 x 6, expected 5 x 6 x 7."),
+    "axes": (MASK[0], "has 2 axes (6 x 7), expected 3 (5 x 6 x 7)."),
+    "probabilities": (
+        MASK * np.float32(0.25),
+        "holds the fractional value 0.25; this looks like a probability map: send labels, for example by a threshold.",
+    ),
+    "fractions": (MASK * np.float32(2.5), "holds the fractional value 2.5; labels are whole numbers."),
+    "NaN": (MASK * np.float32(np.nan), "holds NaN; every pixel needs a label."),
+    "infinite": (
+        np.where(MASK, np.float32(np.inf), np.float32(0)),
+        "holds infinite values; labels are whole numbers.",
+    ),
+    "negative": (MASK.astype(np.int16) * -3, "holds the negative value -3; labels start at 0."),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_VOLUMES)
+@pytest.mark.parametrize("name", ["v.nii.gz", "v.mha"])
+def test_volumes_are_refused_in_words(tmp_path: Path, name: str, fault: str) -> None:
+    values, words = BAD_VOLUMES[fault]
+    with pytest.raises(Refused) as refusal:
+        read_mask_volume(write(tmp_path / name, values), shape=SHAPE)
+    assert str(refusal.value) == f"'{name}' {words}"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("v.nii.gz", "The compressed data of 'v.nii.gz' ends too early."),
+        ("v.nii", "'v.nii' is cut short: it holds 203 bytes of pixels, its header announces 210."),
+        ("v.mha", "'v.mha' is cut short: it holds 203 bytes of pixels, its header announces 210."),
+    ],
+)
+def test_a_cut_volume_is_refused(tmp_path: Path, name: str, words: str) -> None:
+    file = write(tmp_path / name, labels(np.uint8), compress=name.endswith(".gz"))
+    file.path.write_bytes(file.path.read_bytes()[:-7])
+    with pytest.raises(Refused) as refusal:
+        read_mask_volume(file)
+    assert str(refusal.value) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("v.nrrd", "'v.nrrd' is an NRRD file, which is not accepted; send "),
+        ("v.npy", "'v.npy' is a numpy file, which is not accepted; send "),
+        ("v.mha", "The content of 'v.mha' is not MetaImage; send "),
+        ("v.nii.gz", "The content of 'v.nii.gz' is not gzipped NIfTI; send "),
+    ],
+)
+def test_other_formats_are_no_volumes(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / name).write_bytes(b"nothing of the kind")
+    with pytest.raises(Refused) as refusal:
+        read_mask_volume(SafeFile.inside(tmp_path, name))
+    assert str(refusal.value) == f"{words}.mha, .nii, .nii.gz, .tif, .tiff or .png."

@@ -100,9 +100,9 @@ def test_all_of_wordnet_is_as_nltk_reads_it(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="multilingual functions"):
             theirs = WordNetCorpusReader(str(corpus), None)
         ours = wordnet.WordNet(DEBIAN_FOLDER)
-        words = sorted(theirs.all_lemma_names())[::23]
+        words = sorted(theirs.all_lemma_names())[::150]
         words += [word + ending for word in words[::5] for ending in ("s", "ing", "ed", "er", "es")]
-        assert len(words) > 10_000
+        assert len(words) > 1_900
         for word in words:
             names = {lemma.name() for synset in theirs.synsets(word) for lemma in synset.lemmas()}
             assert ours.synonyms(word) == {name for name in names if "_" not in name}, word

@@ -8,9 +8,10 @@ from podium.arena.images.flat_pictures import prepare_picture
 from podium.arena.images.prepared import Prepared
 from podium.arena.images.volumes import prepare_volume
 from podium.errors import UsageError
+from podium.readers.formats.registry import VOLUME_ENDINGS
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
-_VOLUMES = (".mha", ".nii.gz", ".nii")
+_VOLUMES = VOLUME_ENDINGS
 _ENDINGS = "png, jpg, jpeg, tif, tiff, mha, nii or nii.gz"
 
 

@@ -1,4 +1,4 @@
-"""Archives that hold a whole submission: zip, tar and gzipped tar, told by their content.
+"""Archives that hold a whole submission: zip, tar and gzipped tar, recognised by their content.
 
 Whatever is wrong with the archive makes the whole submission unusable, so everything here is a SubmissionError; only
 links, special files and names that cannot be shown are left out one by one. Archives inside archives are unpacked as
@@ -33,7 +33,7 @@ def extract_archive(
     """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
 
     At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
-    names that cannot be shown are left out and returned as (name, reason): packing one is an honest mistake that must
+    names that cannot be shown are left out and returned as (name, reason): packing one is a common mistake and must
     not cost the other cases.
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Tar archives, plain or gzipped, read as a stream.
 
-The standard library would do for friendly archives; it reads extended headers of any size into memory, so the stream
-is walked here and the library only decodes single header blocks.
+The standard library reads extended headers of any size into memory. So the stream is read here, and the library only
+decodes single header blocks.
 """
 
 import itertools
@@ -56,7 +56,7 @@ class _Source:
     blocks: Iterator[bytes]
     waiting: memoryview = field(default_factory=lambda: memoryview(b""))
     extended_bytes: int = 0
-    """Of all extended headers so far: no file comes out of them, so nothing else bounds them."""
+    """Of all extended headers so far: they produce no file, so nothing else limits them."""
 
     def parts(self, count: int) -> Iterator[memoryview]:
         """Exactly `count` bytes in pieces of at most 1 MiB."""
@@ -123,7 +123,7 @@ def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
 
 
 def _reason_to_refuse(file: SafeFile, member: tarfile.TarInfo, name: str) -> str | None:
-    """Why a member is left out. Sparse files, and links that carry data, end it all: what follows them is unclear."""
+    """Why a member is left out. Sparse files and links with data end the reading: what follows is unclear."""
     if member.type in (*REGULAR, tarfile.DIRTYPE):
         return None
     if member.type == SPARSE:

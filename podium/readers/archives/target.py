@@ -15,7 +15,7 @@ MAX_NAME_BYTES = 1024
 MAX_PART_BYTES = 255
 
 RATIO_FREE_BYTES = 64 * 1024 * 1024
-"""So much may come out of the smallest archive before the ratio is looked at."""
+"""Up to this size the ratio is not checked."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class MemberNames:
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
     """'file' or 'folder' for every path so far."""
     refused: list[tuple[str, str]] = field(default_factory=list)
-    """(name, reason) of links, special files and names that cannot be shown: each costs itself, not the archive."""
+    """(name, reason) of links, special files and names that cannot be shown; only these are left out."""
 
     def refuse(self, name: str, reason: str) -> None:
         """Note a member that is not unpacked; its name is checked like any other."""
@@ -49,7 +49,7 @@ class MemberNames:
     def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
         """Take one member of `announced` bytes, refused before the first block when they would be too much.
 
-        Whoever hands the blocks over sees to it that they are not more than that.
+        The caller makes sure that the blocks are not longer than that.
         """
         parts = self._checked_parts(name)
         if not parts:
@@ -91,13 +91,13 @@ class MemberNames:
                 self._keep_folder(folder)
 
     def _add(self, parts: tuple[str, ...], kind: str) -> None:
-        """Folders count, too: one name may bring fifteen of them along."""
+        """Folders are counted too: one name may create fifteen of them."""
         if len(self.kinds) == MAX_ENTRIES:
             raise SubmissionError(f"'{self.archive}' holds more than {MAX_ENTRIES:,} files and folders.")
         self.kinds[parts] = kind
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
-        """The components of a member's name; anything that could lead elsewhere is refused, not mended."""
+        """The components of a member's name; anything that could lead elsewhere is refused, not corrected."""
         if "\\" in name or name[1:2] == ":":
             raise SubmissionError(
                 f"'{self.archive}' holds '{escape_for_display(name)}', a Windows path; use forward slashes."
@@ -118,7 +118,7 @@ class MemberNames:
         return parts
 
     def _refuse_unprintable(self, name: str) -> None:
-        """Such a name could not be shown to anyone; in the macOS world 'Icon\\r' is a common one."""
+        """Such a name cannot be shown; 'Icon\\r' is a common one on macOS."""
         reason = f"'{escape_for_display(name)}' in '{self.archive}' has unprintable characters in its name; rename it."
         self.refuse(name, reason)
 

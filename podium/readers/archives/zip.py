@@ -32,10 +32,10 @@ DIRECTORY_ENTRY = b"PK\x01\x02"
 MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
 
 
-class _ModestReader(io.BufferedReader):
-    """Refuses a large directory: the standard library reads it in one gulp and makes ten times as much memory of it.
+class _BoundedReader(io.BufferedReader):
+    """Refuses a large directory: the standard library reads it at once and needs ten times its size in memory.
 
-    Entries are counted here by their signature. What the archive says about their number binds nobody.
+    Entries are counted here by their signature. The number that the archive announces is not trusted.
     """
 
     def __init__(self, plain: BinaryIO, *, name: str, max_files: int) -> None:
@@ -83,7 +83,7 @@ def read_zip(file: SafeFile, target: MemberNames) -> None:
 
 
 def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
-    """All members, each held against the header before it; together within the bounds and none over another."""
+    """All members, each compared with the header before it; together within the bounds, none overlapping another."""
     infos = _directory(file, max_files=max_files)
     if sum(info.file_size for info in infos) > max_bytes:
         raise SubmissionError(f"'{file.name}' unpacks to more than {max_bytes:,} bytes.")
@@ -104,12 +104,12 @@ def _directory(file: SafeFile, *, max_files: int) -> list[zipfile.ZipInfo]:
     try:
         with (
             file.open() as plain,
-            zipfile.ZipFile(_ModestReader(plain, name=file.name, max_files=max_files)) as archive,
+            zipfile.ZipFile(_BoundedReader(plain, name=file.name, max_files=max_files)) as archive,
         ):
             return archive.infolist()
     except PodiumError:
         raise
-    except Exception:  # the library answers damage by many kinds of exceptions
+    except Exception:  # the library reports damage by many kinds of exceptions
         raise _damaged(file) from None
 
 
@@ -151,7 +151,8 @@ def _raw_name(info: zipfile.ZipInfo) -> bytes:
 def _name(info: zipfile.ZipInfo) -> str:
     """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page.
 
-    Another code page (an old Windows) spoils what is not ASCII. Cases are named in ASCII and are found all the same.
+    With another code page (old Windows), characters that are not ASCII come out wrong. Cases are named in ASCII and
+    are still found.
     """
     raw = _raw_name(info)
     try:
@@ -161,8 +162,8 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 
 def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """The unpacked bytes; refused as soon as they are more than announced, and at the end if they are not the right
-    ones."""
+    """The unpacked bytes; refused as soon as they are more than announced, and at the end if size or
+    checksum is wrong."""
     info = member.info
     plain.seek(member.data_start)
     packed = _exactly(file, plain, info.compress_size)

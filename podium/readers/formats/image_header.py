@@ -1,19 +1,14 @@
-"""What an image file announces before a pixel is read, and which format it really is."""
+"""What an image file announces before a pixel is read."""
 
 from dataclasses import dataclass
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 
-ACCEPTED = ".mha, .nii, .nii.gz, .tif, .tiff or .png"
-
 
 @dataclass(frozen=True)
 class ImageHeader:
     """The announced image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
-
-    image_io: str
-    """SimpleITK's name of the one reader that may open the file."""
 
     shape: tuple[int, ...]
     """In numpy order: (rows, columns) or (slices, rows, columns)."""
@@ -21,13 +16,20 @@ class ImageHeader:
     pixel_bytes: int
     """Bytes of a pixel in the file."""
 
-    data_offset: int = 0
-    """Where the pixels begin, for the formats whose pixels are checked against the announced size."""
-
-    compressed: bool = False
-
     dtype: str | None = None
     """How numpy spells a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
+
+    content_offset: int = 0
+    """Where in the file the content begins that is read, or unpacked, for the pixels."""
+
+    wrapping: int | None = None
+    """zlib's window code of a compressed content; None where it is stored as it is."""
+
+    data_offset: int = 0
+    """Where in the unpacked content the pixels begin."""
+
+    trailing_bytes: int = 0
+    """How many bytes may follow the pixels."""
 
     @property
     def data_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""JSON as the standard has it: Python's parser takes more than that, and falls over some of what it takes."""
+"""JSON according to the standard: Python's parser accepts more than that, and fails on some of what it accepts."""
 
 import json
 import math
@@ -48,8 +48,8 @@ def parse_json(
     """The value in `text`, UTF-8 with or without a byte order mark; `name` stands for it in messages.
 
     Every number that comes out is finite and, if whole, fits in 64 bits; every text can be written again as UTF-8.
-    Where one file holds the answers to many cases, `judged_later` lets the rest pass, too large whole numbers as
-    floats: whoever takes an answer out refuses it, and it alone.
+    Where one file holds the predictions of many cases, `judged_later` accepts the other values too, whole numbers that
+    are too large as floats: the caller then refuses the prediction of one case alone.
     """
     label = f"'{escape_for_display(name)}'"
     try:
@@ -84,7 +84,7 @@ def _parser(label: str, *, judged_later: bool) -> json.JSONDecoder:
         return number
 
     def whole(text: str) -> int | float:
-        # Asked of the digits first: Python refuses to convert more than 4,300 of them.
+        # The digits are counted first: Python refuses to convert more than 4,300 of them.
         if len(text) > 20 or abs(int(text)) > LARGEST_INTEGER:
             if judged_later:
                 return real(text)

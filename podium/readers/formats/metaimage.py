@@ -1,9 +1,9 @@
 """The text header of a .mha file, read more strictly than MetaIO reads it.
 
 `ElementDataFile` can name any file of the container, and several fields change where MetaIO looks for pixels. So the
-header is parsed here by a grammar in which our reading and MetaIO's cannot differ: one `Key = value` a line, keys
+header is parsed here by a grammar in which our reading and MetaIO's cannot differ: one `Key = value` per line, keys
 without blanks or colons (MetaIO takes a colon for the equals sign), no control characters, no key twice, no key that
-differs from a known one only in its case. `ElementDataFile = LOCAL` must end it, letter by letter.
+differs from a known one only in its case. `ElementDataFile = LOCAL` must end it, exactly.
 """
 
 import math
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.formats.image_format import ImageFormat
 from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
-from podium.readers.inflate import ZLIB_OR_GZIP, BadStreamError, inflated_size, pieces
+from podium.readers.formats.pixels import check_pixels
+from podium.readers.inflate import ZLIB_OR_GZIP
 from podium.readers.names import escape_for_display
 
 MAX_HEADER_BYTES = 256 * 1024
@@ -83,32 +85,6 @@ def read_metaimage_header(file: SafeFile) -> ImageHeader:
     return _Checked(file, fields).header(data_offset)
 
 
-def check_metaimage_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The pixels in the file are exactly as many as announced (MetaIO leaves the rest of its buffer as it found it)."""
-    stored = file.size - header.data_offset
-    if not header.compressed:
-        if stored != header.data_bytes:
-            raise Refused(
-                f"'{file.name}' holds {stored:,} bytes of pixels, its header announces {header.data_bytes:,}."
-            )
-        return
-    with file.open() as stream:
-        stream.seek(header.data_offset)
-        try:
-            size = inflated_size(pieces(stream), wrapping=ZLIB_OR_GZIP, limit=header.data_bytes)
-        except BadStreamError as fault:
-            raise Refused(f"The compressed data of '{file.name}' {fault}.") from None
-    check_metaimage_size(file, header, size)
-
-
-def check_metaimage_size(file: SafeFile, header: ImageHeader, size: int) -> None:
-    """The same for compressed pixels whose unpacked size is known."""
-    if size > header.data_bytes:
-        raise Refused(f"'{file.name}' unpacks to more than the {header.data_bytes:,} bytes its header announces.")
-    if size < header.data_bytes:
-        raise Refused(f"'{file.name}' unpacks to {size:,} bytes, its header announces {header.data_bytes:,}.")
-
-
 def _fields(file: SafeFile) -> tuple[dict[str, str], int]:
     """Keys and values in the order of the file, ElementDataFile left out, and the offset of the pixels."""
     start = file.first_bytes(MAX_HEADER_BYTES)
@@ -168,7 +144,11 @@ class _Checked:
         self.check_geometry(axes)
         pixel_type = PIXEL_TYPES[element_type]
         return ImageHeader(
-            "MetaImageIO", shape, int(pixel_type[-1]), data_offset, compressed, self.byte_order() + pixel_type
+            shape=shape,
+            pixel_bytes=int(pixel_type[-1]),
+            dtype=self.byte_order() + pixel_type,
+            content_offset=data_offset,
+            wrapping=ZLIB_OR_GZIP if compressed else None,
         )
 
     def check_presence(self) -> None:
@@ -181,7 +161,7 @@ class _Checked:
             # MetaIO would look for the value of a known key on the next line.
             if key in KNOWN and not value.strip():
                 raise Refused(f"The header of '{self.file.name}' gives no value for '{key}'.")
-        # MetaIO needs the number of axes before it can read anything that has one value an axis.
+        # MetaIO needs the number of axes before it can read anything that has one value per axis.
         order = list(self.fields)
         for key in ("DimSize", *VECTORS, *MATRICES):
             if key in self.fields and order.index(key) < order.index("NDims"):
@@ -240,3 +220,14 @@ class _Checked:
         if WHOLE_NUMBER.fullmatch(self.fields[key]) is None:
             raise Refused(f"The {key} of '{self.file.name}' is not a whole number.")
         return int(self.fields[key])
+
+
+METAIMAGE = ImageFormat(
+    name="MetaImage",
+    endings=(".mha",),
+    image_io="MetaImageIO",
+    matches=is_metaimage,
+    read_header=read_metaimage_header,
+    check_pixels=check_pixels,
+    has_geometry=True,
+)

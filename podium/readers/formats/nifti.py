@@ -7,18 +7,20 @@ must agree, which they do for 2 or 3 axes.
 
 import math
 import struct
+from functools import partial
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.formats.image_format import ImageFormat
 from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
-from podium.readers.inflate import GZIP, BadStreamError, inflated_size, inflated_start, pieces
+from podium.readers.formats.pixels import check_pixels
+from podium.readers.inflate import GZIP, inflated_start, pieces
 
 HEADER_BYTES = 348
 FIRST_DATA_OFFSET = 352
 MAX_DATA_OFFSET = 16 * 1024 * 1024
-TRAILING_SLACK = 4096
-
-GZIP_MAGIC = b"\x1f\x8b"
+TRAILING_BYTES = 4096
+"""Some tools pad their files."""
 
 PIXEL_TYPES = {
     2: "u1",
@@ -42,15 +44,13 @@ def is_nifti(start: bytes) -> bool:
     return any(start[:4] == struct.pack(order + "i", size) for order in "<>" for size in (348, 540))
 
 
-def unzipped_start(file: SafeFile) -> bytes:
-    """The first bytes inside a gzip file, enough for a header; fewer when they cannot be unpacked."""
+def read_nifti_header(file: SafeFile, *, gzipped: bool) -> ImageHeader:
+    """The announced image of a .nii (or, `gzipped`, .nii.gz) file."""
     with file.open() as stream:
-        return inflated_start(pieces(stream), wrapping=GZIP, count=FIRST_DATA_OFFSET)
-
-
-def read_nifti_header(file: SafeFile, *, compressed: bool) -> ImageHeader:
-    """The announced image of a .nii (or, `compressed`, .nii.gz) file."""
-    start = unzipped_start(file) if compressed else file.first_bytes(FIRST_DATA_OFFSET)
+        if gzipped:
+            start = inflated_start(pieces(stream), wrapping=GZIP, count=FIRST_DATA_OFFSET)
+        else:
+            start = stream.read(FIRST_DATA_OFFSET)
     _check_variant(file, start)
     order = "<" if start[:4] == struct.pack("<i", HEADER_BYTES) else ">"
     dim = struct.unpack_from(f"{order}8h", start, 40)
@@ -65,24 +65,15 @@ def read_nifti_header(file: SafeFile, *, compressed: bool) -> ImageHeader:
     if math.isinf(slope) or math.isinf(intercept) or (slope not in (0, 1) and math.isnan(intercept)):
         raise Refused(f"'{file.name}' scales its values by something that is not a number (scl_slope, scl_inter).")
     scaled = slope not in (0, 1) or intercept != 0
-    dtype = None if scaled else order + pixel_type
-    return ImageHeader("NiftiImageIO", shape, int(pixel_type[-1]), int(data_offset), compressed, dtype)
-
-
-def check_nifti_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The file holds the announced pixels, no fewer (the library fills up in silence) and not many bytes more."""
-    limit = header.data_offset + header.data_bytes + TRAILING_SLACK
-    check_nifti_size(file, header, _unzipped_size(file, limit) if header.compressed else file.size)
-
-
-def check_nifti_size(file: SafeFile, header: ImageHeader, size: int) -> None:
-    """The same for a size that is known: bytes of header and pixels together, unpacked."""
-    expected = header.data_offset + header.data_bytes
-    if size < expected:
-        raise Refused(f"'{file.name}' is cut short: it holds {size:,} bytes, its header announces {expected:,}.")
-    if size > expected + TRAILING_SLACK:
-        verb = "unpacks to" if header.compressed else "holds"
-        raise Refused(f"'{file.name}' {verb} more than the {expected:,} bytes its header announces.")
+    return ImageHeader(
+        shape=shape,
+        pixel_bytes=int(pixel_type[-1]),
+        dtype=None if scaled else order + pixel_type,
+        content_offset=0 if gzipped else int(data_offset),
+        wrapping=GZIP if gzipped else None,
+        data_offset=int(data_offset) if gzipped else 0,
+        trailing_bytes=TRAILING_BYTES,
+    )
 
 
 def _check_variant(file: SafeFile, start: bytes) -> None:
@@ -109,9 +100,22 @@ def _pixel_type(file: SafeFile, datatype: int, bits: int) -> str:
     return PIXEL_TYPES[datatype]
 
 
-def _unzipped_size(file: SafeFile, limit: int) -> int:
-    with file.open() as stream:
-        try:
-            return inflated_size(pieces(stream), wrapping=GZIP, limit=limit, many_members=True)
-        except BadStreamError as fault:
-            raise Refused(f"The compressed data of '{file.name}' {fault}.") from None
+NIFTI = ImageFormat(
+    name="NIfTI",
+    endings=(".nii",),
+    image_io="NiftiImageIO",
+    matches=is_nifti,
+    read_header=partial(read_nifti_header, gzipped=False),
+    check_pixels=check_pixels,
+    has_geometry=True,
+)
+GZIPPED_NIFTI = ImageFormat(
+    name="gzipped NIfTI",
+    endings=(".nii.gz",),
+    image_io="NiftiImageIO",
+    matches=is_nifti,
+    read_header=partial(read_nifti_header, gzipped=True),
+    check_pixels=check_pixels,
+    gzipped=True,
+    has_geometry=True,
+)

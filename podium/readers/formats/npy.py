@@ -20,12 +20,12 @@ MAX_HEADER_BYTES = 10_000
 MAX_ARRAY_BYTES = 64 * 1024 * 1024
 """Of an array that is read as a whole: landmarks and transforms, never a field."""
 
-Read = Callable[[int], bytes]  # the next so many bytes, fewer at the end
+Read = Callable[[int], bytes]  # the next N bytes, fewer at the end
 
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What an array announces, and how many bytes it took to say so."""
+    """What an array announces, and the size of the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]

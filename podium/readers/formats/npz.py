@@ -106,7 +106,7 @@ class _Content:
         return done
 
     def end(self) -> None:
-        """Read on to the end, where the checksum is held against the content."""
+        """Read on to the end, where the checksum is compared with the content."""
         for _ in self._blocks:
             pass
 

@@ -4,6 +4,7 @@ import struct
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.formats.image_format import ImageFormat
 from podium.readers.formats.image_header import ImageHeader, check_channels, check_lengths
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -29,5 +30,14 @@ def read_png_header(file: SafeFile) -> ImageHeader:
     if colour != GREY:
         check_channels(file, CHANNELS.get(colour, 0))
     if bits not in (8, 16):
-        raise Refused(f"'{file.name}' has {bits} bits a pixel; save it with 8 or 16.")
-    return ImageHeader("PNGImageIO", shape, bits // 8)
+        raise Refused(f"'{file.name}' has {bits} bits per pixel; save it with 8 or 16.")
+    return ImageHeader(shape=shape, pixel_bytes=bits // 8)
+
+
+PNG = ImageFormat(
+    name="PNG",
+    endings=(".png",),
+    image_io="PNGImageIO",
+    matches=is_png,
+    read_header=read_png_header,
+)

@@ -24,8 +24,8 @@ def read_text(file: SafeFile, *, limit_bytes: int) -> str:
 def read_csv_rows(file: SafeFile, *, limit_bytes: int) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not blank, each with the number of the line it ends on.
 
-    The delimiter is the comma, semicolon or tab that comes first, outside of quotes: spreadsheets of half of Europe
-    write semicolons, and sentences hold commas.
+    The delimiter is the comma, semicolon or tab that comes first, outside of quotes: in much of Europe
+    spreadsheets write semicolons, and sentences contain commas.
     """
     text = read_text(file, limit_bytes=limit_bytes)
     first = _DELIMITER.search(_QUOTED.sub("", text.lstrip().split("\n", 1)[0]))

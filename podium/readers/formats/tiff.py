@@ -1,7 +1,7 @@
-"""The directories of a TIFF file, one a page; many equal pages make a 3-D image.
+"""The directories of a TIFF file, one per page; many equal pages make a 3-D image.
 
 ITK trusts the first page for the size of all, and turns tiles, palettes and rotated pages into RGBA. So every page is
-walked here: all must be equal, plain, grey and in strips.
+read here: all must be equal, plain, grey and in strips.
 """
 
 import struct
@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.formats.image_format import ImageFormat
 from podium.readers.formats.image_header import ImageHeader, check_channels, check_lengths
 
 MAX_PAGES = 10_000
@@ -67,7 +68,7 @@ def read_tiff_header(file: SafeFile) -> ImageHeader:
     if pixel_bytes is None:
         raise Refused(f"'{file.name}' has {first[BITS]}-bit pixels of a kind that is not read; save 8, 16 or 32 bits.")
     shape = page_shape if len(pages) == 1 else (len(pages), *page_shape)
-    return ImageHeader("TIFFImageIO", shape, pixel_bytes)
+    return ImageHeader(shape=shape, pixel_bytes=pixel_bytes)
 
 
 def _layout(file: SafeFile, stream: BinaryIO) -> _Layout:
@@ -113,7 +114,7 @@ def _page(file: SafeFile, stream: BinaryIO, layout: _Layout, offset: int) -> tup
             raise Refused(f"'{file.name}' has the TIFF tag {tag} twice.")
         seen.add(tag)
         if tag in (BITS, FORMAT):
-            check_channels(file, count)  # one value a channel
+            check_channels(file, count)  # one value per channel
         if tag == SUB_DIRECTORIES:
             raise Refused(f"'{file.name}' is a pyramid; save the full image alone.")
         if tag in INTERESTING:
@@ -152,3 +153,12 @@ def _unpack(file: SafeFile, stream: BinaryIO, form: str) -> tuple[int, ...]:
 
 def _damaged(file: SafeFile) -> Refused:
     return Refused(f"'{file.name}' is a damaged TIFF file.")
+
+
+TIFF = ImageFormat(
+    name="TIFF",
+    endings=(".tif", ".tiff"),
+    image_io="TIFFImageIO",
+    matches=is_tiff,
+    read_header=read_tiff_header,
+)

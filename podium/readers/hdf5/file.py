@@ -22,7 +22,7 @@ from podium.readers.names import escape_for_display
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 USER_BLOCKS = (0, 512, 1024, 2048)
-"""Where the signature may stand: MATLAB, for one, puts 512 bytes of its own before it."""
+"""Where the signature may be: MATLAB, for example, writes 512 bytes of its own before it."""
 
 MAX_FILE_BYTES = 4 * 1024**3
 MAX_DATASET_BYTES = 2 * 1024**3
@@ -36,17 +36,17 @@ class Hdf5Source:
     root: Any
 
     def names(self) -> tuple[str, ...]:
-        """The datasets right below the root, sorted."""
+        """The datasets directly below the root, sorted."""
         with damage_refused(self.file):
             return dataset_names(self.root)
 
     def keys(self) -> tuple[str, ...]:
-        """The names of whatever stands right below the root, sorted; nothing of it is opened."""
+        """The names of all objects directly below the root, sorted; none is opened."""
         with damage_refused(self.file):
             return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
 
     def has(self, name: str) -> bool:
-        """Whether something stands at the root under `name`; that it is a plain dataset shows when it is read."""
+        """Whether the root has an entry `name`; whether it is a plain dataset is only known when it is read."""
         with damage_refused(self.file):
             return bool(self.root.links.exists(name.encode()))
 
@@ -63,7 +63,7 @@ class Hdf5Source:
             dataset = self._checked(name)
             self._check_size(dataset, shape=shape, max_bytes=max_bytes)
             dataset.check_storage()
-            # Zeros, not empty: whatever the library should leave unwritten is then no memory of ours.
+            # Zeros, not empty: if the library leaves values unwritten, they do not show old memory.
             values = np.zeros(dataset.shape(), dataset.identifier.dtype.newbyteorder("="))
             dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
         if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:

@@ -67,7 +67,7 @@ class _Cells(FrameStream):
         raise NotImplementedError
 
     def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
-        """The values (frames, 3, pixels) of a cell, less what lies beyond the field's edge."""
+        """The values (frames, 3, pixels) of a cell, without what is beyond the edge of the field."""
         raise NotImplementedError
 
     def spans(self) -> Sequence[range]:
@@ -102,10 +102,10 @@ class _Chunks(_Cells):
         return self._chunk[0], self._chunk[2]
 
     def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
-        chunk = self._room("chunk", self._chunk)
+        chunk = self._buffer("chunk", self._chunk)
         cell = chunk
         if self._chunk[1] < self.shape[1]:
-            cell = self._room("cell", (self._chunk[0], self.shape[1], self._chunk[2]))
+            cell = self._buffer("cell", (self._chunk[0], self.shape[1], self._chunk[2]))
         for component in self._grid[1]:
             self._read((frames.start, component, pixels.start), chunk)
             if cell is not chunk:
@@ -113,15 +113,15 @@ class _Chunks(_Cells):
                 part[:] = chunk[:, : part.shape[1]]
         return cell[: len(frames), : self.shape[1], : len(pixels)]
 
-    def _room(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Memory of this thread's own, used again and again: fresh memory costs as much as unpacking into it."""
+    def _buffer(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Memory of this thread, reused: allocating it takes as long as unpacking into it."""
         if not hasattr(self._threads, name):
             setattr(self._threads, name, np.empty(shape, self.dtype))
-        room: NDArray[Any] = getattr(self._threads, name)
-        return room
+        buffer: NDArray[Any] = getattr(self._threads, name)
+        return buffer
 
     def _read(self, place: tuple[int, int, int], target: NDArray[Any]) -> None:
-        """One chunk into `target`, with what it stores beyond the field's edge."""
+        """One chunk into `target`, including what it stores beyond the edge of the field."""
         if place not in self._index:
             fill = np.zeros(1, self.dtype)
             self.dataset.identifier.get_create_plist().get_fill_value(fill)

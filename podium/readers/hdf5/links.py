@@ -43,7 +43,7 @@ def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
 
 
 def dataset_names(root: Any) -> tuple[str, ...]:
-    """Names of the datasets right below `root`, sorted; links that are not hard are left out."""
+    """Names of the datasets directly below `root`, sorted; links that are not hard are left out."""
     names = []
     for key in root:
         if root.links.get_info(key).type != h5py.h5l.TYPE_HARD:

@@ -24,7 +24,7 @@ CHECKSUM_BYTES = 4
 
 MAX_CHUNKS = 200_000
 CHUNK_SLACK = 1024 * 1024
-"""A growable dataset may have chunks larger than itself; up to this size that is nobody's attack."""
+"""A growable dataset may have chunks larger than itself; up to this size that is accepted."""
 
 NUMERIC = (h5py.h5t.INTEGER, h5py.h5t.FLOAT)
 OTHER_KINDS = {
@@ -143,11 +143,11 @@ class PlainDataset:
         index = self._listed_chunks(math.prod(len(places) for places in grid))
         if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
             raise self.damaged_index()
-        # No filter makes a chunk much larger; chunks that are would make a small file a long day's work.
+        # No filter makes a chunk much larger; larger chunks would make a small file take very long.
         if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
             raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
         for size in () if self.filters() else index.values():
-            # Nor may such a chunk be read by itself: the library would write it past the end of a shorter buffer.
+            # Reading such a chunk directly is dangerous too: the library would write past the end of a shorter buffer.
             if size != self.chunk_bytes():
                 raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
         return index
