@@ -88,7 +88,7 @@ def test_every_problem_at_once(manifest: Path, podium: Any, tmp_path: Path) -> N
     (submission / "csv_0007_pred.h5").unlink()
     (submission / "csv_0007_pred.h5").symlink_to(submission / "csv_0036_pred.h5")
     ended = podium("validate", submission, "--cases", manifest)
-    assert (ended.code, ended.last_line) == (1, "Found 8 problems; mend them before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 8 problems; fix them before you submit.")
     for words in (
         "'csv_0058_pred.h5' is a damaged HDF5 file.",
         "'long_mask' in 'csv_0071_pred.h5' is 158 x 180, expected 160 x 184.",
@@ -106,7 +106,7 @@ def test_without_a_case_list_files_are_still_read(podium: Any, tmp_path: Path) -
     write_case(tmp_path / "s" / "good_pred.h5")
     write_case(tmp_path / "s" / "bad_pred.h5", long_mask=mask(LONG) + 5)
     ended = podium("validate", tmp_path / "s")
-    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
     assert "'bad_pred.h5: long_mask' holds the value 5" in ended.out
 
 
@@ -117,7 +117,7 @@ def test_a_name_is_no_markup_of_the_table(name: str, podium: Any, tmp_path: Path
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"")
     ended = podium("validate", tmp_path / "s")
-    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
     assert name in ended.out
 
 
@@ -194,7 +194,7 @@ def test_help_and_version() -> None:
         done = subprocess.run(
             [sys.executable, "-m", "podium", *arguments], cwd=PROJECT, check=True, capture_output=True
         )
-        assert b"exit codes: 0 done; 1 the submission" in b" ".join(done.stdout.split())
+        assert b"exit codes: 0: success; 1: error in the submission; 2:" in b" ".join(done.stdout.split())
     done = subprocess.run([sys.executable, "-m", "podium", "--version"], cwd=PROJECT, check=True, capture_output=True)
     assert done.stdout.decode() == f"podium {__version__}\n"
     done = subprocess.run([sys.executable, "-m", "podium"], cwd=PROJECT, check=False, capture_output=True)

@@ -1,4 +1,4 @@
-"""The `podium freehand` commands: prepare (organisers), pack (participants), plot (both)."""
+"""The `podium freehand` commands: pack (participants) and plot (organisers and participants)."""
 
 import argparse
 from pathlib import Path
@@ -7,48 +7,38 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
     Verbs,
-    add_case_timeout,
     add_ground_truth,
     add_group,
     add_verb,
     add_workers,
     end,
 )
-from podium.errors import UsageError
+from podium.errors import GroundTruthError, UsageError
 
 if TYPE_CHECKING:
     from podium.challenges.ground_truth import ChallengeFolder
 
 
 def add_verbs(verbs: Verbs) -> None:
-    tools = add_group(verbs, "freehand", "tools of the freehand challenge: prepare, pack, plot")
+    tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
 
-    prepare = add_verb(tools, "prepare", _prepare, "store the errors of not moving with the ground truth")
-    add_ground_truth(prepare)
-    add_workers(prepare)
-    add_case_timeout(prepare)
-
-    pack = add_verb(tools, "pack", _pack, "turn .npy fields into the small HDF5 to upload")
-    pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
-    pack.add_argument("--output", type=Path, metavar="DIR", help="where <scan>.h5 goes [beside the scan]")
+    pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
+    pack.add_argument(
+        "scans",
+        type=Path,
+        nargs="+",
+        metavar="SCAN",
+        help="a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file",
+    )
+    pack.add_argument("--output", type=Path, metavar="DIR", help="where to write <scan>.h5 [beside the scan]")
     add_workers(pack)
 
     plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
     plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
-    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [the reference alone]")
+    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [draw only the reference]")
     plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
     add_ground_truth(plot)
     add_workers(plot)
-
-
-def _prepare(options: argparse.Namespace) -> int:
-    """Store the identity errors with the ground truth."""
-    from podium.challenges.freehand.tools.prepare import prepare_identity
-    from podium.evaluation import Options
-
-    run = Options(workers=options.workers, case_timeout_seconds=options.case_timeout)
-    path = prepare_identity(_folder(options), run)
-    return end(f"Wrote the identity errors of the ground truth to {path}.")
 
 
 def _pack(options: argparse.Namespace) -> int:
@@ -69,14 +59,17 @@ def _pack(options: argparse.Namespace) -> int:
 
 def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
+    from podium.challenges.freehand.challenge import Freehand
     from podium.challenges.freehand.reference import read_truth
     from podium.challenges.freehand.tools.plot import draw_trajectory
-    from podium.challenges.freehand.tools.prepare import freehand_challenge
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
+    from podium.evaluation import load_challenge
     from podium.platform.submission import open_submission
 
     folder = _folder(options)
-    challenge = freehand_challenge(folder)
+    challenge = load_challenge(folder)
+    if not isinstance(challenge, Freehand):
+        raise GroundTruthError(f"The ground truth is of the challenge '{challenge.name}', not of 'freehand'.")
     challenge.threads = options.workers
     references = challenge.find_references(folder.references)
     if options.scan not in references:

@@ -7,10 +7,10 @@ chooses among its forty formats, many of which open other files.
 from dataclasses import dataclass
 from typing import Any
 
-import SimpleITK
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ACCEPTED, ImageHeader, with_crosses
 from podium.readers.formats.metaimage import check_metaimage_pixels, is_metaimage, read_metaimage_header
@@ -24,8 +24,6 @@ from podium.readers.formats.nifti import (
 from podium.readers.formats.png import is_png, read_png_header
 from podium.readers.formats.tiff import is_tiff, read_tiff_header
 from podium.readers.quiet import quiet_stderr
-
-sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
 
 MAX_IMAGE_BYTES = 2 * 1024**3
 
@@ -53,10 +51,6 @@ REFUSED_EXTENSIONS = {
     ".npy": "a numpy file",
     ".npz": "a numpy file",
 }
-
-# Workers are forked processes, one a core: threads inside them would only fight over cores, and die in the fork.
-sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
-sitk.ProcessObject.SetGlobalWarningDisplay(False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""`podium freehand prepare`, `pack` and `plot` from the outside."""
+"""`podium freehand pack` and `plot` from the outside."""
 
 import json
 from pathlib import Path
@@ -29,70 +29,8 @@ def evaluate(submission: Path, truth: Path, output: Path) -> bytes:
     return (output / "metrics.json").read_bytes()
 
 
-# prepare
-
-
-@pytest.fixture
-def prepared(tmp_path: Path) -> Path:
-    truth = write_ground_truth(tmp_path / "truth")
-    assert main(["freehand", "prepare", "--ground-truth", str(truth)]) == 0
-    return truth
-
-
-def stored(truth: Path) -> dict[str, float]:
-    content = json.loads((truth / "references/identity_errors.json").read_text())
-    return dict(content["scans"][SCAN])
-
-
-def test_prepare_stores_the_worked_errors_of_identity(prepared: Path) -> None:
-    found = stored(prepared)
-    assert {name: found[name] for name in golden.LARGEST} == pytest.approx(golden.LARGEST, abs=1e-5)
-
-
-def test_scores_are_the_same_with_and_without(prepared: Path, tmp_path: Path) -> None:
-    write_npy(tmp_path / "submission" / SCAN, off_by_5_mm())
-    with_it = evaluate(tmp_path / "submission", prepared, tmp_path / "a")
-    (prepared / "references/identity_errors.json").unlink()
-    assert evaluate(tmp_path / "submission", prepared, tmp_path / "b") == with_it
-
-
-def change(truth: Path, **figures: object) -> None:
-    path = truth / "references/identity_errors.json"
-    content = json.loads(path.read_text())
-    content["scans"][SCAN].update(figures)
-    path.write_text(json.dumps(content))
-
-
-def test_stored_errors_are_used_as_long_as_their_reference_is_the_same(prepared: Path, tmp_path: Path) -> None:
-    """A figure changed by hand shows, so it was read and not computed; a hash that no longer fits takes it away."""
-    write_npy(tmp_path / "submission" / SCAN, off_by_5_mm())
-    change(prepared, gpe=10.0)
-    metrics = json.loads(evaluate(tmp_path / "submission", prepared, tmp_path / "a"))
-    assert metrics["results"][0]["metrics"]["normalised"]["gpe"] == pytest.approx(0.5, abs=1e-5)
-    change(prepared, reference="0" * 64)
-    metrics = json.loads(evaluate(tmp_path / "submission", prepared, tmp_path / "b"))
-    expected = golden.NORMALISED_AT_5_MM["gpe"]
-    assert metrics["results"][0]["metrics"]["normalised"]["gpe"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_another_reference_has_another_hash(prepared: Path, tmp_path: Path) -> None:
-    moved = golden.TOOL_TO_CAMERA.copy()
-    moved[2, 0, 3] += 1e-9
-    other = write_ground_truth(tmp_path / "other", scans={SCAN: moved})
-    assert main(["freehand", "prepare", "--ground-truth", str(other)]) == 0
-    assert stored(other)["reference"] != stored(prepared)["reference"]
-
-
-def test_prepare_names_a_broken_reference_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA[:1]})
-    assert main(["freehand", "prepare", "--ground-truth", str(truth)]) == 2
-    out, err = capfd.readouterr()
-    assert err.splitlines()[-1] == "1 of 1 references are broken; the details are in the log."
-    assert f"reference of {SCAN}: 'tforms' in 'transfs/050/LH_Par_L_DtP.h5' has one frame" in out
-
-
-def test_prepare_is_for_freehand(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["freehand", "prepare", "--ground-truth", str(PROJECT / "ground-truth/carotid")]) == 2
+def test_plot_is_for_freehand(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["freehand", "plot", "x", "--ground-truth", str(PROJECT / "ground-truth/carotid")]) == 2
     assert "The ground truth is of the challenge 'carotid', not of 'freehand'." in capfd.readouterr().err
 
 

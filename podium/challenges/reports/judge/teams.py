@@ -13,7 +13,8 @@ from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, Challenge
 from podium.challenges.reports.challenge import Reports
 from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
-from podium.evaluation import Options, Task, choose_challenge, evaluate
+from podium.evaluation import Task, choose_challenge, evaluate
+from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE
 from podium.platform.results import Evaluation
 from podium.platform.submission import open_submission
@@ -95,7 +96,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
         yield choose_challenge(read_challenge_folders(root, known=CHALLENGES), named=Reports.name, submission=None)
 
 
-def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports:
+def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
     """Score the submission as the container does, hold that against the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(
@@ -103,7 +104,7 @@ def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports
             output=Path(workspace),
             ground_truth=task.folder.path,
             challenge=Reports.name,
-            options=options,
+            executor=executor,
         )
     if team.metrics is not None:
         _check_same(team.metrics, evaluation)
