@@ -17,5 +17,5 @@ install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 ./install-torch.sh .venv/bin/python
 "${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
 # setuptools is there already: without isolation nothing is fetched to build podium.
-"${install[@]}" --no-build-isolation --editable '.[dev,judge,arena]'
+"${install[@]}" --no-build-isolation --editable '.[score,dev,judge,arena]'
 echo "$pins" >"$stamp"

@@ -1,6 +1,7 @@
 """The main job: one submission in, metrics.json out."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from podium.challenges import KINDS, load_challenge
 from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
 from podium.errors import GroundTruthError, SubmissionError, UsageError
-from podium.execution.processes import CaseOutcome, run_cases
-from podium.execution.progress import show_progress
+from podium.execution.executor import CaseOutcome, Executor
+from podium.extras import preload_readers
 from podium.figures import Figures
 from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
 from podium.platform.privacy import published_results
@@ -20,15 +21,8 @@ from podium.platform.results import CaseResult, CaseScore, Evaluation
 from podium.platform.submission import open_submission, submission_names
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
+LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
 MISSING = "There is no prediction for this case."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to run: everything that changes the time an evaluation takes, nothing that changes its figures."""
-
-    workers: int
-    case_timeout_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +41,7 @@ class Task:
 
 
 def evaluate(
-    *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, options: Options
+    *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
 ) -> Evaluation:
     """Score the submission and write metrics.json; what was found, for a summary.
 
@@ -56,7 +50,7 @@ def evaluate(
     folder = choose_challenge(
         read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge, submission=submission
     )
-    task = prepare(folder, options)
+    task = prepare(folder, executor)
     prepare_output(output)
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
     with open_submission(submission, max_bytes=limit) as opened:
@@ -64,7 +58,7 @@ def evaluate(
         _log_pairing(collected)
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
-        results = _score(task, collected, options)
+        results = _score(task, collected, executor)
     evaluation = Evaluation(
         challenge=task.challenge.name,
         title=folder.common.title,
@@ -114,7 +108,7 @@ def choose_challenge(
     return fitting[0]
 
 
-def prepare(folder: ChallengeFolder, options: Options) -> Task:
+def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it."""
     challenge = load_challenge(folder)
     if not folder.references.is_dir():
@@ -123,7 +117,8 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     _check_groups(challenge, references)
-    challenge.share_cores(workers=options.workers, cases=len(references))
+    preload_readers()
+    challenge.share_cores(workers=executor.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
         shapes = challenge.format.check_reference(references[case])
@@ -133,7 +128,7 @@ def prepare(folder: ChallengeFolder, options: Options) -> Task:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         return shapes, digest.digest()
 
-    outcomes = _run("checking references", sorted(references), check, options)
+    outcomes = executor.run(sorted(references), check, label="checking references")
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
     if broken:
         raise GroundTruthError(
@@ -164,7 +159,7 @@ def _check_groups(challenge: AnyChallenge, cases: Collection[str]) -> None:
         )
 
 
-def _score(task: Task, collected: Collected[Any], options: Options) -> list[CaseResult]:
+def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
     challenge, references = task.challenge, task.references
 
     def score(case: str) -> CaseScore:
@@ -174,15 +169,15 @@ def _score(task: Task, collected: Collected[Any], options: Options) -> list[Case
         return challenge.lost(references[case])
 
     challenge.scorer.import_packages()
-    challenge.share_cores(workers=options.workers, cases=len(collected.predictions))
-    scored = _run("scoring", sorted(collected.predictions), score, options)
+    challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
+    scored = executor.run(sorted(collected.predictions), score, label="scoring")
     errors = dict(collected.refused)
     for case, outcome in scored.items():
         if outcome.error is not None:
             errors[case] = outcome.error
-            print(f"{case}: {outcome.error} {outcome.detail or ''}".rstrip(), flush=True)
+            LOG.info("%s", f"{case}: {outcome.error} {outcome.detail or ''}".rstrip())
     lacking = [case for case in task.cases if case in errors or case not in scored]
-    worst = _run("filling in worst values", lacking, lost, options)
+    worst = executor.run(lacking, lost, label="filling in worst values")
     return [_result(case, scored, errors, worst) for case in task.cases]
 
 
@@ -204,24 +199,14 @@ def _result(
     return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
 
 
-def _run(label: str, cases: Sequence[str], work: Any, options: Options) -> Mapping[str, CaseOutcome[Any]]:
-    return run_cases(
-        cases,
-        work,
-        workers=options.workers,
-        timeout_seconds=options.case_timeout_seconds,
-        progress=show_progress(label, len(cases)),
-    )
-
-
 def _log_pairing(collected: Collected[Any]) -> None:
     """The organiser's detail; participants who run the image at home read it too, so it names only their files."""
     for unmatched in collected.unmatched:
-        print(f"unmatched: {unmatched.name}: {unmatched.reason}", flush=True)
+        LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
     for reason in collected.refused.values():
-        print(f"refused: {reason}", flush=True)
+        LOG.info("refused: %s", reason)
     if collected.runtime.problem:
-        print(f"runtime: {collected.runtime.problem}", flush=True)
+        LOG.info("runtime: %s", collected.runtime.problem)
 
 
 def _nothing_matched(collected: Collected[Any]) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from podium.challenges import KINDS, challenge_for_format
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
-from podium.execution.processes import run_cases
-from podium.execution.progress import show_progress
+from podium.execution.executor import Executor
+from podium.extras import preload_readers
 from podium.manifest import Manifest
 from podium.platform.submission import open_submission, submission_names
 
@@ -33,7 +33,7 @@ class Report:
     problems: Sequence[Problem]
 
 
-def validate(submission: Path, *, manifest: Manifest | None, challenge: str | None, workers: int) -> Report:
+def validate(submission: Path, *, manifest: Manifest | None, challenge: str | None, executor: Executor) -> Report:
     """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
     chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge)
     limit = _UNPACKED_LIMIT_BYTES
@@ -47,10 +47,9 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
             return True
 
         cases = sorted(collected.predictions)
-        chosen.share_cores(workers=workers, cases=len(cases))
-        outcomes = run_cases(
-            cases, check, workers=workers, timeout_seconds=600, progress=show_progress("checking", len(cases))
-        )
+        preload_readers()
+        chosen.share_cores(workers=executor.workers, cases=len(cases))
+        outcomes = executor.run(cases, check, label="checking")
     problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]
     problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
     if manifest:

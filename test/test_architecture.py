@@ -10,12 +10,13 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
 # Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "figures", "readers", "metrics", "platform"}
+FOUNDATION = {"errors", "extras", "figures", "readers", "metrics", "platform"}
 ALLOWED = {
     "errors": set(),
     "figures": set(),
+    "extras": {"errors"},
     "metrics": {"figures"},
-    "readers": {"errors"},
+    "readers": {"errors", "extras"},
     "platform": {"errors", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors"},
@@ -25,11 +26,11 @@ ALLOWED = {
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
     "ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
-    "arena": {"errors", "figures", "platform", "readers", "challenges", "ranking.result", "execution"},
+    "arena": {"errors", "extras", "figures", "platform", "readers", "challenges", "ranking.result", "execution"},
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
     "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
-    "challenges.freehand.tools": {*FOUNDATION, "challenges", "evaluation", "execution"},
-    "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation"},
+    "challenges.freehand.tools": {*FOUNDATION, "challenges"},
+    "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation", "execution"},
     "cli": {
         *FOUNDATION,
         "execution",
@@ -44,7 +45,10 @@ ALLOWED = {
     "__main__": {"cli"},
     "__init__": set(),
 }
-HEAVY = {"torch", "monai", "sklearn", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"}
+HEAVY = {
+    *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
+    *("nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
+}
 
 
 def imports(path: Path) -> set[str]:

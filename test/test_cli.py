@@ -1,9 +1,13 @@
 """The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
 
 import json
+import logging
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,9 @@ from challenges.carotid_files import LONG, mask, write_case, write_job, write_pr
 from podium import __version__
 from podium.challenges import CHALLENGES
 from podium.cli.main import main
+from podium.errors import SubmissionError
+from podium.evaluation import evaluate
+from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLES = PROJECT / "test" / "submissions" / "carotid"
@@ -88,7 +95,7 @@ def test_every_problem_at_once(manifest: Path, podium: Any, tmp_path: Path) -> N
     (submission / "csv_0007_pred.h5").unlink()
     (submission / "csv_0007_pred.h5").symlink_to(submission / "csv_0036_pred.h5")
     ended = podium("validate", submission, "--cases", manifest)
-    assert (ended.code, ended.last_line) == (1, "Found 8 problems; mend them before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 8 problems; fix them before you submit.")
     for words in (
         "'csv_0058_pred.h5' is a damaged HDF5 file.",
         "'long_mask' in 'csv_0071_pred.h5' is 158 x 180, expected 160 x 184.",
@@ -106,7 +113,7 @@ def test_without_a_case_list_files_are_still_read(podium: Any, tmp_path: Path) -
     write_case(tmp_path / "s" / "good_pred.h5")
     write_case(tmp_path / "s" / "bad_pred.h5", long_mask=mask(LONG) + 5)
     ended = podium("validate", tmp_path / "s")
-    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
     assert "'bad_pred.h5: long_mask' holds the value 5" in ended.out
 
 
@@ -117,7 +124,7 @@ def test_a_name_is_no_markup_of_the_table(name: str, podium: Any, tmp_path: Path
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"")
     ended = podium("validate", tmp_path / "s")
-    assert (ended.code, ended.last_line) == (1, "Found 1 problem; mend it before you submit.")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
     assert name in ended.out
 
 
@@ -189,16 +196,15 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
 
 
-def test_help_and_version() -> None:
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "podium", *arguments], cwd=PROJECT, check=True, capture_output=True
-        )
-        assert b"exit codes: 0 done; 1 the submission" in b" ".join(done.stdout.split())
+        with pytest.raises(SystemExit, match="0"):
+            main(arguments)
+        assert "exit codes: 0: success; 1: error in the submission; 2:" in " ".join(capsys.readouterr().out.split())
     done = subprocess.run([sys.executable, "-m", "podium", "--version"], cwd=PROJECT, check=True, capture_output=True)
     assert done.stdout.decode() == f"podium {__version__}\n"
-    done = subprocess.run([sys.executable, "-m", "podium"], cwd=PROJECT, check=False, capture_output=True)
-    assert done.returncode == 2
+    with pytest.raises(SystemExit, match="2"):
+        main([])
 
 
 def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,3 +216,71 @@ def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest
     assert ended.code == 2
     assert ended.err == "Podium failed by an error of its own; the organisers find the details in the log.\n"
     assert "secret/path" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("leaderboard",), 141),
+        (("--help",), 0),  # argparse's own decision
+        (("validate", str(SAMPLES / "carina")), 1),  # rich's
+    ],
+)
+def test_a_reader_that_has_gone_gets_no_traceback(arguments: tuple[str, ...], code: int) -> None:
+    """As in `podium leaderboard | head -0`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "podium", *arguments],
+        cwd=PROJECT,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    environment = dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    log = logging.getLogger("podium")
+    for arguments in (("leaderboard",), ("leaderboard", "heart")):
+        podium(*arguments)
+        assert dict(os.environ) == environment
+        assert {number: signal.getsignal(number) for number in handlers} == handlers
+        assert (log.handlers, log.level) == ([], logging.NOTSET)
+    with pytest.raises(SystemExit):
+        podium("--no-such-option")
+    assert {number: signal.getsignal(number) for number in handlers} == handlers
+
+
+def test_a_command_may_run_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main(["leaderboard"])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+    assert json.loads(capfd.readouterr().out)
+
+
+def test_an_evaluation_from_python_prints_nothing_and_sets_no_handler(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    write_case(tmp_path / "s" / "csv_0007_pred.h5", long_mask=mask(LONG) + 5)
+    write_case(tmp_path / "s" / "zebra_pred.h5")
+    with pytest.raises(SubmissionError):
+        evaluate(
+            submission=tmp_path / "s",
+            output=tmp_path / "o",
+            ground_truth=PROJECT / "ground-truth" / "carotid",
+            challenge=None,
+            executor=Serial(),
+        )
+    assert capfd.readouterr() == ("", "")
+    assert {number: signal.getsignal(number) for number in before} == before

@@ -1,4 +1,4 @@
-"""A case that raises, crashes its worker or never ends costs that case only."""
+"""Both executors give the same outcomes; in processes, a case that crashes or never ends costs that case only."""
 
 import ctypes
 import faulthandler
@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from podium.errors import Refused
-from podium.execution.processes import CaseOutcome, run_cases
+from podium.errors import Refused, UsageError
+from podium.execution.executor import CaseOutcome, Executor
+from podium.execution.processes import Processes
 from podium.execution.progress import show_progress
+from podium.execution.serial import Serial
 
 CASES = [f"case{number}" for number in range(8)]
 
@@ -22,8 +25,8 @@ CASES = [f"case{number}" for number in range(8)]
 def run(
     work: object, *, workers: int = 2, timeout_seconds: float = 60, cases: list[str] = CASES
 ) -> dict[str, CaseOutcome[object]]:
-    progress = show_progress("testing", len(cases), stream=StringIO())
-    return dict(run_cases(cases, work, workers=workers, timeout_seconds=timeout_seconds, progress=progress))  # type: ignore[arg-type]
+    executor = Processes(workers=workers, case_timeout_seconds=timeout_seconds)
+    return dict(executor.run(cases, work, label="testing"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5, 50])
@@ -37,8 +40,14 @@ def test_outcomes_are_in_the_order_of_the_cases(workers: int) -> None:
     assert [outcome.value for outcome in outcomes.values()] == [case.upper() for case in CASES]
 
 
-def test_no_cases() -> None:
-    assert run(str.upper, cases=[]) == {}
+@pytest.fixture(params=[Serial(), Processes(workers=2)], ids=["serial", "processes"])
+def executor(request: pytest.FixtureRequest) -> Executor:
+    chosen: Executor = request.param
+    return chosen
+
+
+def test_no_cases(executor: Executor) -> None:
+    assert executor.run([], str.upper, label="testing") == {}
 
 
 def test_work_runs_in_other_processes() -> None:
@@ -46,22 +55,46 @@ def test_work_runs_in_other_processes() -> None:
     assert os.getpid() not in {outcome.value for outcome in outcomes.values()}
 
 
-def test_a_refusal_keeps_its_words() -> None:
+def test_serial_work_runs_in_this_process_in_order() -> None:
+    seen: list[str] = []
+    outcomes = Serial().run(CASES, seen.append, label="testing")
+    assert (list(outcomes), seen, Serial().workers) == (CASES, CASES, 1)
+
+
+def test_a_refusal_keeps_its_words(executor: Executor) -> None:
     def work(case: str) -> str:
         if case == "case3":
             raise Refused("'a.h5' is broken.")
         return case
 
-    outcomes = run(work)
+    outcomes = executor.run(CASES, work, label="testing")
     assert outcomes["case3"] == CaseOutcome(error="'a.h5' is broken.")
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 
-def test_an_unexpected_error_tells_the_author_little_and_the_log_everything() -> None:
+def test_what_no_case_can_do_better_ends_the_run(executor: Executor) -> None:
+    def work(case: str) -> str:
+        if case == "case3":
+            raise UsageError("This command needs h5py.")
+        return case
+
+    with pytest.raises(UsageError, match=r"This command needs h5py\."):
+        executor.run(CASES, work, label="testing")
+
+
+def test_memory_that_runs_out_is_said(executor: Executor) -> None:
+    def work(_: str) -> str:
+        raise MemoryError
+
+    outcome = executor.run(["a"], work, label="testing")["a"]
+    assert outcome.error == "Scoring this case needed more memory than there is."
+
+
+def test_an_unexpected_error_tells_the_author_little_and_the_log_everything(executor: Executor) -> None:
     def work(case: str) -> float:
         return 1 / (case != "case3")
 
-    outcome = run(work)["case3"]
+    outcome = executor.run(CASES, work, label="testing")["case3"]
     assert outcome.error == "This case could not be scored because of an unexpected ZeroDivisionError."
     assert "Traceback" in (outcome.detail or "")
     assert "1 / (case" in (outcome.detail or "")
@@ -84,7 +117,7 @@ def test_a_crash_is_tried_twice_and_costs_its_case_only(death: str, tmp_path: Pa
         return case
 
     outcomes = run(work)
-    assert outcomes["case3"].error == "Scoring this case ended its process twice, by a crash or for lack of memory."
+    assert outcomes["case3"].error == "Scoring this case ended its process twice, by a crash or because memory ran out."
     assert (tmp_path / "tries").read_text() == "xx"
     assert [case for case, outcome in outcomes.items() if outcome.error] == ["case3"]
     expected = {"segfault": "SIGSEGV", "kill": "SIGKILL", "exit": "exit code 7"}
@@ -150,8 +183,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     program = f"""
 import os, time
 from pathlib import Path
-from podium.execution.progress import show_progress
-from podium.execution.processes import run_cases
+from podium.execution.processes import Processes
 def work(case):
     Path({str(tmp_path)!r}, case).write_text(str(os.getpid()))
     if case == "b":
@@ -159,7 +191,7 @@ def work(case):
         os.kill(os.getppid(), 9)
     time.sleep(1)
     return case
-run_cases(["a", "b"], work, workers=2, timeout_seconds=60, progress=show_progress("x", 2))
+Processes(workers=2).run(["a", "b"], work, label="x")
 """
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
@@ -170,6 +202,24 @@ run_cases(["a", "b"], work, workers=2, timeout_seconds=60, progress=show_progres
                 break
             time.sleep(0.1)
         assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("kind", [Serial, lambda **more: Processes(workers=2, **more)])
+def test_progress_is_told_of_every_case_and_closed(kind: Callable[..., Executor]) -> None:
+    told: list[object] = []
+
+    class Recorder:
+        def __init__(self, label: str, total: int) -> None:
+            told.extend((label, total))
+
+        def advance(self) -> None:
+            told.append("advance")
+
+        def close(self) -> None:
+            told.append("close")
+
+    kind(progress=Recorder).run(["a", "b"], str.upper, label="testing")
+    assert told == ["testing", 2, "advance", "advance", "close"]
 
 
 class Terminal(StringIO):

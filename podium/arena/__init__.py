@@ -1,4 +1,4 @@
 """The arena: clinicians compare two anonymous reports of the same case, and ratings follow from their votes.
 
-An offline tool: `podium[arena]` installs what it needs, and the image has none of it.
+An offline tool: `pip install '.[arena]'` installs what it needs, and the image has none of it.
 """

@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from podium.cli.arena_simulate import add_simulate
-from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int, require
+from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int
 from podium.errors import UsageError
+from podium.extras import require
 from podium.readers.names import escape_for_display
 
 _LONGEST_SENTENCE = 1000

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int, require
+from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int
+from podium.extras import require
 
 if TYPE_CHECKING:
     from podium.arena.simulation import Played, Scenario, SimulationSummary

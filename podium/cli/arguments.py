@@ -1,16 +1,16 @@
-"""How a command is added to the command line, how it ends, and the options that several share."""
+"""How a command is added to the command line, how it ends, and the options that several commands share."""
 
 import argparse
 import math
 import os
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
-from podium.errors import UsageError
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
+from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
+from podium.execution.progress import show_progress
 from podium.readers.names import escape_for_display
 
 Command = Callable[[argparse.Namespace], int]
@@ -18,12 +18,15 @@ Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 BAKED_GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
-EXIT_CODES = "exit codes: 0 done; 1 the submission is at fault; 2 ground truth, configuration or command line are."
+EXIT_CODES = (
+    "exit codes: 0: success; 1: error in the submission; "
+    "2: error in the ground truth, the configuration or the arguments"
+)
 _LONGEST_SENTENCE = 1000
 
 
 def end(sentence: str, code: int = 0) -> int:
-    """Say the last word: the platform shows the last line of stderr to participants."""
+    """Print the last line of a command: the platform shows the last line of stderr to participants."""
     sys.stdout.flush()
     print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
@@ -37,16 +40,9 @@ def add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argpars
 
 
 def add_group(verbs: Verbs, name: str, summary: str) -> Verbs:
-    """A command that has commands of its own, as `podium freehand pack`."""
+    """A command with subcommands, such as `podium freehand pack`."""
     parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
     return parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-
-def require(*packages: str, extra: str) -> None:
-    """Say what to install before a command fails on an import."""
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"This command needs {', '.join(missing)}: install podium[{extra}].")
 
 
 def chosen_challenge(options: argparse.Namespace) -> str | None:
@@ -54,12 +50,22 @@ def chosen_challenge(options: argparse.Namespace) -> str | None:
     return options.challenge or os.environ.get(CHALLENGE_VARIABLE) or None
 
 
+def chosen_executor(options: argparse.Namespace) -> Processes:
+    """Local processes as --workers and --case-timeout say; a command without these options gets the defaults."""
+    return Processes(
+        workers=getattr(options, "workers", None) or available_workers(),
+        case_timeout_seconds=getattr(options, "case_timeout", CASE_TIMEOUT_SECONDS),
+        progress=show_progress,
+    )
+
+
 def add_ground_truth(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ground-truth",
         type=Path,
         metavar="DIR",
-        help="a challenge folder, or a folder of them [/opt/ml/input/data/ground_truth if filled, else ground-truth]",
+        help="a challenge folder, or a folder of challenge folders "
+        "[/opt/ml/input/data/ground_truth if it is not empty, else ground-truth]",
     )
 
 
@@ -67,7 +73,7 @@ def add_challenge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--challenge",
         metavar="NAME",
-        help=f"which challenge, where there are several [${CHALLENGE_VARIABLE}, else what the submission looks like]",
+        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}, else recognised from the submission]",
     )
 
 
@@ -77,7 +83,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=available_workers(),
         metavar="N",
-        help=f"processes [the cores this process may use, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+        help=f"number of worker processes [all available cores, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
     )
 
 
@@ -85,10 +91,21 @@ def add_case_timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--case-timeout",
         type=_positive_seconds,
-        default=600.0,
+        default=CASE_TIMEOUT_SECONDS,
         metavar="SECONDS",
-        help="a case that takes longer is failed [%(default)g]",
+        help="time limit per case; a case that takes longer fails [%(default)g]",
     )
+
+
+def add_images_and_references(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--images",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha",
+    )
+    parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
 
 
 def positive_int(text: str) -> int:

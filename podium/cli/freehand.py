@@ -1,4 +1,4 @@
-"""The `podium freehand` commands: pack and plot."""
+"""The `podium freehand` commands: pack (participants) and plot (organisers and participants)."""
 
 import argparse
 from pathlib import Path
@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 def add_verbs(verbs: Verbs) -> None:
     tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
 
-    pack = add_verb(tools, "pack", _pack, "turn .npy fields into the small HDF5 to upload")
-    pack.add_argument("scans", type=Path, nargs="+", metavar="SCAN", help="a folder of GP.npy and its like, or an .npz")
-    pack.add_argument("--output", type=Path, metavar="DIR", help="where <scan>.h5 goes [beside the scan]")
+    pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
+    pack.add_argument(
+        "scans",
+        type=Path,
+        nargs="+",
+        metavar="SCAN",
+        help="a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file",
+    )
+    pack.add_argument("--output", type=Path, metavar="DIR", help="where to write <scan>.h5 [beside the scan]")
     add_workers(pack)
 
     plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
     plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
-    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [the reference alone]")
+    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [draw only the reference]")
     plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
     add_ground_truth(plot)
     add_workers(plot)

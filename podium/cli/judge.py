@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges.reports.settings import JudgeSettings
-from podium.cli.arguments import Verbs, add_verb
+from podium.cli.arguments import Verbs, add_verb, chosen_executor
 from podium.errors import PodiumError, UsageError
-from podium.execution.cores import available_workers
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 SETTING_PREFIX = "PODIUM_JUDGE_"
@@ -33,32 +32,44 @@ def add_verbs(verbs: Verbs) -> None:
         "--submissions",
         type=Path,
         metavar="DIR",
-        help="where the submission of <team>/metrics.json lies, as DIR/<team>",
+        help="the submissions of the teams, as DIR/<team>",
     )
-    parser.add_argument("--model", metavar="NAME", help="the judge")
+    parser.add_argument("--model", metavar="NAME", help="the model that judges")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server [OpenAI's own]")
-    parser.add_argument("--report-type", choices=("general", "toothfairy", "bite2text"), help="the prompts [general]")
-    parser.add_argument("--remove-normal-findings", action="store_const", const=True, help="judge abnormal ones alone")
+    parser.add_argument(
+        "--report-type", choices=("general", "toothfairy", "bite2text"), help="which prompts to use [general]"
+    )
+    parser.add_argument(
+        "--remove-normal-findings", action="store_const", const=True, help="judge only abnormal findings"
+    )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions asked at the same time [8]")
-    parser.add_argument("--failure-threshold", type=float, metavar="SHARE", help="failed verdicts tolerated [0.01]")
     parser.add_argument(
-        "--output", type=Path, default=Path("judged"), metavar="DIR", help="where <team>/metrics.json goes [judged]"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace a metrics.json that is there")
-    parser.add_argument(
-        "--cache", type=Path, default=Path("judge-answers.sqlite"), metavar="FILE", help="answers [%(default)s]"
+        "--failure-threshold", type=float, metavar="SHARE", help="share of failed verdicts that is tolerated [0.01]"
     )
     parser.add_argument(
-        "--keep-evidence", action="store_true", help="write findings, verdicts and evidence into the rows"
+        "--output", type=Path, default=Path("judged"), metavar="DIR", help="where to write <team>/metrics.json [judged]"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing metrics.json")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path("judge-answers.sqlite"),
+        metavar="FILE",
+        help="where answers are stored and reused [%(default)s]",
     )
     parser.add_argument(
-        "--per-case", choices=("full", "anonymous", "none"), help="what rows hold [as challenge.toml says]"
+        "--keep-evidence", action="store_true", help="write findings, verdicts and evidence into the per-case results"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say how many calls it takes; asks nobody")
+    parser.add_argument(
+        "--per-case",
+        choices=("full", "anonymous", "none"),
+        help="what the per-case results contain [as in challenge.toml]",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only print how many calls a run would make")
 
 
 def _judge(options: argparse.Namespace) -> int:
-    """The command. Prints a line a team; raises the first team's problem once all are done."""
+    """Print one line per team; raise the first team's problem once all are done."""
     from podium.challenges.reports.judge.run import Request, estimate, judge
 
     request = Request(
@@ -72,7 +83,7 @@ def _judge(options: argparse.Namespace) -> int:
         per_case=options.per_case,
         keep_evidence=options.keep_evidence,
         api_key=os.environ.get(KEY_VARIABLE) or None,
-        workers=available_workers(),
+        executor=chosen_executor(options),
     )
     if options.dry_run:
         found = estimate(request)

@@ -1,27 +1,58 @@
-"""The command line: one command a verb. The verbs themselves are in podium/commands."""
+"""The command line: one module per command."""
 
 import argparse
+import logging
 import os
 import signal
+import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from podium import __version__
-from podium.cli import arena, evaluate, freehand, judge, rank, report, simulate
+from podium.cli import (
+    arena,
+    evaluate,
+    freehand,
+    judge,
+    leaderboard,
+    manifest,
+    rank,
+    report,
+    scribbles,
+    simulate,
+    validate,
+)
 from podium.cli.arguments import EXIT_CODES, Command, end
 from podium.errors import PodiumError
+from podium.extras import missing_packages
 
-_SUBJECTS = (evaluate, judge, rank, report, simulate, freehand, arena)
+_COMMANDS = (evaluate, validate, manifest, leaderboard, judge, rank, report, simulate, scribbles, freehand, arena)
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_READER_GONE = 128 + signal.SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the last line on stderr is a sentence for whom it concerns."""
+    """Run one command; the last line on stderr is a sentence for whom it concerns.
+
+    Handlers and variables that a command needs are put back when it ends.
+    """
+    with _signals(), _one_thread_per_process(), _printed_log():
+        try:
+            try:
+                return _run(arguments)
+            finally:
+                sys.stdout.flush()  # a reader that has gone is noticed here, not while Python ends
+        except BrokenPipeError:  # as in `podium leaderboard | head`
+            _discard_output()
+            return _READER_GONE
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
     command: Command = options.command
-    signal.signal(signal.SIGTERM, _end_on_request)  # as a container's first process we have no default handler
-    # One thread a process, decided before any numeric library is loaded: the workers fill the cores.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
     try:
         return command(options)
     except PodiumError as error:
@@ -30,14 +61,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return end(str(error), error.exit_code)
     except KeyboardInterrupt:
         return end("Stopped on request.", 130)
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.startswith("podium"):
+            return _end_by_our_error()
+        return end(missing_packages(error.name, extra="score"), 2)
     except Exception:
-        # The platform shows the last line of stderr to participants, and a traceback may hold paths and values.
-        print(traceback.format_exc(), flush=True)
-        return end("Podium failed by an error of its own; the organisers find the details in the log.", 2)
+        return _end_by_our_error()
+
+
+def _end_by_our_error() -> int:
+    """The platform shows the last line of stderr to participants, and a traceback may hold paths and values."""
+    print(traceback.format_exc(), flush=True)
+    return end("Podium failed by an error of its own; the organisers find the details in the log.", 2)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does: the first process of a container has no default handler."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+    before = signal.signal(signal.SIGTERM, _end_on_request)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end_on_request(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
+
+
+@contextmanager
+def _one_thread_per_process() -> Iterator[None]:
+    """Decided before any numeric library is loaded: the workers fill the cores."""
+    ours = [variable for variable in _THREAD_VARIABLES if variable not in os.environ]
+    os.environ.update(dict.fromkeys(ours, "1"))
+    try:
+        yield
+    finally:
+        for variable in ours:
+            os.environ.pop(variable, None)
+
+
+class _PrintingHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), flush=True)
+
+
+@contextmanager
+def _printed_log() -> Iterator[None]:
+    """The organiser's log goes to stdout; without a command, from Python, nobody prints it."""
+    log = logging.getLogger("podium")
+    handler, level = _PrintingHandler(), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+def _discard_output() -> None:
+    """Python flushes both streams once more as it ends: what nobody reads must not become a traceback there."""
+    with Path(os.devnull).open("wb") as nowhere:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +141,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"podium {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for subject in _SUBJECTS:
-        subject.add_verbs(verbs)
+    for command in _COMMANDS:
+        command.add_verbs(verbs)
     return parser

@@ -1,4 +1,4 @@
-"""The command `podium rank`."""
+"""`podium rank`: the ranking of a challenge."""
 
 import argparse
 from pathlib import Path
@@ -29,21 +29,24 @@ def add_verbs(verbs: Verbs) -> None:
         type=Path,
         default=Path("ranking"),
         metavar="DIR",
-        help="where ranking.json and ranking.csv go, in a folder each where regimes are ranked apart [ranking]",
+        help="where to write ranking.json and ranking.csv; one folder per regime where regimes are separate [ranking]",
     )
     parser.add_argument(
         "--scheme",
         choices=list(_SCHEMES),
         default="official",
-        help="what the table follows: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
+        help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
     )
     parser.add_argument(
         "--statistic",
         choices=("mean", "median", "quantile"),
-        help="of aggregate-then-rank or rank-then-aggregate [mean]",
+        help="with aggregate-then-rank or rank-then-aggregate [mean]",
     )
     parser.add_argument(
-        "--quantile", type=_share, metavar="Q", help="with --statistic quantile: on the worse side of the cases [0.05]"
+        "--quantile",
+        type=_share,
+        metavar="Q",
+        help="with --statistic quantile: which quantile, from the worse end [0.05]",
     )
     parser.add_argument(
         "--holm", action="store_true", help="with test-then-rank: adjust p values over all ordered pairs"
@@ -51,7 +54,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument(
         "--platform-method",
         choices=("absolute", "mean", "median"),
-        help="with the scheme platform [what the challenge's phase settings say]",
+        help="with the scheme platform [as in the challenge's phase settings]",
     )
     parser.add_argument(
         "--metric",
@@ -61,13 +64,17 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="NAME",
         help="a per-case metric for the general schemes; may be repeated [those the challenge declares]",
     )
+    parser.add_argument("--arena", type=Path, metavar="FILE", help="the arena's ratings, which order the finalists")
     parser.add_argument(
-        "--arena", type=Path, metavar="FILE", help="the arena's ratings, which decide among the finalists"
+        "--bootstraps",
+        type=count,
+        default=1000,
+        metavar="N",
+        help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
     )
     parser.add_argument(
-        "--bootstraps", type=count, default=1000, metavar="N", help="replicates over cases, 0 for none [%(default)s]"
+        "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
     )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of the bootstrap [%(default)s]")
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -103,7 +110,7 @@ def _rank(options: argparse.Namespace) -> int:
 
 
 def _scheme(options: argparse.Namespace) -> str:
-    """The scheme's full name. An option that the scheme does not read is a mistake, not a wish to ignore."""
+    """The scheme's full name. An option that the scheme does not use is an error."""
     from podium.errors import UsageError
 
     readers = {

@@ -1,4 +1,4 @@
-"""`podium report`: a page for people out of metrics.json or ranking.json."""
+"""`podium report`: a web page from metrics.json or ranking.json."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_verb, end
+from podium.cli.arguments import Verbs, add_verb, chosen_executor, end
 from podium.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,11 +21,15 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
     overlays = parser.add_argument_group(
-        "overlays of the worst cases", "For organisers: they show the hidden reference. All three are needed."
+        "overlays of the worst cases",
+        "For organisers only: they show the hidden reference. All three options are needed.",
     )
-    overlays.add_argument("--images", type=Path, metavar="DIR", help="the images the predictions are about")
+    overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
     overlays.add_argument(
-        "--submission", type=Path, metavar="DIR", help="the submission; for a ranking a folder with one a team"
+        "--submission",
+        type=Path,
+        metavar="DIR",
+        help="the submission; for a ranking a folder with one submission per team",
     )
     overlays.add_argument("--ground-truth", type=Path, metavar="DIR", help="the challenge's folder")
 
@@ -99,13 +103,11 @@ def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mappin
 
 
 def _overlay_source(options: argparse.Namespace, challenge: str) -> "OverlaySource":
-    from podium.evaluation import Options
-    from podium.execution.cores import available_workers
     from podium.report.worst_overlays import OverlaySource
 
     return OverlaySource.open(
         ground_truth=options.ground_truth,
         images=options.images,
         challenge=challenge,
-        options=Options(workers=available_workers(), case_timeout_seconds=600.0),
+        executor=chosen_executor(options),
     )

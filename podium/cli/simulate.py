@@ -1,4 +1,4 @@
-"""The verbs of simulated interaction: `podium simulate` and `podium scribbles show`."""
+"""`podium simulate`: an algorithm and simulated scribbles."""
 
 import argparse
 import sys
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_verb, require
+from podium.cli.arguments import Verbs, add_images_and_references, add_verb
 from podium.errors import UsageError
+from podium.extras import require
 
 if TYPE_CHECKING:
     from podium.challenges.lesions.simulation.simulation import StepOutcome
@@ -24,38 +25,27 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="SPEC",
         help="docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION",
     )
-    _add_folders(simulate)
+    add_images_and_references(simulate)
     simulate.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="where <case>/iter_<k>.mha go; a stopped run goes on"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where to write <case>/iter_<k>.mha; a run that was stopped continues",
     )
     simulate.add_argument(
-        "--strategy", choices=_STRATEGIES, default="auto", help="auto deals a third of the cases to each [auto]"
+        "--strategy", choices=_STRATEGIES, default="auto", help="auto: each strategy for a third of the cases [auto]"
     )
     simulate.add_argument(
-        "--steps", type=int, default=6, metavar="N", help="predictions a case, the one without scribbles included [6]"
+        "--steps",
+        type=int,
+        default=6,
+        metavar="N",
+        help="predictions per case, including the one without scribbles [6]",
     )
     simulate.add_argument(
         "--step-timeout", type=float, default=600.0, metavar="SECONDS", help="a step that takes longer is failed [600]"
     )
-
-    scribbles = add_verb(verbs, "scribbles", _scribbles, "look at the scribbles of a simulation")
-    scribbles.add_argument("action", choices=["show"], help="show: draw one step as PNG")
-    scribbles.add_argument("case", metavar="CASE", help="the case's name")
-    scribbles.add_argument("--simulation", type=Path, required=True, metavar="DIR", help="what 'podium simulate' wrote")
-    _add_folders(scribbles)
-    scribbles.add_argument("--step", type=int, default=1, metavar="K", help="which step [1]")
-    scribbles.add_argument("--output", type=Path, metavar="FILE", help="the PNG to write [CASE_step_K.png]")
-
-
-def _add_folders(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--images",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha",
-    )
-    parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -103,17 +93,3 @@ def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
         ]
         mean = sum(values) / len(values) if values else 0.0
         print(f"{step:4d}  {mean:.4f}  {'#' * round(50 * mean)}", flush=True)
-
-
-def _scribbles(options: argparse.Namespace) -> int:
-    require("skimage", "networkx", "matplotlib", extra="simulate")
-    from podium.challenges.lesions.simulation.images import find_cases
-    from podium.challenges.lesions.simulation.show import draw_step, read_step
-
-    cases = {case.name: case for case in find_cases(options.images, options.references)}
-    if options.case not in cases:
-        raise UsageError(f"There is no case '{options.case}'; there is: {', '.join(cases)}.")
-    path = options.output or Path(f"{options.case}_step_{options.step}.png")
-    draw_step(read_step(cases[options.case], options.simulation, options.step), path)
-    print(f"Drew {path}.", file=sys.stderr)
-    return 0

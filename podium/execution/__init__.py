@@ -1,1 +1,1 @@
-"""Work on cases: how many processes, where they run, and how far they are."""
+"""How the work on cases runs: in this process or in several, with progress, on the cores that are free."""

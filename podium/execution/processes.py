@@ -1,4 +1,4 @@
-"""Cases -> workers -> outcomes. A case that raises, kills its worker or never ends costs that case and no other.
+"""The executor of local processes. A case that raises, kills its worker or never ends costs that case and no other.
 
 A pool of our own rather than the standard library's: `ProcessPoolExecutor` gives up on every waiting task when one
 worker dies, and neither pool can end a single task that hangs.
@@ -8,53 +8,47 @@ import multiprocessing
 import os
 import signal
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from podium.errors import Refused
-from podium.execution.progress import Progress
+from podium.errors import UsageError
+from podium.execution.executor import CaseOutcome, Value, attempt
+from podium.execution.progress import Progress, ProgressFactory, no_progress
 
 # A crash may be another case's doing (memory is shared), so a case is tried again once before it is given up.
 _TRIES = 2
 
-Value = TypeVar("Value")
+CASE_TIMEOUT_SECONDS = 600.0
+"""The time limit of one case, unless a command says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseOutcome(Generic[Value]):
-    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log."""
-
-    value: Value | None = None
-    error: str | None = None
-    detail: str | None = None
-
-
-def run_cases(
-    cases: Sequence[str],
-    work: Callable[[str], Value],
-    *,
-    workers: int,
-    timeout_seconds: float,
-    progress: Progress,
-) -> Mapping[str, CaseOutcome[Value]]:
-    """`work(case)` for every case, in forked processes; outcomes in the order of `cases`.
+class Processes:
+    """At most `workers` forked processes; a case that takes longer than its time limit is failed.
 
     `work` may be a closure: workers are forked from this process and inherit what it has loaded.
     """
-    pool = _Pool(work, timeout_seconds=timeout_seconds, progress=progress)
-    try:
-        found = pool.run(cases, workers=max(1, min(workers, len(cases))))
-    finally:
-        pool.stop()
-        progress.close()
-    return {case: found[case] for case in cases}
+
+    workers: int
+    case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
+    progress: ProgressFactory = no_progress
+
+    def run(
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+    ) -> Mapping[str, CaseOutcome[Value]]:
+        with closing(self.progress(label, len(cases))) as progress:
+            pool = _Pool(work, timeout_seconds=self.case_timeout_seconds, progress=progress)
+            try:
+                found = pool.run(cases, workers=max(1, min(self.workers, len(cases))))
+            finally:
+                pool.stop()
+        return {case: found[case] for case in cases}
 
 
 @dataclass
@@ -97,7 +91,7 @@ class _Pool(Generic[Value]):
                             waiting.append(case)
                             continue
                         outcome = CaseOutcome(
-                            error="Scoring this case ended its process twice, by a crash or for lack of memory.",
+                            error="Scoring this case ended its process twice, by a crash or because memory ran out.",
                             detail=f"the worker died {_TRIES} times, last {cause}",
                         )
                     self._finish(worker, case, outcome)
@@ -135,11 +129,13 @@ class _Pool(Generic[Value]):
             worker.connection.send(case)
 
     def _receive(self, worker: _Worker) -> CaseOutcome[Value] | None:
-        """The worker's answer, None if it died instead."""
+        """What the worker sent, None if it died instead."""
         try:
             outcome = worker.connection.recv()
         except (EOFError, OSError):
             return None
+        if isinstance(outcome, UsageError):
+            raise outcome
         return outcome if isinstance(outcome, CaseOutcome) else None
 
     def _finish(self, worker: _Worker, case: str, outcome: CaseOutcome[Value]) -> None:
@@ -164,7 +160,7 @@ class _Pool(Generic[Value]):
 
 
 def _serve(connection: Connection, inherited: Sequence[Connection], work: Callable[[str], object]) -> None:
-    """A worker's life: take a case, answer, until the connection ends."""
+    """What a worker does: take a case, send its outcome, until the connection ends."""
     for other in inherited:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -176,21 +172,10 @@ def _serve(connection: Connection, inherited: Sequence[Connection], work: Callab
             case = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send(_attempt(work, case))
-
-
-def _attempt(work: Callable[[str], object], case: str) -> CaseOutcome[object]:
-    try:
-        return CaseOutcome(value=work(case))
-    except Refused as refusal:
-        return CaseOutcome(error=str(refusal))
-    except MemoryError:
-        return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
-    except Exception as error:  # whatever went wrong, it costs this case only
-        return CaseOutcome(
-            error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
-            detail=traceback.format_exc(),
-        )
+        try:
+            connection.send(attempt(work, case))
+        except UsageError as error:
+            connection.send(error)
 
 
 def _offer_to_the_out_of_memory_killer() -> None:
@@ -200,7 +185,7 @@ def _offer_to_the_out_of_memory_killer() -> None:
 
 
 def _use_one_thread() -> None:
-    """One BLAS/OpenMP thread a worker: the workers already fill the cores."""
+    """One BLAS/OpenMP thread per worker: the workers already fill the cores."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=1)

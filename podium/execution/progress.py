@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Protocol, TextIO
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -15,10 +16,27 @@ class Progress(Protocol):
     def close(self) -> None: ...
 
 
+ProgressFactory = Callable[[str, int], Progress]
+"""Starts the progress of some work from its label and its number of steps."""
+
+
+def no_progress(label: str, total: int) -> Progress:  # noqa: ARG001  (a ProgressFactory)
+    """Shows nothing: how work is done that is called from Python."""
+    return _Silence()
+
+
 def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Progress:
     """The progress display that suits `stream`, by default stderr."""
     stream = stream or sys.stderr
     return _Bar(label, total, stream) if stream.isatty() else _Lines(label, total, stream)
+
+
+class _Silence:
+    def advance(self) -> None:
+        """Nobody asked."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 class _Lines:
@@ -35,7 +53,7 @@ class _Lines:
             print(f"{self._label}: {self._done} of {self._total}", file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Nothing is left on the screen that would have to go."""
+        """There is nothing to close: the lines stay."""
 
 
 class _Bar:

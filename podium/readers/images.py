@@ -6,22 +6,16 @@ SimpleITK is given the one reader for the file's format by name: it never choose
 from dataclasses import dataclass
 from typing import Any
 
-import SimpleITK
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader, with_crosses
 from podium.readers.formats.registry import format_of
 from podium.readers.quiet import quiet_stderr
 
-sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
-
 MAX_IMAGE_BYTES = 2 * 1024**3
-
-# Workers are forked processes, one per core. More threads would compete for the cores, and do not survive a fork.
-sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
-sitk.ProcessObject.SetGlobalWarningDisplay(False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from pathlib import Path
 from podium.challenges import KINDS
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
-from podium.evaluation import Options, Task, choose_challenge, prepare
-from podium.execution.processes import run_cases
-from podium.execution.progress import show_progress
+from podium.evaluation import Task, choose_challenge, prepare
+from podium.execution.executor import Executor
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
@@ -28,16 +27,16 @@ class OverlaySource:
 
     task: Task
     images: Sequence[SafeFile]
-    options: Options
+    executor: Executor
 
     @classmethod
-    def open(cls, *, ground_truth: Path, images: Path, challenge: str, options: Options) -> "OverlaySource":
+    def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> "OverlaySource":
         """Read the ground truth of `challenge` and list the images."""
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS)
-        task = prepare(choose_challenge(folders, named=challenge, submission=None), options)
-        return cls(task, list_files(images).files, options)
+        task = prepare(choose_challenge(folders, named=challenge, submission=None), executor)
+        return cls(task, list_files(images).files, executor)
 
     def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
         """The cases of `worst`, each with its caption, out of one team's submission.
@@ -63,13 +62,7 @@ class OverlaySource:
                 views = challenge.overlays.draw(case, prediction, reference, self.images)
                 return overlay_picture(views, title=case, caption=captions[case]) if views else None
 
-            outcomes = run_cases(
-                list(captions),
-                draw,
-                workers=self.options.workers,
-                timeout_seconds=self.options.case_timeout_seconds,
-                progress=show_progress("drawing", len(captions)),
-            )
+            outcomes = self.executor.run(list(captions), draw, label="drawing")
         pictures = []
         for case, outcome in outcomes.items():
             if outcome.error is not None:

@@ -160,7 +160,9 @@ def test_what_the_extra_installs_is_asked_for(
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
     sources = ["--ranking", "r", "--submissions", "s", "--cases", "c"] if verb == "init" else []
     assert main(["arena", verb, str(tmp_path / "arena"), *sources]) == 2
-    assert said()[1] == [f"This command needs {package}: install podium[arena]."]
+    assert said()[1] == [
+        f"This command needs {package}: run \"pip install '.[arena]'\" in the folder of Podium's source."
+    ]
 
 
 class TestExport:

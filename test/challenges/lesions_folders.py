@@ -10,7 +10,8 @@ import SimpleITK
 from numpy.typing import NDArray
 from samples.algorithm_submission import JobFolder, json_socket, random_id
 
-from podium.evaluation import Options, evaluate
+from podium.evaluation import evaluate
+from podium.execution.serial import Serial
 
 SHAPE = (6, 8, 10)
 Volume = NDArray[Any]
@@ -89,7 +90,7 @@ def run(submission: Path, ground_truth: Path, output: Path) -> dict[str, Any]:
         output=output,
         ground_truth=ground_truth,
         challenge=None,
-        options=Options(workers=1, case_timeout_seconds=60),
+        executor=Serial(),
     )
     document: dict[str, Any] = json.loads((output / "metrics.json").read_text())
     document["results"] = {row["case"]: row for row in document["results"]}

@@ -560,7 +560,8 @@ def test_validate_says_which_steps_need_mending(submission: Path) -> None:
 
 
 def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Path) -> None:
-    from podium.evaluation import Options, evaluate
+    from podium.evaluation import evaluate
+    from podium.execution.processes import Processes
 
     outcomes = set()
     for workers in (1, 3):
@@ -569,7 +570,7 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
             output=tmp_path / str(workers),
             ground_truth=REPOSITORY / "ground-truth/lesions",
             challenge=None,
-            options=Options(workers=workers, case_timeout_seconds=60),
+            executor=Processes(workers=workers),
         )
         outcomes.add((tmp_path / str(workers) / "metrics.json").read_bytes())
     assert len(outcomes) == 1
@@ -577,9 +578,10 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges.ground_truth import read_challenge_folders
-    from podium.evaluation import Options, prepare
+    from podium.evaluation import prepare
+    from podium.execution.serial import Serial
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
-    manifest = make_manifest(prepare(folder, Options(workers=1, case_timeout_seconds=60)))
+    manifest = make_manifest(prepare(folder, Serial()))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"

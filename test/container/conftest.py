@@ -1,9 +1,10 @@
-"""The images under test, built once a session by build.sh itself."""
+"""The images under test, built once per session by build.sh itself, and what several tests compare with."""
 
 import os
+from pathlib import Path
 
 import pytest
-from container.engine import build, why_no_engine
+from container.engine import REPOSITORY, build, evaluate, why_no_engine
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +28,14 @@ def image(engine: None) -> str:  # noqa: ARG001  (there is nothing to build with
 def carotid_image(engine: None) -> str:  # noqa: ARG001
     """The image of one challenge alone."""
     return build("carotid")
+
+
+@pytest.fixture(scope="session")
+def carotid_submission() -> Path:
+    return next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
+
+
+@pytest.fixture(scope="session")
+def carotid_metrics(carotid_image: str, carotid_submission: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """metrics.json of the sample, scored by the image of one challenge with the ground truth inside it."""
+    return evaluate(carotid_image, carotid_submission, tmp_path_factory.mktemp("carotid") / "output").metrics

@@ -78,16 +78,15 @@ def test_names_sizes_and_checksums_are_printed(exported: Export) -> None:
 
 
 def test_the_loaded_image_scores_alike_with_the_exported_ground_truth_and_the_baked_one(
-    exported: Export, carotid_image: str, tmp_path: Path
+    exported: Export, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
 ) -> None:
-    submission = next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
     uploaded = tmp_path / "ground_truth"
     with tarfile.open(exported.ground_truth) as archive:
         archive.extractall(uploaded, filter="data")
-    baked = evaluate(exported.tag, submission, tmp_path / "baked")
-    apart = evaluate(exported.tag, submission, tmp_path / "apart", ground_truth=uploaded)
+    baked = evaluate(exported.tag, carotid_submission, tmp_path / "baked")
+    apart = evaluate(exported.tag, carotid_submission, tmp_path / "apart", ground_truth=uploaded)
     assert baked.metrics == apart.metrics
-    assert baked.metrics == evaluate(carotid_image, submission, tmp_path / "built").metrics
+    assert baked.metrics == carotid_metrics
 
 
 def test_the_other_challenge_is_neither_in_the_image_nor_in_the_upload(exported: Export) -> None:

@@ -63,9 +63,10 @@ def test_an_unknown_challenge_is_the_organisers_fault(image: str, tmp_path: Path
     assert "no-such-challenge" in run.sentence
 
 
-def test_a_result_that_cannot_be_written_is_not_a_success(carotid_image: str, tmp_path: Path) -> None:
-    submission = next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
-    run = evaluate(carotid_image, submission, tmp_path / "output", user="12345:6789", output_mode=0o755)
+def test_a_result_that_cannot_be_written_is_not_a_success(
+    carotid_image: str, carotid_submission: Path, tmp_path: Path
+) -> None:
+    run = evaluate(carotid_image, carotid_submission, tmp_path / "output", user="12345:6789", output_mode=0o755)
     assert run.exit_code == 2
     assert run.sentence.endswith(".")
     assert list(run.output.iterdir()) == []

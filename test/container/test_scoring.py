@@ -18,10 +18,6 @@ SUBMISSIONS = sorted(path for path in (REPOSITORY / "test/submissions").glob("*/
 CAROTID = REPOSITORY / "ground-truth/carotid"
 
 
-def first_submission(challenge: str) -> Path:
-    return next(path for path in SUBMISSIONS if path.parent.name == challenge)
-
-
 @pytest.fixture(scope="session")
 def wordnet(image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The image's WordNet: not every machine that runs these tests has one, and a column depends on it."""
@@ -84,33 +80,37 @@ def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figur
     assert differences(expected, found) == []
 
 
-def test_the_image_of_one_challenge_needs_no_word_about_which(carotid_image: str, image: str, tmp_path: Path) -> None:
-    submission = first_submission("carotid")
-    alone = evaluate(carotid_image, submission, tmp_path / "alone")
-    among_all = evaluate(image, submission, tmp_path / "all", environment={"PODIUM_CHALLENGE": "carotid"})
-    assert alone.metrics == among_all.metrics
+def test_the_image_of_one_challenge_needs_no_word_about_which(
+    carotid_metrics: bytes, image: str, carotid_submission: Path, tmp_path: Path
+) -> None:
+    among_all = evaluate(image, carotid_submission, tmp_path / "all", environment={"PODIUM_CHALLENGE": "carotid"})
+    assert carotid_metrics == among_all.metrics
 
 
-def test_a_user_without_name_or_home_scores_the_same(carotid_image: str, tmp_path: Path) -> None:
-    submission = first_submission("carotid")
-    nameless = evaluate(carotid_image, submission, tmp_path / "nameless", user="12345:6789")
-    assert nameless.metrics == evaluate(carotid_image, submission, tmp_path / "podium").metrics
+def test_a_user_without_name_or_home_scores_the_same(
+    carotid_image: str, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
+) -> None:
+    nameless = evaluate(carotid_image, carotid_submission, tmp_path / "nameless", user="12345:6789")
+    assert nameless.metrics == carotid_metrics
 
 
-def test_uploaded_ground_truth_wins_over_the_baked_one(carotid_image: str, tmp_path: Path) -> None:
+def test_uploaded_ground_truth_wins_over_the_baked_one(
+    carotid_image: str, carotid_submission: Path, tmp_path: Path
+) -> None:
     fewer = tmp_path / "ground_truth"
     shutil.copytree(CAROTID, fewer)
     references = sorted((fewer / "references").iterdir())
     for reference in references[2:]:
         reference.unlink()
-    run = evaluate(carotid_image, first_submission("carotid"), tmp_path / "output", ground_truth=fewer)
+    run = evaluate(carotid_image, carotid_submission, tmp_path / "output", ground_truth=fewer)
     cases = [row["case"] for row in json.loads(run.metrics)["results"]]
     assert cases == [reference.name.removesuffix("_label.h5") for reference in references[:2]]
 
 
-def test_an_empty_upload_leaves_the_baked_ground_truth_in_place(carotid_image: str, tmp_path: Path) -> None:
+def test_an_empty_upload_leaves_the_baked_ground_truth_in_place(
+    carotid_image: str, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
+) -> None:
     nothing = tmp_path / "ground_truth"
     nothing.mkdir()
-    submission = first_submission("carotid")
-    beside_nothing = evaluate(carotid_image, submission, tmp_path / "beside-nothing", ground_truth=nothing)
-    assert beside_nothing.metrics == evaluate(carotid_image, submission, tmp_path / "baked").metrics
+    beside_nothing = evaluate(carotid_image, carotid_submission, tmp_path / "output", ground_truth=nothing)
+    assert beside_nothing.metrics == carotid_metrics

@@ -1,4 +1,4 @@
-"""`podium freehand prepare`, `pack` and `plot` from the outside."""
+"""`podium freehand pack` and `plot` from the outside."""
 
 import json
 from pathlib import Path
@@ -28,6 +28,11 @@ def evaluate(submission: Path, truth: Path, output: Path) -> bytes:
     paths = ("--input", str(submission), "--output", str(output), "--ground-truth", str(truth))
     assert main(["evaluate", *paths]) == 0
     return (output / "metrics.json").read_bytes()
+
+
+def test_plot_is_for_freehand(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["freehand", "plot", "x", "--ground-truth", str(PROJECT / "ground-truth/carotid")]) == 2
+    assert "holds no challenge of the kind 'freehand' (carotid); name the folder of one." in capfd.readouterr().err
 
 
 # pack

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -188,13 +189,19 @@ def test_a_program_ends_with_the_simulation(folders: dict[str, Path], tmp_path: 
     arguments += [word for name, path in folders.items() for word in (f"--{name}", str(path))]
     ours = subprocess.Popen([sys.executable, "-m", "podium", *arguments], stderr=subprocess.DEVNULL)
     pid = tmp_path / "pid"
-    while not (pid.is_file() and pid.read_text()):
-        assert ours.poll() is None
-        time.sleep(0.05)
-    ours.send_signal(signal.SIGINT)
-    assert ours.wait(timeout=60) != 0
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    try:
+        while not (pid.is_file() and pid.read_text()):
+            assert ours.poll() is None
+            time.sleep(0.05)
+        ours.send_signal(signal.SIGINT)
+        assert ours.wait(timeout=60) != 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+    finally:  # where it fails, neither of the two stays behind
+        ours.kill()
+        ours.wait()
+        with suppress(OSError, ValueError):
+            os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 def test_more_steps_may_be_added_later(folders: dict[str, Path], algorithm: Any) -> None:

@@ -258,11 +258,15 @@ def test_a_run_that_is_interrupted_does_not_wait_for_its_questions(desk: Desk, s
     server.script(lambda _: len(server.answered) >= 5, server.hang)
     command = [sys.executable, "-m", "podium", *desk.arguments()]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 90
-    while len(server.answered) < 5 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=45)  # the server would keep the others for a minute
+    try:
+        deadline = time.monotonic() + 90
+        while len(server.answered) < 5 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=45)  # the server would keep the others for a minute
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert errors.strip().splitlines()[-1] == "Stopped on request."
 

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import SimpleITK
 from numpy.typing import NDArray
 
 from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
 from podium.arena.images.prepared import Prepared, write_png
 from podium.errors import Refused, UsageError
+from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile
 from podium.readers.images import Image, read_image
-
-sitk: Any = SimpleITK  # it is typed in part, which strict checking takes for wrong
 
 _GZIP_LEVEL = 2  # noise hardly packs any better at higher ones
 _SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second letter is the axis turned round

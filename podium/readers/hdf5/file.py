@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.extras import h5py
 from podium.readers.field_shapes import check_shape
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import with_crosses

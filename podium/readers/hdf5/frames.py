@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from threading import local
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.extras import h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile
 from podium.readers.hdf5.damage import damage_refused

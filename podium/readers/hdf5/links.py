@@ -6,15 +6,12 @@ container. So every component of a path is looked at before it is followed.
 
 from typing import Any
 
-import h5py
-
 from podium.errors import Refused
+from podium.extras import h5py
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display, is_printable
 
 MOST_NAMES_SHOWN = 10
-
-LINK_KINDS = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "an external link"}
 
 
 def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
@@ -30,7 +27,8 @@ def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
             )
         link = group.links.get_info(key).type
         if link != h5py.h5l.TYPE_HARD:
-            kind = LINK_KINDS.get(link, "a user-defined link")
+            kinds = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "an external link"}
+            kind = kinds.get(link, "a user-defined link")
             raise Refused(f"'{escape_for_display(path)}' in '{file.name}' is {kind}; store the dataset itself.")
         kind_of_object = h5py.h5o.get_info(group, key).type
         if position < len(parts) - 1:

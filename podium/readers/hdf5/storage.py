@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import h5py
-
 from podium.errors import Refused
+from podium.extras import h5py
 from podium.readers.hdf5.lzf import unpacked_lzf_size
 from podium.readers.inflate import ZLIB, BadStreamError, inflated_size
 from podium.readers.names import escape_for_display
@@ -26,19 +25,19 @@ MAX_CHUNKS = 200_000
 CHUNK_SLACK = 1024 * 1024
 """A growable dataset may have chunks larger than itself; up to this size that is accepted."""
 
-NUMERIC = (h5py.h5t.INTEGER, h5py.h5t.FLOAT)
 OTHER_KINDS = {
-    h5py.h5t.STRING: "text",
-    h5py.h5t.COMPOUND: "compound or complex values",
-    h5py.h5t.COMPLEX: "complex values",
-    h5py.h5t.VLEN: "variable-length values",
-    h5py.h5t.REFERENCE: "references",
-    h5py.h5t.OPAQUE: "opaque values",
-    h5py.h5t.ENUM: "an enumeration",
-    h5py.h5t.ARRAY: "arrays as values",
-    h5py.h5t.BITFIELD: "bit fields",
-    h5py.h5t.TIME: "times",
+    "STRING": "text",
+    "COMPOUND": "compound or complex values",
+    "COMPLEX": "complex values",
+    "VLEN": "variable-length values",
+    "REFERENCE": "references",
+    "OPAQUE": "opaque values",
+    "ENUM": "an enumeration",
+    "ARRAY": "arrays as values",
+    "BITFIELD": "bit fields",
+    "TIME": "times",
 }
+"""The classes of h5py.h5t that are no numbers, in words."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,9 @@ class PlainDataset:
     def check_type(self) -> None:
         """Booleans, integers and floats of at most 8 bytes."""
         kind = self.identifier.get_type()
-        if kind.get_class() not in NUMERIC and not self.is_boolean():
-            what = OTHER_KINDS.get(kind.get_class(), "values of an unknown kind")
+        if kind.get_class() not in (h5py.h5t.INTEGER, h5py.h5t.FLOAT) and not self.is_boolean():
+            names = {getattr(h5py.h5t, name): words for name, words in OTHER_KINDS.items()}
+            what = names.get(kind.get_class(), "values of an unknown kind")
             raise Refused(f"{self.label} holds {what}; store plain numbers.")
         if kind.get_size() > 8:
             raise Refused(f"{self.label} holds numbers of {kind.get_size()} bytes; store at most 8.")

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +27,7 @@ from podium.challenges.freehand.prediction import (
     read_scan_prediction,
 )
 from podium.errors import UsageError
+from podium.extras import h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream, Tile
 from podium.readers.hdf5.file import SIGNATURE

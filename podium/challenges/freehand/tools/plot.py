@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.freehand.tools.trajectory import Trajectory
 from podium.errors import UsageError
+from podium.extras import missing_packages
 
 # From the Okabe-Ito palette: told apart with every common kind of colour blindness.
 REFERENCE, PREDICTED, IDENTITY = "#0072B2", "#D55E00", "#8c8c8c"
@@ -23,7 +24,7 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("Drawing needs matplotlib; install it with 'pip install matplotlib'.") from None
+        raise UsageError(missing_packages("matplotlib", extra="simulate")) from None
     with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 11, "axes.edgecolor": INK}):
         figure = Figure(figsize=(12, 6), dpi=100, facecolor="white")
         FigureCanvasAgg(figure)

@@ -5,21 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import SimpleITK
 from numpy.typing import NDArray
 
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
 from podium.challenges.lesions.simulation.simulation import find_prediction
 from podium.errors import UsageError
+from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
 # From the Okabe-Ito palette: told apart with every common kind of colour blindness.
 REFERENCE, PREDICTION, TUMOR, BACKGROUND = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
 BRIGHTEST_PERCENTILE = 99.7
-
-sitk: Any = SimpleITK
 
 
 @dataclass(frozen=True, eq=False)

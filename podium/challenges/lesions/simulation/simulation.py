@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
-import SimpleITK
 
 from podium.challenges.lesions.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
 from podium.challenges.lesions.simulation.images import ENDINGS, ImageCase
 from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
 from podium.errors import Refused, UsageError
+from podium.extras import SimpleITK as sitk
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.detection import voxel_dice
 from podium.readers.files import SafeFile
@@ -28,8 +27,6 @@ from podium.readers.volumes import read_label_volume, read_mask_volume
 
 STEPS_FILE = "steps.json"
 LOG_FILE = "simulation.log"
-
-sitk: Any = SimpleITK
 
 
 @dataclass(frozen=True, kw_only=True)

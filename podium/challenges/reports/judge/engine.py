@@ -14,6 +14,7 @@ from podium.challenges.reports.judge.asking import Asker, JudgeReply, Message, R
 from podium.challenges.reports.judge.suspicion import clean, suspicious_evidence, suspicious_findings
 from podium.challenges.reports.settings import ReportType
 from podium.errors import UsageError
+from podium.extras import missing_packages
 
 PACKAGE = "radfact-lite"
 # Another version has other prompts, and its figures are not comparable.
@@ -106,7 +107,7 @@ def check_installed() -> None:
         found = version(PACKAGE)
         import openai  # noqa: F401
     except (PackageNotFoundError, ImportError):
-        raise UsageError("The judge's packages are not installed: pip install 'podium[judge]'.") from None
+        raise UsageError(missing_packages(PACKAGE, extra="judge")) from None
     if found != PINNED_VERSION:
         raise UsageError(f"{PACKAGE} {found} is installed; its figures are comparable only in {PINNED_VERSION}.")
 

@@ -28,7 +28,8 @@ from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, f
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
-from podium.evaluation import Options, Task, prepare
+from podium.evaluation import Task, prepare
+from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, metrics_document, write_metrics
 from podium.platform.privacy import PerCase, published_results
 
@@ -49,7 +50,7 @@ class Request:
     per_case: PerCase | None
     keep_evidence: bool
     api_key: str | None
-    workers: int
+    executor: Executor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ def estimate(request: Request) -> Estimate:
 
 
 def _task(request: Request, folder: Any) -> Task:
-    return prepare(folder, Options(workers=request.workers, case_timeout_seconds=600.0))
+    return prepare(folder, request.executor)
 
 
 def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _Prepared:
@@ -133,8 +134,7 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _
     unusable: list[TeamVerdict] = []
     for team in teams:
         try:
-            options = Options(workers=request.workers, case_timeout_seconds=600.0)
-            readable.append(read_team(team, task, options))
+            readable.append(read_team(team, task, request.executor))
         except SubmissionError as error:
             unusable.append(TeamVerdict(team=team.name, problem=error))
     return _Prepared(task, settings, per_case, readable, unusable)

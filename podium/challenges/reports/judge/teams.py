@@ -19,7 +19,8 @@ from podium.challenges.ground_truth import (
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
-from podium.evaluation import Options, Task, evaluate
+from podium.evaluation import Task, evaluate
+from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE
 from podium.platform.results import Evaluation
 from podium.platform.submission import open_submission
@@ -101,7 +102,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
         yield only_of_kind(read_challenge_folders(root, known=KINDS, named=REPORTS.name), REPORTS.name)
 
 
-def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports:
+def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
     """Score the submission as the container does, hold that against the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(
@@ -109,7 +110,7 @@ def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports
             output=Path(workspace),
             ground_truth=task.folder.path,
             challenge=task.folder.name,
-            options=options,
+            executor=executor,
         )
     if team.metrics is not None:
         _check_same(team.metrics, evaluation)

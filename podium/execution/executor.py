@@ -1,0 +1,52 @@
+"""What an executor is: the same work on every case, wherever it runs, with the same outcomes in the same order."""
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from podium.errors import Refused, UsageError
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOutcome(Generic[Value]):
+    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log."""
+
+    value: Value | None = None
+    error: str | None = None
+    detail: str | None = None
+
+
+class Executor(Protocol):
+    """Runs work on cases. Which executor runs it changes the time it takes, never a value."""
+
+    @property
+    def workers(self) -> int:
+        """How many cases are worked on at the same time; where there are fewer cases, one may use several threads."""
+
+    def run(
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+    ) -> Mapping[str, CaseOutcome[Value]]:
+        """`work(case)` for every case; outcomes in the order of `cases`. `label` names the work for its progress.
+
+        A case that raises costs that case only. A UsageError is raised again: no other case would do better.
+        """
+
+
+def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
+    """The outcome of one case: its value, or why there is none."""
+    try:
+        return CaseOutcome(value=work(case))
+    except UsageError:
+        raise
+    except Refused as refusal:
+        return CaseOutcome(error=str(refusal))
+    except MemoryError:
+        return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
+    except Exception as error:  # whatever went wrong, it costs this case only
+        return CaseOutcome(
+            error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
+            detail=traceback.format_exc(),
+        )

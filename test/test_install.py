@@ -1,0 +1,130 @@
+"""The base install is light: what rank, report and checks of text need, and one sentence where more is missing."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+REPORTS = PROJECT / "test" / "submissions" / "reports"
+
+# Runs a command as where only the base dependencies are installed.
+PROGRAM = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in sys.argv[1].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name in sys.argv[1].split(",") else real(name, *more)
+from podium.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+# What the extras bring, as it is imported.
+EXTRA_PACKAGES = (
+    *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d"),
+    *("skimage", "networkx", "matplotlib", "starlette", "uvicorn", "evalica", "pandas", "PIL"),
+    *("radfact_lite", "openai"),
+)
+
+
+def podium(*arguments: str | Path, missing: tuple[str, ...] = EXTRA_PACKAGES) -> "subprocess.CompletedProcess[str]":
+    words = [sys.executable, "-c", PROGRAM, ",".join(missing), *map(str, arguments)]
+    return subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+
+
+def pins(requirements: list[str]) -> dict[str, str]:
+    """Package -> version; every requirement has one pin."""
+    found = [re.fullmatch(r"([A-Za-z0-9_.-]+)==([0-9.]+)", requirement) for requirement in requirements]
+    assert all(found), requirements
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_every_pin_is_the_same_wherever_it_stands() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    lines = (PROJECT / "requirements.txt").read_text().splitlines()
+    image = pins([line for line in lines if line and not line.startswith("#")])
+    assert pins([*project["dependencies"], *extras["score"]]) == image
+    for name in ("simulate", "arena", "judge"):
+        for package, version in pins(extras[name]).items():
+            assert image.get(package, version) == version, package
+
+
+def test_ranking_and_reports_need_the_base_install_only(tmp_path: Path) -> None:
+    done = podium(
+        *("evaluate", "--input", REPORTS / "molar", "--output", tmp_path / "molar"),
+        *("--ground-truth", PROJECT / "ground-truth" / "reports"),
+    )
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(tmp_path / "molar", tmp_path / "twin")
+    done = podium(
+        "rank",
+        tmp_path / "molar",
+        tmp_path / "twin",
+        "--output",
+        tmp_path / "ranking",
+        "--scheme",
+        "platform",
+        "--bootstraps",
+        "10",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for file in (tmp_path / "ranking" / "ranking.json", tmp_path / "molar" / "metrics.json"):
+        done = podium("report", file, "--output", tmp_path / "page.html")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("validate", REPORTS / "cuspid"), ("leaderboard", "lesions"), ("arena", "--help"), ("simulate", "--help")],
+    ids=lambda arguments: arguments[0],
+)
+def test_these_commands_need_the_base_install_only(arguments: tuple[str | Path, ...]) -> None:
+    done = podium(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "packages", "extra"),
+    [
+        (("validate", PROJECT / "test/submissions/carotid/carina"), "h5py", "score"),
+        (("manifest", "--ground-truth", PROJECT / "ground-truth/carotid", "--output", "/dev/null"), "h5py", "score"),
+        (("validate", PROJECT / "test/submissions/lesions/ember"), "SimpleITK", "score"),
+        (
+            ("simulate", "--algorithm", "command:x", "--images", ".", "--references", ".", "--output", "."),
+            "skimage, networkx, matplotlib",
+            "simulate",
+        ),
+        (("arena", "serve", "."), "starlette, uvicorn, evalica, pandas", "arena"),
+        (("judge", REPORTS / "molar", "--references", PROJECT / "ground-truth/reports"), "radfact-lite", "judge"),
+    ],
+    ids=["validate", "manifest", "validate-images", "simulate", "arena", "judge"],
+)
+def test_what_is_missing_is_said_with_the_command_to_run(
+    arguments: tuple[str | Path, ...], packages: str, extra: str
+) -> None:
+    done = podium(*arguments)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"This command needs {packages}: run \"pip install '.[{extra}]'\" in the folder of Podium's source.\n"
+    )
+
+
+def test_a_package_that_scoring_misses_is_named(tmp_path: Path) -> None:
+    done = podium(
+        *("evaluate", "--input", PROJECT / "test/submissions/carotid/aorta", "--output", tmp_path),
+        *("--ground-truth", PROJECT / "ground-truth/carotid"),
+        missing=("monai",),
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("This command needs monai: run ")
