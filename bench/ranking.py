@@ -26,8 +26,8 @@ from podium.challenges.carotid.settings import CarotidSettings, TimeRule
 from podium.execution.cores import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.platform.metrics_file import metrics_document
-from podium.platform.results import CaseResult, Evaluation
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
+from podium.platform.results import CaseResult
 from podium.platform.runtime import Timing
 from podium.ranking.cases import CaseTable
 from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
@@ -135,16 +135,18 @@ def write_teams(folder: Path, teams: int, cases: int) -> None:
             figures |= {"segmentation_score": value, "class_correct": int(answer == truth)}
             figures |= {"true_class": truth, "predicted_class": answer}
             results.append(CaseResult(case=f"c{case:04}", status="scored", metrics=figures))
-        evaluation = Evaluation(
+        metrics = MetricsFile(
+            schema=SCHEMA_NAME,
             challenge="carotid",
+            kind="carotid",
             title="Benchmark",
             version="1",
             settings=challenge.settings.model_dump(mode="json"),
             aggregates=challenge.aggregate(results, Timing(total_seconds=60.0 + team)),
+            counts=Counts.of(results),
             results=results,
         )
-        document = metrics_document(evaluation, rows=results)
-        (folder / f"team{team:02}.json").write_text(json.dumps(document), encoding="utf-8")
+        (folder / f"team{team:02}.json").write_text(json.dumps(metrics.document()), encoding="utf-8")
 
 
 def headed(title: str, first: str, *others: str) -> Table:

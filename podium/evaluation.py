@@ -12,9 +12,9 @@ from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folde
 from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.processes import CaseOutcome, run_cases
 from podium.execution.progress import show_progress
-from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, CaseScore, Evaluation, Figures
+from podium.platform.results import CaseResult, CaseScore, Figures
 from podium.platform.submission import open_submission, submission_names
 
 MISSING = "There is no prediction for this case."
@@ -45,8 +45,8 @@ class Task:
 
 def evaluate(
     *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, options: Options
-) -> Evaluation:
-    """Score the submission and write metrics.json; what was found, for a summary.
+) -> MetricsFile:
+    """Score the submission and write metrics.json; the same with every row, also those that are not published.
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
@@ -62,14 +62,16 @@ def evaluate(
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
         results = _score(task, collected, options)
-    evaluation = Evaluation(
+    evaluation = MetricsFile(
+        schema=SCHEMA_NAME,
         challenge=task.challenge.name,
+        kind=task.challenge.name,
         title=folder.common.title,
         version=folder.common.version,
         settings=task.challenge.settings.model_dump(mode="json"),
         aggregates=task.challenge.aggregate(results, collected.timing),
+        counts=Counts.of(results, unmatched=len(collected.unmatched)),
         results=results,
-        unmatched=len(collected.unmatched),
     )
     rows = published_results(
         results,
@@ -77,8 +79,8 @@ def evaluate(
         key=task.digest,
         confidential=task.challenge.confidential_figures,
     )
-    write_metrics(metrics_document(evaluation, rows=rows), output)
-    if evaluation.counts()["scored"] == 0:
+    write_metrics(evaluation.model_copy(update={"results": rows}), output)
+    if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
 

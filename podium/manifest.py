@@ -11,6 +11,7 @@ from podium.challenges import CHALLENGES
 from podium.challenges.base import Challenge
 from podium.errors import UsageError
 from podium.evaluation import Task
+from podium.validation_errors import first_problem
 
 
 class Manifest(BaseModel):
@@ -54,7 +55,7 @@ def read_manifest(path: Path) -> Manifest:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        raise UsageError(f"{path} is not a case list made by 'podium manifest': {error.errors()[0]['msg']}.") from None
+        raise UsageError(f"{path} is not a case list made by 'podium manifest': {first_problem(error)}.") from None
     if manifest.challenge not in CHALLENGES:
         raise UsageError(f"{path} is for the challenge '{manifest.challenge}', which is not known here.")
     return manifest

@@ -7,9 +7,9 @@ from typing import Any
 from podium.challenges.base import Challenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
-from podium.platform.results import Figures
+from podium.platform.results import CaseResult, Figures
 from podium.ranking.cases import CaseTable, case_table
-from podium.ranking.documents import CaseRow, Cohort, TeamFile
+from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
 
@@ -30,7 +30,7 @@ class Facts:
     cases: Sequence[str]
     aggregates: Sequence[Figures]
     is_adjusted: bool
-    rows: Sequence[Mapping[str, CaseRow]]
+    rows: Sequence[Mapping[str, CaseResult]]
     tables: Mapping[str, CaseTable]
     in_schemes: Sequence[CaseTable]
     missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
@@ -72,7 +72,7 @@ def _tables(
     challenge: Challenge[Any, Any],
     files: Sequence[TeamFile],
     cases: Sequence[str],
-    rows: Sequence[Mapping[str, CaseRow]],
+    rows: Sequence[Mapping[str, CaseResult]],
 ) -> dict[str, CaseTable]:
     tables = {}
     for metric in (*challenge.metrics, *challenge.offline_metrics):
@@ -85,7 +85,7 @@ def _tables(
     return tables
 
 
-def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
+def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
     value: Any = row.metrics
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.platform.results import Status
+from podium.validation_errors import first_problem
 
 ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
 
@@ -240,9 +241,7 @@ def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranki
     try:
         ranking = _adapter().validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "its top level"
-        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {place}: {first['msg']}.") from None
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {first_problem(error)}.") from None
     problem = next(_contradictions(ranking), None)
     if problem:
         raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {problem}.")

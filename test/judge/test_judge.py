@@ -458,7 +458,7 @@ def test_flags_go_before_variables_before_challenge_toml(
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
-        ("CONCURRENCY", "0", "The judge's setting 'concurrency' is wrong: Input should be greater than or equal to 1."),
+        ("CONCURRENCY", "0", "The judge's setting 'concurrency' is wrong: input should be greater than or equal to 1."),
         ("CONCURRENCY", "many", "PODIUM_JUDGE_CONCURRENCY must be a number, true or false, not 'many'."),
     ],
 )

@@ -8,9 +8,9 @@ from typing import Any
 from podium.challenges.carotid.challenge import Carotid
 from podium.challenges.carotid.settings import CarotidSettings, TimeRule
 from podium.challenges.settings import PerCase
-from podium.platform.metrics_file import metrics_document
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, Evaluation
+from podium.platform.results import CaseResult
 from podium.platform.runtime import Timing
 
 TRUTH = (0, 1, 0, 1, 0, 1)
@@ -49,16 +49,19 @@ def carotid_document(
         }
         missing = {"status": "missing", "error": "There is no prediction for this case."} if value is None else {}
         results.append(CaseResult(case=case, metrics=figures, **({"status": "scored"} | missing)))
-    evaluation = Evaluation(
+    metrics = MetricsFile(
+        schema=SCHEMA_NAME,
         challenge="carotid",
+        kind="carotid",
         title="Carotid in small",
         version=version,
         settings=challenge.settings.model_dump(mode="json"),
         aggregates=challenge.aggregate(results, Timing(total_seconds=seconds)),
+        counts=Counts.of(results),
         results=results,
     )
     rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential_figures)
-    return metrics_document(evaluation, rows=rows)
+    return metrics.model_copy(update={"results": rows}).document()
 
 
 def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:

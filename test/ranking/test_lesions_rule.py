@@ -39,8 +39,9 @@ def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str,
     scale = 1 if regime == "simulated" else 5
     ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
     return {
-        "schema": "podium-metrics-1",
+        "schema": "podium-metrics-2",
         "challenge": "lesions",
+        "kind": "lesions",
         "title": "Lesions in small",
         "version": "1",
         "settings": LesionsSettings(regime=regime).model_dump(mode="json"),

@@ -70,8 +70,9 @@ def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **
     settings = ReportsSettings(judge=JudgeSettings(**judge))
     results = rows(reports, radfact)
     return {
-        "schema": "podium-metrics-1",
+        "schema": "podium-metrics-2",
         "challenge": "reports",
+        "kind": "reports",
         "title": "Reports in small",
         "version": "1",
         "settings": settings.model_dump(mode="json"),

@@ -150,11 +150,22 @@ def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, valu
     document = json.loads(metrics.read_text(encoding="utf-8"))
     for number, row in enumerate(document["results"]):
         row["metrics"]["segmentation_score"] = "@" if number % 2 else number / 100
-    document["aggregates"]["score"] = "@"
     file = tmp_path / "metrics.json"
     file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
     page = page_of(file, output=tmp_path / "page.html")
     assert page.table("Case", "Segmentation")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "null"])
+def test_aggregates_that_are_no_numbers_are_refused(
+    metrics: Path, tmp_path: Path, value: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(metrics.read_text(encoding="utf-8"))
+    document["aggregates"]["score"] = "@"
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
+    words = "is not a metrics.json written by Podium ('aggregates' is wrong: 'score' is not a finite number)."
+    assert refusal(capfd, file).endswith(words)
 
 
 @pytest.mark.parametrize(

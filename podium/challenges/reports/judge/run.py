@@ -1,13 +1,15 @@
 """`podium judge`: submissions and references in, metrics.json with RadFact out."""
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker
@@ -28,8 +30,10 @@ from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
 from podium.evaluation import Options, Task, prepare
-from podium.platform.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
+from podium.platform.results import CaseResult
+from podium.validation_errors import first_problem
 
 Key = tuple[str, str]  # team, case
 
@@ -139,14 +143,11 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _
 
 
 def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
-    from pydantic import ValidationError
-
     try:
         merged = {**dict(settings.judge), **overrides}
         return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise UsageError(f"The judge's setting '{first['loc'][0]}' is wrong: {first['msg']}.") from None
+        raise UsageError(f"The judge's setting {first_problem(error)}.") from None
 
 
 def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
@@ -206,12 +207,10 @@ def _check_target(request: Request, team: TeamSubmission) -> None:
         raise UsageError(f"{existing} cannot be written to; give another --output.")
     if not target.exists() or request.overwrite:
         return
-    try:
-        document = json.loads(target.read_text(encoding="utf-8"))
-        if "judge" in document["provenance"] and not document["aggregates"]["radfact_known"]:
+    with suppress(UsageError):
+        existing_file = read_metrics(target)
+        if "judge" in existing_file.provenance and not existing_file.aggregates["radfact_known"]:
             return
-    except (ValueError, KeyError, TypeError):
-        pass
     raise UsageError(f"{target} exists; give another --output, or --overwrite.")
 
 
@@ -232,22 +231,23 @@ def _finish(
         )
     rows = published_results(
         [
-            replace(
-                result,
-                metrics={**result.metrics, "radfact": cases[result.case].row(keep_evidence=request.keep_evidence)},
-                warnings=tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
-            )
+            _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
             for result in evaluation.results
         ],
         per_case=prepared.per_case,
         key=prepared.task.digest,
         confidential=(*prepared.task.challenge.confidential_figures, *CONFIDENTIAL),
     )
-    settings = prepared.settings.model_dump(mode="json")
-    document = metrics_document(replace(evaluation, aggregates=aggregates, settings=settings), rows=rows)
-    document["provenance"] = {"judge": _provenance(prepared, list(cases.values()), host)}
     (request.output / name).mkdir(parents=True, exist_ok=True)
-    written = write_metrics(document, request.output / name)
+    judged_file = evaluation.model_copy(
+        update={
+            "aggregates": aggregates,
+            "settings": prepared.settings.model_dump(mode="json"),
+            "provenance": {"judge": _provenance(prepared, list(cases.values()), host)},
+            "results": rows,
+        }
+    )
+    written = write_metrics(judged_file, request.output / name)
     if complete:
         return TeamVerdict(team=name, written=written, score_final=aggregates["score_final"])
     problem = OrganiserError(
@@ -255,6 +255,15 @@ def _finish(
         "no aggregate was written. Run it again to ask only what failed."
     )
     return TeamVerdict(team=name, written=written, problem=problem)
+
+
+def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
+    return result.model_copy(
+        update={
+            "metrics": {**result.metrics, "radfact": figures.row(keep_evidence=keep_evidence)},
+            "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
+        }
+    )
 
 
 def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from podium.challenges import CHALLENGES
 from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, ChallengeFolder, read_challenge_folders
@@ -14,8 +13,7 @@ from podium.challenges.reports.challenge import Reports
 from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
 from podium.evaluation import Options, Task, choose_challenge, evaluate
-from podium.platform.metrics_file import METRICS_FILE
-from podium.platform.results import Evaluation
+from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.submission import open_submission
 
 _BARE_CHALLENGE = f'challenge = "{Reports.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
@@ -36,7 +34,7 @@ class TeamReports:
     """A team's evaluation as the container makes it, and the text of every report it could score."""
 
     team: TeamSubmission
-    evaluation: Evaluation
+    evaluation: MetricsFile
     texts: Mapping[str, str]
 
 
@@ -120,10 +118,9 @@ def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports
     return TeamReports(team=team, evaluation=evaluation, texts=texts)
 
 
-def _check_same(metrics: Path, evaluation: Evaluation) -> None:
+def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
     """A metrics.json of another submission, or of other references, must not get this one's verdicts."""
-    document: dict[str, Any] = json.loads(metrics.read_text(encoding="utf-8"))
-    theirs, ours = document["aggregates"], evaluation.aggregates
+    theirs, ours = read_metrics(metrics).aggregates, evaluation.aggregates
     for name in ("bleu_4", "meteor"):
         figure = theirs.get(name)
         if not isinstance(figure, int | float) or abs(figure - ours[name]) > _SAME_FIGURES:
