@@ -10,20 +10,21 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
 # Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "readers", "metrics", "platform"}
+FOUNDATION = {"errors", "validation_errors", "readers", "metrics", "platform"}
 ALLOWED = {
     "errors": set(),
+    "validation_errors": set(),
     "metrics": set(),
     "readers": {"errors"},
-    "platform": {"errors", "readers", "metrics.declaration"},
+    "platform": {"errors", "validation_errors", "readers", "metrics.declaration"},
     "execution": {"errors"},
     "challenges": FOUNDATION,
     "evaluation": {*FOUNDATION, "challenges", "execution"},
     "manifest": {*FOUNDATION, "challenges", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
-    "ranking": {"errors", "metrics", "platform", "challenges", "readers.names"},
+    "ranking": {"errors", "validation_errors", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
-    "arena": {"errors", "platform", "readers", "challenges", "ranking.result", "execution"},
+    "arena": {"errors", "validation_errors", "platform", "readers", "challenges", "ranking.result", "execution"},
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
     "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
     "challenges.freehand.tools": {*FOUNDATION, "challenges", "evaluation", "execution"},

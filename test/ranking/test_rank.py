@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from in_process import score_in_process
 from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
 
 from podium.challenges.carotid.challenge import Carotid
@@ -332,7 +333,7 @@ def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> 
 
 @pytest.mark.parametrize(
     ("part", "name", "value"),
-    [("results", "true_class", [1]), ("aggregates", "time_score", None)],
+    [("results", "true_class", [1]), ("aggregates", "time_score", {})],
 )
 def test_a_file_that_was_tampered_with_costs_the_interval_alone(
     tmp_path: Path, part: str, name: str, value: Any
@@ -478,8 +479,9 @@ def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
     assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
 
 
-def test_the_samples_from_submission_to_final_table(tmp_path: Path) -> None:
+def test_the_samples_from_submission_to_final_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real commands on the bundled teams; what each must score comes from the literal reading of the rules."""
+    score_in_process(monkeypatch)
     repository = Path(__file__).resolve().parents[2]
     expected = {}
     for submission in sorted((repository / "test" / "submissions" / "carotid").iterdir()):
@@ -489,7 +491,7 @@ def test_the_samples_from_submission_to_final_table(tmp_path: Path) -> None:
         assert main(["evaluate", *map(str, arguments)]) == 0
         literal = json.loads((repository / "test" / "expected" / "carotid" / f"{team}.json").read_text())
         expected[team] = literal["aggregates"]["score"]
-    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "out")]) == 0
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "out"), "--bootstraps", "20"]) == 0
     ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
     assert names(ranking) == sorted(expected, key=lambda team: -expected[team])
     assert ranking.deciding.scores == pytest.approx([expected[team] for team in names(ranking)])

@@ -2,10 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import score_in_process
 from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
@@ -17,12 +19,26 @@ IMAGES = ROOT / "test/images/carotid"
 SUBMISSIONS = ROOT / "test/submissions/carotid"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _scored_in_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        score_in_process(monkeypatch)
+        yield
+
+
 @pytest.fixture(scope="module")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A good sample team and the one with broken files, as <team>/metrics.json."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    for team in ("aorta", "dropout"):
+        assert evaluate(SUBMISSIONS / team, folder / team, GROUND_TRUTH) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metrics(teams: Path) -> Path:
     """What the sample team with broken files gets."""
-    output = tmp_path_factory.mktemp("evaluated") / "dropout"
-    assert evaluate(SUBMISSIONS / "dropout", output, GROUND_TRUTH) == 0
-    return output / "metrics.json"
+    return teams / "dropout/metrics.json"
 
 
 def evaluate(submission: Path, output: Path, ground_truth: Path) -> int:
@@ -214,10 +230,7 @@ def test_overlays_of_other_submissions_or_cases_are_refused(
     )
 
 
-def test_a_whole_ranking_with_overlays(tmp_path: Path) -> None:
-    teams = tmp_path / "teams"
-    for team in ("aorta", "dropout"):
-        assert evaluate(SUBMISSIONS / team, teams / team, GROUND_TRUTH) == 0
+def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
     output = tmp_path / "ranking"
     assert main(["rank", str(teams), "--output", str(output), "--bootstraps", "50"]) == 0
     written = Page((output / "report.html").read_text(encoding="utf-8"))
