@@ -125,7 +125,7 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}'])
 def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     path = arena(tmp_path / "arena.json", content)
-    with pytest.raises(UsageError, match="is not an arena.json written by Podium"):
+    with pytest.raises(UsageError, match=r"is not an arena\.json written by Podium"):
         read_ratings(path, ranks={"a": 1}, places=7)
     with pytest.raises(UsageError, match=r"cannot be read: No such file"):
         read_ratings(tmp_path / "none.json", ranks={"a": 1}, places=7)

@@ -10,7 +10,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from in_process import score_in_process
 from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
 
 from podium.challenges.carotid.challenge import Carotid
@@ -477,21 +476,3 @@ def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
     assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
-
-
-def test_the_samples_from_submission_to_final_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real commands on the bundled teams; what each must score comes from the literal reading of the rules."""
-    score_in_process(monkeypatch)
-    repository = Path(__file__).resolve().parents[2]
-    expected = {}
-    for submission in sorted((repository / "test" / "submissions" / "carotid").iterdir()):
-        team = submission.name
-        arguments = ["--input", submission, "--output", tmp_path / "teams" / team]
-        arguments += ["--ground-truth", repository / "ground-truth" / "carotid"]
-        assert main(["evaluate", *map(str, arguments)]) == 0
-        literal = json.loads((repository / "test" / "expected" / "carotid" / f"{team}.json").read_text())
-        expected[team] = literal["aggregates"]["score"]
-    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "out"), "--bootstraps", "20"]) == 0
-    ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
-    assert names(ranking) == sorted(expected, key=lambda team: -expected[team])
-    assert ranking.deciding.scores == pytest.approx([expected[team] for team in names(ranking)])

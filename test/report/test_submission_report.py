@@ -12,6 +12,7 @@ from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
 from podium.cli.main import main
+from podium.ranking.result import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUND_TRUTH = ROOT / "ground-truth/carotid"
@@ -28,10 +29,10 @@ def _scored_in_process() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A good sample team and the one with broken files, as <team>/metrics.json."""
+    """What every sample team gets, as <team>/metrics.json."""
     folder = tmp_path_factory.mktemp("evaluated")
-    for team in ("aorta", "dropout"):
-        assert evaluate(SUBMISSIONS / team, folder / team, GROUND_TRUTH) == 0
+    for submission in SUBMISSIONS.iterdir():
+        assert evaluate(submission, folder / submission.name, GROUND_TRUTH) == 0
     return folder
 
 
@@ -230,9 +231,22 @@ def test_overlays_of_other_submissions_or_cases_are_refused(
     )
 
 
+def test_the_final_table_follows_the_literal_reading_of_the_rules(teams: Path, tmp_path: Path) -> None:
+    expected = {}
+    for team in (folder.name for folder in teams.iterdir()):
+        literal = json.loads((ROOT / f"test/expected/carotid/{team}.json").read_text(encoding="utf-8"))
+        expected[team] = literal["aggregates"]["score"]
+    assert main(["rank", str(teams), "--output", str(tmp_path), "--bootstraps", "0"]) == 0
+    ranking = ranking_from_json((tmp_path / "ranking.json").read_bytes())
+    names = [team.name for team in ranking.teams]
+    assert names == sorted(expected, key=lambda team: -expected[team])
+    assert ranking.deciding.scores == pytest.approx([expected[team] for team in names])
+
+
 def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
     output = tmp_path / "ranking"
-    assert main(["rank", str(teams), "--output", str(output), "--bootstraps", "50"]) == 0
+    two = [str(teams / team) for team in ("aorta", "dropout")]
+    assert main(["rank", *two, "--output", str(output), "--bootstraps", "50"]) == 0
     written = Page((output / "report.html").read_text(encoding="utf-8"))
     assert [row[1] for row in written.table("Rank", "Team", "Score (0-100)")] == ["aorta", "dropout"]
     again = page_of(output / "ranking.json", output=tmp_path / "again.html")
