@@ -30,9 +30,9 @@ def read_ratings(path: Path, *, ranks: Mapping[str, float], places: int) -> dict
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
         raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
-    strangers = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
-    if strangers:
-        raise UsageError(f"{path} rates '{strangers[0]}', who is not among the finalists.")
+    outsiders = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
+    if outsiders:
+        raise UsageError(f"{path} rates '{outsiders[0]}', which is not among the finalists.")
     last = max((ranks[team] for team in ratings), default=0)
     unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
     if unrated or not ratings:

@@ -1,4 +1,4 @@
-"""The teams' metrics.json files: found, read, and held against each other before anything is ranked."""
+"""The teams' metrics.json files: found, read, and compared before anything is ranked."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.readers.names import escape_for_display
 from podium.validation_errors import first_problem
 
-OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none
+OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Cohort:
 
 
 def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
-    """The files below `paths`, one cohort a value of the setting that divides the challenge (most have none).
+    """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
 
     Raises UsageError, naming the file and the difference, where files do not belong together.
     """
@@ -124,7 +124,7 @@ def _challenge(file: TeamFile) -> Challenge[Any, Any]:
 
 
 def _most(files: Sequence[TeamFile], key: Any) -> TeamFile:
-    """The first of the majority: whoever differs from it is more likely the stray."""
+    """The first of the majority: a file that differs from it is more likely the wrong one."""
     winner = Counter(key(file) for file in files).most_common(1)[0][0]
     return next(file for file in files if key(file) == winner)
 
@@ -185,7 +185,7 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                 )
             if extra:
                 raise UsageError(
-                    f"{other.label} lacks the case '{extra[0]}' that {one.label} has "
+                    f"{other.label} does not have the case '{extra[0]}' that {one.label} has "
                     f"({len(extra)} such): they cannot be ranked together."
                 )
     _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)

@@ -45,7 +45,7 @@ class Facts:
 
 
 def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
-    """Raises UsageError where a chosen metric is not to be had, or a figure is no number."""
+    """Raises UsageError where a chosen metric is not in the files, or a figure is not a number."""
     challenge, files = cohort.challenge, cohort.files
     rule = challenge.ranking_rule()
     adjusted = challenge.cohort_figures({file.team: file.content.aggregates for file in files})

@@ -27,7 +27,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A case that cost its team the worst value, with the sentence its author was given."""
+    """A failed or missing case, with the error message its team was given."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -63,7 +63,7 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateColumn:
-    """One leaderboard column over all teams, cohort quantities recomputed; None where a team lacks the figure."""
+    """One leaderboard column over all teams, cohort quantities recomputed; None where a team has none."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -117,7 +117,7 @@ class Taus:
 
 @dataclass(frozen=True, kw_only=True)
 class Stability:
-    """How one scheme's ranking holds when cases are drawn with replacement.
+    """How stable one scheme's ranking is when cases are drawn with replacement.
 
     rank_frequencies   [team][rank - 1], share of replicates; each row sums to one
     rank_intervals     [team], the central interval of ranks at the stated confidence, both ends included
@@ -226,7 +226,7 @@ class Ranking:
 def ranking_to_json(ranking: Ranking) -> str:
     """The content of ranking.json, the same bytes for the same ranking; NaN and infinity have no place in it.
 
-    One line a field: indented, the tables of single cases would be a line a number.
+    One line per field: indented, the tables of single cases would have one line per number.
     """
     document = _adapter().dump_python(ranking, mode="json")
     lines = (
@@ -237,7 +237,7 @@ def ranking_to_json(ranking: Ranking) -> str:
 
 
 def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
-    """The ranking in a ranking.json; `name` stands for the file in the message where it is none."""
+    """The ranking in a ranking.json; `name` stands for the file in error messages."""
     try:
         ranking = _adapter().validate_json(text)
     except ValidationError as error:

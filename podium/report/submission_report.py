@@ -62,7 +62,7 @@ def submission_report(
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
         trouble_words=(
-            "Each of these counts with the worst value of all that teams are ranked by. Mend them first: nothing else "
+            "Each of these counts with the worst value of all that teams are ranked by. Fix them first: nothing else "
             "gains as much."
         ),
         curves=drawn,

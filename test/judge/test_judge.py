@@ -167,7 +167,7 @@ def test_a_report_is_not_called_empty_because_its_reference_is(desk: Desk) -> No
     assert desk.run(teams=("alpha",)) == 0
     row = desk.rows("alpha")["A1"]
     assert row["metrics"]["radfact"]["f1"] == 0
-    assert row["warnings"] == ["There is no report to hold this one against: it was not judged and scores 0."]
+    assert row["warnings"] == ["The reference is empty: this report was not judged and scores 0."]
 
 
 def test_a_report_of_a_megabyte_is_not_put_to_the_judge(desk: Desk, server: ScriptedServer) -> None:

@@ -128,13 +128,13 @@ def test_other_cases(tmp_path: Path) -> None:
     write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, cases=renamed)})
     zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
     assert refusal(tmp_path) == (
-        f"{fair} lacks the case 'case_9' that {zebra} has (1 such): they cannot be ranked together."
+        f"{fair} does not have the case 'case_9' that {zebra} has (1 such): they cannot be ranked together."
     )
     document = carotid_document(GOOD)
     document["results"] = document["results"][1:]
     write_teams(tmp_path, {"zebra": document})
     assert refusal(tmp_path) == (
-        f"{zebra} lacks the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
+        f"{zebra} does not have the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
     )
     write_teams(tmp_path, {"zebra": carotid_document(GOOD, per_case="none")})
     assert refusal(tmp_path) == f"{zebra} holds no single cases, but {fair} does: they cannot be ranked together."

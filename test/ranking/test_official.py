@@ -112,8 +112,8 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
         assert read_ratings(path, ranks=ranks, places=3) == {"a": 1010.0, "b": 990.5}
     for ranks, words in (
         ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating of the finalist 'c'."),
-        ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', who is not among the finalists."),
-        ({"a": 1}, f"{path} rates 'b', who is not among the finalists."),
+        ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', which is not among the finalists."),
+        ({"a": 1}, f"{path} rates 'b', which is not among the finalists."),
     ):
         with pytest.raises(UsageError) as refused:
             read_ratings(path, ranks=ranks, places=3)

@@ -101,7 +101,7 @@ def test_time_scores_are_recomputed_over_the_cohort(
     segmentation = 100 * sum(GOOD) / 6
     assert columns["score"].values == pytest.approx([0.4 * 100 + 0.4 * segmentation + 0.2 * each for each in expected])
     assert ranking.deciding.scores == columns["score"].values
-    assert "Figures that depend on all teams were computed anew for these teams." in ranking.notes
+    assert "Figures that depend on all teams were recomputed for these teams." in ranking.notes
 
 
 def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> Non
 
 def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
-    assert not any("anew" in note for note in ranking.notes)
+    assert not any("recomputed" in note for note in ranking.notes)
 
 
 @pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
@@ -313,7 +313,7 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     assert ranking.deciding.stability is None
     assert ranking.scheme("mean-then-rank").stability is not None
     assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
-    assert "The rows do not hold 'class_correct', so the general schemes do without it." in ranking.notes
+    assert "The rows do not hold 'class_correct', so the general schemes do not use it." in ranking.notes
 
 
 def test_no_bootstrap_on_request(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ Key = tuple[str, str]  # team, case
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to judge and where the results go. `overrides` are settings that go before those of challenge.toml."""
+    """What to judge and where the results go. `overrides` take precedence over challenge.toml."""
 
     targets: Sequence[Path]
     references: Path
@@ -88,7 +88,7 @@ class _Prepared:
 
 
 def judge(request: Request) -> list[TeamVerdict]:
-    """Judge every team and write its metrics.json; nothing is asked before all is known to be in order."""
+    """Judge every team and write its metrics.json; nothing is asked before everything is checked."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
     for team in teams:
@@ -112,11 +112,11 @@ def estimate(request: Request) -> Estimate:
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        nobody = DryRunAsker(cache)
-        _judge_pairs(prepared, nobody, Meter())
+        asker = DryRunAsker(cache)
+        _judge_pairs(prepared, asker, Meter())
         if cache:
             cache.close()
-        return nobody.estimate
+        return asker.estimate
 
 
 def _task(request: Request, folder: Any) -> Task:
@@ -153,7 +153,7 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
 def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
     import openai
 
-    from podium.challenges.reports.judge.server import Judge, Patience
+    from podium.challenges.reports.judge.server import Judge, RetryPolicy
 
     settings = prepared.judge
     if settings.model is None:
@@ -166,9 +166,9 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         api_key=request.api_key or "none",
         base_url=settings.base_url,
         timeout=settings.timeout_seconds,
-        max_retries=0,  # ours are counted, shown, and follow the server's wishes
+        max_retries=0,  # ours are counted, shown, and honour Retry-After
     )
-    patience = Patience(
+    patience = RetryPolicy(
         attempts=settings.attempts,
         backoff_seconds=settings.backoff_seconds,
         give_up_after=max(4, settings.concurrency),
@@ -200,10 +200,10 @@ def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, J
 
 
 def _check_target(request: Request, team: TeamSubmission) -> None:
-    """Nothing is written over unless asked; a file this command left without aggregates may go."""
+    """Nothing is overwritten unless asked; a file that this command left without aggregates may be replaced."""
     target = request.output / team.name / METRICS_FILE
     existing = next(folder for folder in target.absolute().parents if folder.exists())
-    if not os.access(existing, os.W_OK):  # known before a single answer is paid for
+    if not os.access(existing, os.W_OK):  # found out before a single answer is paid for
         raise UsageError(f"{existing} cannot be written to; give another --output.")
     if not target.exists() or request.overwrite:
         return
@@ -267,7 +267,7 @@ def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bo
 
 
 def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:
-    """How the figures came about. The day is that of the newest answer used, so that a second run gives the same."""
+    """How the figures were computed. The day is that of the newest answer used, so that a second run gives the same."""
     settings = prepared.judge
     used = [
         item

@@ -14,14 +14,14 @@ from podium.challenges.reports.judge.meter import Meter
 from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
 from podium.challenges.reports.judge.replies import parse_reply
 
-# radfact-lite pins these too; a server that knows one of them not says so once, and is not sent it again.
+# radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
 _PINNED = {"temperature": 0, "reasoning_effort": "low"}
 _PASSING = frozenset((408, 409, 425, 429))
 _REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often a question is asked before it counts as failed, and how many may fail before one is answered."""
 
     attempts: int
@@ -34,13 +34,13 @@ class _BrokeSchema(Exception):
 
 
 class Judge:
-    """Asks a server, remembers its answers, retries what may pass.
+    """Asks a server, remembers its answers, retries temporary errors.
 
-    Messages of errors hold no word of the server's: some servers repeat the key they refuse.
+    Error messages never quote the server: some servers repeat the key they refuse.
     """
 
     def __init__(
-        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: Patience
+        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: RetryPolicy
     ) -> None:
         self._client: Any = client  # its types know the parameters of each model, ours are one request for all
         self._model = model
@@ -51,7 +51,7 @@ class Judge:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Let no thread wait or ask any more."""
+        """No thread waits or asks from now on."""
         self._stop.set()
 
     def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:

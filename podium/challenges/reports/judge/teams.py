@@ -94,7 +94,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
 
 
 def read_team(team: TeamSubmission, task: Task, options: Options) -> TeamReports:
-    """Score the submission as the container does, hold that against the team's metrics.json, and keep the texts."""
+    """Score the submission as the container does, compare that with the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(
             submission=team.submission,
