@@ -9,7 +9,6 @@ Every measurement runs in a process of its own, the best of a few; those that ar
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -89,31 +88,19 @@ def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np
         np.save(folder / f"{name}.npy", np.zeros((3, 3)))
 
 
-def store_identity(truth: Path) -> None:
-    """What `podium freehand prepare` does: the errors of not moving are then read, not computed."""
-    from podium.challenges.freehand.identity import compute_identity, write_identity
-    from podium.challenges.freehand.reference import find_freehand_references, read_reference_scan
-    from podium.challenges.freehand.settings import FreehandSettings
-
-    grid = FreehandSettings().grid
-    scan = read_reference_scan(find_freehand_references(truth / "references")[SCAN], grid)
-    write_identity(truth / "references", {SCAN: compute_identity(scan, grid, threads=THREADS)})
-
-
 # What is measured; each runs in a process of its own and prints its seconds
 
 
 def score(truth: Path, submission: Path) -> float:
-    """One scan by the challenge itself, identity errors included unless they are stored."""
-    from podium.challenges.freehand.challenge import Freehand
-    from podium.challenges.freehand.settings import FreehandSettings
+    """One scan by the challenge itself, identity errors included."""
+    from podium.challenges import KINDS
     from podium.platform.submission import open_submission
 
-    challenge = Freehand(FreehandSettings())
-    challenge.threads = THREADS
-    references = challenge.find_references(truth / "references")
+    challenge = KINDS["freehand"].challenge("freehand", cases={}, own={})
+    challenge.scorer.threads = THREADS
+    references = challenge.format.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:
-        prediction = challenge.collect(opened, references).predictions[SCAN]
+        prediction = challenge.format.collect(opened, references).predictions[SCAN]
         return timed(lambda: challenge.score(prediction, references[SCAN]))
 
 
@@ -192,7 +179,7 @@ def peak_megabytes() -> float:
 
 def measure_here(name: str, truth: Path, submission: Path) -> None:
     """In the child: seconds, and memory beyond what was there once everything was imported."""
-    import podium.challenges.freehand.challenge
+    import podium.challenges.freehand.scoring
     import podium.platform.submission  # noqa: F401
 
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew, without that of imports
@@ -257,12 +244,6 @@ def main(short: int, long: int) -> None:
             with h5py.File(compact / f"{SCAN}.h5", "w") as file:
                 file["local_transforms"] = transforms[1]
             line("podium, transforms", compare(["score"], truth, compact)["score"])
-            prepared = root / f"prepared-{frames}"
-            shutil.copytree(truth, prepared)
-            store_identity(prepared)
-            line("podium, .npy, identity errors stored", compare(["score"], prepared, raw)["score"])
-            line("podium, transforms, identity errors stored", compare(["score"], prepared, compact)["score"])
-
             if frames == short:
                 packed = root / "packed"
                 start = time.perf_counter()

@@ -23,9 +23,10 @@ from rich.console import Console
 from rich.table import Table
 from whole_run import measure
 
-from podium.challenges.lesions.case import LesionReference, score_step
-from podium.challenges.lesions.challenge import LesionSegmentation
+from podium.challenges import KINDS
+from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.lesions.step_figures import score_step
 from podium.challenges.lesions.steps import LesionsPrediction, StepSource
 from podium.metrics.component_dice import component_dice
 from podium.metrics.components import find_lesions, label_components
@@ -122,7 +123,7 @@ def file_table(folder: Path) -> Table:
     table = Table(title=f"A case of {STEPS} steps of {SHAPE}, from .nii.gz", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "gunzip, s", "SimpleITK reads, s", "podium, s", "of gunzip", "of SimpleITK"):
         table.add_column(title, justify="right")
-    challenge = LesionSegmentation(LesionsSettings())
+    challenge = KINDS["lesions"].challenge("lesions", cases={}, own={})
     for lesions in LESIONS:
         case = folder / f"case{lesions}"
         prediction, reference = pair_of(lesions)
@@ -131,7 +132,7 @@ def file_table(folder: Path) -> Table:
             write(case / f"iter_{step}.nii.gz", np.roll(prediction, step, axis=1))
         files = [SafeFile.inside(case, f"iter_{step}.nii.gz") for step in range(STEPS)]
         truth = SafeFile.inside(case, "reference.nii.gz")
-        steps = LesionsPrediction({step: StepSource(file.name, file) for step, file in enumerate(files)})
+        steps = LesionsPrediction({step: StepSource(file.name, file, "") for step, file in enumerate(files)})
         paths = [file.path for file in (*files, truth)]
         unzip, _ = best(lambda paths=paths: [len(gzip.decompress(path.read_bytes())) for path in paths])  # type: ignore[misc]
         sitk, _ = best(lambda paths=paths: [SimpleITK.ReadImage(str(path)).GetSize() for path in paths])  # type: ignore[misc]

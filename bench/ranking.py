@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -21,13 +22,12 @@ from scipy.stats import wilcoxon
 from threadpoolctl import threadpool_limits
 from whole_run import measure
 
-from podium.challenges.carotid.challenge import Carotid
-from podium.challenges.carotid.settings import CarotidSettings, TimeRule
+from podium.challenges import KINDS
 from podium.execution.cores import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.platform.metrics_file import metrics_document
-from podium.platform.results import CaseResult, Evaluation
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
+from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 from podium.ranking.cases import CaseTable
 from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
@@ -122,29 +122,32 @@ def command_table(folder: Path) -> Table:
 
 def write_teams(folder: Path, teams: int, cases: int) -> None:
     (segmentation, correct) = made_up(teams, cases, 2)
-    challenge = Carotid(CarotidSettings(time=TimeRule(baseline_seconds=90.0)))
+    challenge = KINDS["carotid"].challenge("carotid", cases={}, own={"time": {"baseline_seconds": 90.0}})
     folder.mkdir()
     for team in range(teams):
         results = []
         for case in range(cases):
             value, truth = float(segmentation.values[team, case]), case % 2
-            figures = challenge.worst_figures()
-            for family in ("dice", "nsd"):
-                figures[family] = dict.fromkeys(figures[family], value)
+            names = [metric.name.split(".") for metric in challenge.scoreboard.metrics if "." in metric.name]
+            figures: dict[str, Any] = {family: {} for family, _ in names}
+            for family, name in names:
+                figures[family][name] = value
             answer = truth if correct.values[team, case] > 0.3 else 1 - truth
             figures |= {"segmentation_score": value, "class_correct": int(answer == truth)}
             figures |= {"true_class": truth, "predicted_class": answer}
             results.append(CaseResult(case=f"c{case:04}", status="scored", metrics=figures))
-        evaluation = Evaluation(
+        metrics = MetricsFile(
+            schema=SCHEMA_NAME,
             challenge="carotid",
+            kind="carotid",
             title="Benchmark",
             version="1",
-            settings=challenge.settings.model_dump(mode="json"),
+            settings=challenge.published_settings(),
             aggregates=challenge.aggregate(results, Runtime(total_seconds=60.0 + team)),
+            counts=Counts.of(results),
             results=results,
         )
-        document = metrics_document(evaluation, rows=results)
-        (folder / f"team{team:02}.json").write_text(json.dumps(document), encoding="utf-8")
+        (folder / f"team{team:02}.json").write_text(json.dumps(metrics.document()), encoding="utf-8")
 
 
 def headed(title: str, first: str, *others: str) -> Table:

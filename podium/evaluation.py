@@ -15,9 +15,9 @@ from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers
 from podium.figures import Figures
-from podium.platform.metrics_file import metrics_document, prepare_output, write_metrics
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, CaseScore, Evaluation
+from podium.platform.results import CaseResult, CaseScore
 from podium.platform.submission import open_submission, submission_names
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
@@ -42,8 +42,8 @@ class Task:
 
 def evaluate(
     *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
-) -> Evaluation:
-    """Score the submission and write metrics.json; what was found, for a summary.
+) -> MetricsFile:
+    """Score the submission and write metrics.json; the same with every row, also those that are not published.
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
@@ -59,14 +59,16 @@ def evaluate(
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
         results = _score(task, collected, executor)
-    evaluation = Evaluation(
+    evaluation = MetricsFile(
+        schema=SCHEMA_NAME,
         challenge=task.challenge.name,
+        kind=task.challenge.kind,
         title=folder.common.title,
         version=folder.common.version,
         settings=task.challenge.published_settings(),
         aggregates=task.challenge.aggregate(results, collected.runtime),
+        counts=Counts.of(results, unmatched=len(collected.unmatched)),
         results=results,
-        unmatched=len(collected.unmatched),
     )
     rows = published_results(
         results,
@@ -74,8 +76,8 @@ def evaluate(
         key=task.digest,
         confidential=task.challenge.confidential,
     )
-    write_metrics(metrics_document(evaluation, rows=rows), output)
-    if evaluation.counts()["scored"] == 0:
+    write_metrics(evaluation.model_copy(update={"results": rows}), output)
+    if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
 

@@ -11,6 +11,7 @@ from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.evaluation import Task
+from podium.validation_errors import first_problem
 
 
 class Manifest(BaseModel):
@@ -55,7 +56,7 @@ def read_manifest(path: Path) -> Manifest:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        raise UsageError(f"{path} is not a case list made by 'podium manifest': {error.errors()[0]['msg']}.") from None
+        raise UsageError(f"{path} is not a case list made by 'podium manifest': {first_problem(error)}.") from None
     if manifest.kind not in KINDS:
         raise UsageError(f"{path} is for a challenge of the kind '{manifest.kind}', which is not known here.")
     return manifest

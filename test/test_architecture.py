@@ -10,23 +10,24 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
 # Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "extras", "figures", "readers", "metrics", "platform"}
+FOUNDATION = {"errors", "validation_errors", "extras", "figures", "readers", "metrics", "platform"}
 ALLOWED = {
     "errors": set(),
+    "validation_errors": set(),
     "figures": set(),
     "extras": {"errors"},
     "metrics": {"figures"},
     "readers": {"errors", "extras"},
-    "platform": {"errors", "figures", "readers", "metrics.declaration"},
+    "platform": {"errors", "validation_errors", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors"},
     "challenges": {*FOUNDATION, "pairing"},
     "evaluation": {*FOUNDATION, "challenges", "execution"},
     "manifest": {*FOUNDATION, "challenges", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
-    "ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.names"},
+    "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
-    "arena": {"errors", "extras", "figures", "platform", "readers", "challenges", "ranking.result", "execution"},
+    "arena": {*FOUNDATION, "challenges", "ranking.result", "execution"},
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
     "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
     "challenges.freehand.tools": {*FOUNDATION, "challenges"},

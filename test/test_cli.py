@@ -16,7 +16,7 @@ import pytest
 from challenges.carotid_files import LONG, mask, write_case, write_job, write_predictions
 
 from podium import __version__
-from podium.challenges import CHALLENGES
+from podium.challenges import KINDS
 from podium.cli.main import main
 from podium.errors import SubmissionError
 from podium.evaluation import evaluate
@@ -164,7 +164,7 @@ def test_a_case_list_that_is_none(content: str | None, podium: Any, tmp_path: Pa
     assert "cases.json" in ended.last_line
 
 
-@pytest.mark.parametrize("challenge", sorted(CHALLENGES))
+@pytest.mark.parametrize("challenge", sorted(KINDS))
 def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, podium: Any) -> None:
     settings = json.loads(podium("leaderboard", challenge).out)
     jsonschema.validate(settings["extra_results_columns"], EXTRA_COLUMNS_SCHEMA)
@@ -182,7 +182,7 @@ def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, po
 
 
 def test_leaderboard_of_all_challenges(podium: Any) -> None:
-    assert sorted(json.loads(podium("leaderboard").out)) == sorted(CHALLENGES)
+    assert sorted(json.loads(podium("leaderboard").out)) == sorted(KINDS)
     assert podium("leaderboard", "heart").code == 2
 
 

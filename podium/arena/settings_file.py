@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from podium.arena.settings import ArenaSettings
 from podium.errors import ConfigurationError
+from podium.validation_errors import first_problem
 
 SETTINGS_FILE = "arena.toml"
 
@@ -28,5 +29,4 @@ def read_settings(folder: Path) -> ArenaSettings:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ConfigurationError(f"{path}: '{'.'.join(map(str, first['loc']))}': {first['msg']}.") from None
+        raise ConfigurationError(f"{path}: {first_problem(error)}.") from None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
+from podium.validation_errors import first_problem
 
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
@@ -120,18 +121,8 @@ class ChallengeFile:
         try:
             return model.model_validate(content)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            key = (*prefix, *first["loc"])
-            raise self.refuse(key, _in_words(first["type"], first["msg"])) from None
-
-
-def _in_words(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return "is not a known key"
-    if kind == "missing":
-        return "is missing"
-    message = message.removeprefix("Value error, ").removesuffix(".")
-    return f"is wrong: {message[0].lower()}{message[1:]}"
+            problem = first_problem(error, prefix=prefix)
+            raise self.refuse(problem.key, problem.words) from None
 
 
 def _dotted(key: tuple[str | int, ...]) -> str:

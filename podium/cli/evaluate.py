@@ -40,7 +40,8 @@ def _evaluate(options: argparse.Namespace) -> int:
         challenge=chosen_challenge(options),
         executor=chosen_executor(options),
     )
-    counts = found.counts()
-    lost = [f"{counts[status]} {status}" for status in ("failed", "missing", "unmatched") if counts[status]]
-    summary = f"Scored {counts['scored']} of {counts['expected']} cases"
+    counts = found.counts
+    numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
+    lost = [f"{number} {status}" for status, number in numbers if number]
+    summary = f"Scored {counts.scored} of {counts.expected} cases"
     return end(f"{summary}{' (' + ', '.join(lost) + ')' if lost else ''}.")

@@ -1,47 +1,148 @@
-"""metrics.json: built, checked against its own schema, and written in one step."""
+"""metrics.json: one model that writes the file, checks it, generates its JSON Schema, and is what every reader gets.
+
+`python -m podium.platform.metrics_file` prints the schema; metrics.schema.json beside this file is its output.
+"""
 
 import json
+import math
 import os
-from functools import cache
-from importlib.resources import files
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
 from podium.errors import UsageError
-from podium.platform.results import Evaluation
+from podium.figures import Figures
+from podium.platform.results import CaseResult
 from podium.readers.names import escape_for_display
+from podium.validation_errors import first_problem
 
-SCHEMA_NAME = "podium-metrics-1"
 METRICS_FILE = "metrics.json"
+SCHEMA_NAME: Final = "podium-metrics-2"
 _LONGEST_SENTENCE = 1000  # messages quote what was submitted, which may be as long as its author likes
+_KEY = r"^[A-Za-z0-9_-]+$"
+_FINITE_FIGURES = {
+    "description": "Leaderboard columns are dotted paths, so keys have no dot, and every leaf is a finite number.",
+    "type": "object",
+    "patternProperties": {_KEY: {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/FiniteFigures"}]}},
+    "additionalProperties": False,
+}
 
 
-def metrics_document(evaluation: Evaluation, *, rows: list[Any]) -> dict[str, Any]:
-    """The content of metrics.json; `rows` are the results as published, the counts those of all cases."""
-    return {
-        "schema": SCHEMA_NAME,
-        "challenge": evaluation.challenge,
-        "title": evaluation.title,
-        "version": evaluation.version,
-        "settings": evaluation.settings,
-        "aggregates": evaluation.aggregates,
-        "counts": evaluation.counts(),
-        "results": [
-            {
-                "case": row.case,
-                "status": row.status,
-                "metrics": row.metrics,
-                "warnings": [escape_for_display(warning, longest=_LONGEST_SENTENCE) for warning in row.warnings],
-                "error": None if row.error is None else escape_for_display(row.error, longest=_LONGEST_SENTENCE),
-            }
-            for row in rows
-        ],
-    }
+def _check_aggregates(figures: Figures) -> Figures:
+    if not figures:
+        raise ValueError("there is no figure")
+    problem = next(_problems(figures), None)
+    if problem:
+        raise ValueError(problem)
+    return figures
+
+
+def _problems(figures: Mapping[Any, Any], path: str = "") -> Iterator[str]:
+    for key, value in figures.items():
+        if not isinstance(key, str) or not re.fullmatch(_KEY, key):
+            yield f"the key '{key}' has characters other than A-Z, a-z, 0-9, _ and -"
+        elif isinstance(value, Mapping):
+            yield from _problems(value, f"{path}{key}.")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+            yield f"'{path}{key}' is not a finite number"
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+class Counts(BaseModel):
+    """How many cases were expected and what became of them, and how many predictions belong to none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    expected: Count
+    scored: Count
+    failed: Count
+    missing: Count
+    unmatched: Count
+
+    @classmethod
+    def of(cls, results: Sequence[CaseResult], *, unmatched: int = 0) -> Self:
+        """The counts of all rows."""
+        statuses = [result.status for result in results]
+        return cls(
+            expected=len(statuses),
+            scored=statuses.count("scored"),
+            failed=statuses.count("failed"),
+            missing=statuses.count("missing"),
+            unmatched=unmatched,
+        )
+
+
+class MetricsFile(BaseModel):
+    """A scored submission as metrics.json holds it.
+
+    challenge   the challenge's own name, which is its folder's
+    kind        which code scores it
+    settings    the rules it was scored by: files under different rules must never be ranked together
+    counts      of all expected cases, also where `results` are not published
+    provenance  how offline tools computed their figures, by tool
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_name: Literal["podium-metrics-2"] = Field(alias="schema")
+    challenge: NonEmpty
+    kind: NonEmpty
+    title: str
+    version: str
+    settings: Mapping[str, Any]
+    aggregates: Annotated[Figures, AfterValidator(_check_aggregates)]
+    counts: Counts
+    provenance: Mapping[str, Any] = {}
+    results: Sequence[CaseResult]
+
+    def document(self) -> dict[str, Any]:
+        """The content as plain objects; sentences are cut to a printable line."""
+        content = self.model_dump(by_alias=True)
+        if not self.provenance:
+            del content["provenance"]
+        for row in content["results"]:
+            row["warnings"] = [escape_for_display(each, longest=_LONGEST_SENTENCE) for each in row["warnings"]]
+            if row["error"] is not None:
+                row["error"] = escape_for_display(row["error"], longest=_LONGEST_SENTENCE)
+        return content
+
+    def to_json(self) -> str:
+        """The text of the file, the same bytes for the same content. Raises ValueError where readers would refuse it:
+        copies made with `model_copy` are not checked before."""
+        text = json.dumps(self.document(), indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        type(self).model_validate_json(text)
+        return text
+
+
+def read_metrics(path: Path) -> MetricsFile:
+    """Raises UsageError where the file cannot be read, or is not one that Podium writes."""
+    try:
+        return MetricsFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        problem = first_problem(error)
+        where = f" ({problem})" if problem.place else ""
+        raise UsageError(f"{path} is not a metrics.json written by Podium{where}.") from None
 
 
 def prepare_output(output: Path) -> None:
-    """Make the folder and drop an older metrics.json, which must not pass for this run's; better to fail now than
-    after an hour of scoring."""
+    """Make the folder and delete an older metrics.json, which must not be taken for this run's; better to fail now
+    than after an hour of scoring."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         (output / METRICS_FILE).unlink(missing_ok=True)
@@ -52,10 +153,9 @@ def prepare_output(output: Path) -> None:
         raise UsageError(f"The output folder cannot be written to: {error.strerror}.", detail=str(output)) from None
 
 
-def write_metrics(document: dict[str, Any], output: Path) -> Path:
-    """Write metrics.json atomically: whoever looks finds the old file, no file, or the whole new one."""
-    check_against_schema(document)
-    text = json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+def write_metrics(metrics: MetricsFile, output: Path) -> Path:
+    """Write metrics.json atomically: a reader finds the old file, no file, or the whole new one."""
+    text = metrics.to_json()
     target = output / METRICS_FILE
     temporary = output / f".{METRICS_FILE}.{os.getpid()}"
     try:
@@ -69,19 +169,24 @@ def write_metrics(document: dict[str, Any], output: Path) -> Path:
     return target
 
 
-def check_against_schema(document: dict[str, Any]) -> None:
-    """Raises jsonschema.ValidationError where the document breaks the shipped schema."""
-    _validator().validate(document)
+class _WithoutTitles(GenerateJsonSchema):
+    """A field's name is title enough."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
 
 
 def metrics_schema() -> dict[str, Any]:
-    """The JSON Schema of metrics.json that is shipped with the package."""
-    schema: dict[str, Any] = json.loads(files("podium.platform").joinpath("metrics.schema.json").read_text("utf-8"))
-    return schema
+    """The JSON Schema of metrics.json, from the model; metrics.schema.json is this."""
+    schema = MetricsFile.model_json_schema(schema_generator=_WithoutTitles)
+    schema["$defs"]["FiniteFigures"] = _FINITE_FIGURES
+    schema["properties"]["aggregates"] = {"$ref": "#/$defs/FiniteFigures", "minProperties": 1}  # _check_aggregates
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "metrics.json as Podium writes it",
+    }
 
 
-@cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(metrics_schema())
+if __name__ == "__main__":
+    print(json.dumps(metrics_schema(), indent=2))

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from podium.figures import without
@@ -26,12 +25,14 @@ def published_results(
         case "full":
             return sorted(results, key=lambda result: result.case)
     hidden = [
-        replace(result, case=pseudonym(result.case, key=key), metrics=without(result.metrics, confidential))
+        result.model_copy(
+            update={"case": pseudonym(result.case, key=key), "metrics": without(result.metrics, confidential)}
+        )
         for result in results
     ]
     return sorted(hidden, key=lambda result: result.case)
 
 
 def pseudonym(case: str, *, key: bytes) -> str:
-    """A keyed hash: the same case has the same pseudonym in every submission, and nobody can guess names into it."""
+    """A keyed hash: the same case has the same pseudonym in every submission, and names cannot be found by guessing."""
     return "case-" + hmac.new(key, case.encode(), hashlib.sha256).hexdigest()[:16]

@@ -1,43 +1,50 @@
-"""What a run found out: one result a case, counts, aggregates. metrics.json is this and nothing else."""
+"""What a run found out about single cases, and helpers for nested figures."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from podium.figures import Figures
 
 Status = Literal["scored", "failed", "missing"]
 
+_ROW_KEYS = ("case", "status", "metrics", "warnings", "error")
 
-@dataclass(frozen=True, kw_only=True)
-class CaseResult:
-    """Facts about one expected case. `error` is a sentence its author may read; `warnings` likewise."""
 
-    case: str
+class CaseResult(BaseModel):
+    """Facts about one expected case: a row of metrics.json. `error` and `warnings` are sentences its author may read.
+
+    In Python `warnings` and `error` may be left out; in a file every key is present.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "required": list(_ROW_KEYS),
+            "if": {"properties": {"status": {"const": "scored"}}},
+            "then": {"properties": {"error": {"type": "null"}}},
+            "else": {"properties": {"error": {"type": "string", "minLength": 1}}},
+        },
+    )
+
+    case: Annotated[str, Field(min_length=1)]
     status: Status
     metrics: Figures
     warnings: tuple[str, ...] = ()
     error: str | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """A whole submission, scored."""
-
-    challenge: str
-    title: str
-    version: str
-    settings: Mapping[str, Any]  # the rules it was scored by: files under different rules must never be ranked together
-    aggregates: Figures
-    results: Sequence[CaseResult]
-    unmatched: int = 0
-
-    def counts(self) -> dict[str, int]:
-        """How many cases were expected and what became of them, and how many predictions belong to none."""
-        by_status = dict.fromkeys(("scored", "failed", "missing"), 0)
-        for result in self.results:
-            by_status[result.status] += 1
-        return {"expected": len(self.results), **by_status, "unmatched": self.unmatched}
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        if info.mode == "json" and len(self.model_fields_set) < len(_ROW_KEYS):
+            missing = next(key for key in _ROW_KEYS if key not in self.model_fields_set)
+            raise ValueError(f"'{missing}' is missing")
+        if self.status == "scored" and self.error is not None:
+            raise ValueError("a scored case has no error")
+        if self.status != "scored" and not self.error:
+            raise ValueError(f"a {self.status} case has an error")
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)

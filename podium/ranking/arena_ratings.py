@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.errors import UsageError
+from podium.validation_errors import first_problem
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -28,13 +29,10 @@ def read_ratings(path: Path, *, ranks: Mapping[str, float], places: int) -> dict
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise UsageError(
-            f"{path} is not an arena's result ({'.'.join(map(str, first['loc']))}: {first['msg'].lower()})."
-        ) from None
-    strangers = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
-    if strangers:
-        raise UsageError(f"{path} rates '{strangers[0]}', who is not among the finalists.")
+        raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
+    outsiders = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
+    if outsiders:
+        raise UsageError(f"{path} rates '{outsiders[0]}', which is not among the finalists.")
     last = max((ranks[team] for team in ratings), default=0)
     unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
     if unrated or not ratings:

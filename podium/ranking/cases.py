@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CaseTable:
-    """One metric of all teams: `values[team, case]` as in the files, NaN where a team has none."""
+    """One metric of all teams: `values[team, case]` as in the files, NaN where a team has no value."""
 
     metric: Metric
     values: Floats
@@ -22,8 +22,8 @@ class CaseTable:
     def defined(self) -> NDArray[np.bool_]:
         """The cases where at least one team has a value.
 
-        Where nobody has one the metric does not exist (Dice where the reference is empty), and there is nothing to
-        rank; where somebody has one, whoever has none is missing it.
+        Where no team has one the metric is undefined (Dice where the reference is empty), and there is nothing to
+        rank; where some team has one, it is missing for the teams without one.
         """
         return np.asarray(~np.isnan(self.values).all(axis=0))
 

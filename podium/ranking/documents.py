@@ -1,63 +1,21 @@
-"""The teams' metrics.json files: found, read, and held against each other before anything is ranked."""
+"""The teams' metrics.json files: found, read, and compared before anything is ranked."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
-from podium.platform.metrics_file import METRICS_FILE
-from podium.platform.results import Status
+from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.readers.names import escape_for_display
+from podium.validation_errors import first_problem
 
-OUR_FILES = ("ranking.json", "arena.json")  # may stand beside the teams' files and are none
-_COUNT = Annotated[int, Field(ge=0)]
-_STRICT = ConfigDict(extra="forbid", frozen=True)
-
-
-class CaseRow(BaseModel):
-    """One result row of metrics.json."""
-
-    model_config = _STRICT
-
-    case: str
-    status: Status
-    metrics: dict[str, Any]
-    warnings: list[str]
-    error: str | None
-
-
-class Counts(BaseModel):
-    """What became of the expected cases."""
-
-    model_config = _STRICT
-
-    expected: _COUNT
-    scored: _COUNT
-    failed: _COUNT
-    missing: _COUNT
-    unmatched: _COUNT
-
-
-class MetricsDocument(BaseModel):
-    """metrics.json as ranking needs it; the shipped JSON Schema says the same, this reads it a hundred times faster."""
-
-    model_config = _STRICT
-
-    schema_name: Annotated[Literal["podium-metrics-1"], Field(alias="schema")]
-    challenge: str
-    title: str
-    version: str
-    settings: dict[str, Any]
-    aggregates: dict[str, Any]
-    counts: Counts
-    provenance: dict[str, Any] = {}  # how offline tools came by their figures; the settings say what must agree
-    results: list[CaseRow]
+OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +24,7 @@ class TeamFile:
 
     team: str
     label: str
-    content: MetricsDocument
+    content: MetricsFile
 
     @property
     def cases(self) -> frozenset[str]:
@@ -82,28 +40,26 @@ class Cohort:
     files: Sequence[TeamFile]  # sorted by team
 
     @property
-    def common(self) -> MetricsDocument:
+    def common(self) -> MetricsFile:
         """Any of the files, for what they all share."""
         return self.files[0].content
 
 
 def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
-    """The files below `paths`, one cohort a value of the setting that divides the challenge (most have none).
+    """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
 
     Raises UsageError, naming the file and the difference, where files do not belong together.
     """
     found = [path for given in paths for path in _find(given)]
     if not found:
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
-    files = [TeamFile(team=_team(path), label=str(path), content=_read(path)) for path in dict.fromkeys(found)]
+    files = [TeamFile(team=_team(path), label=str(path), content=read_metrics(path)) for path in dict.fromkeys(found)]
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
-    name = files[0].content.challenge
-    if name not in KINDS:
-        raise UsageError(f"{files[0].label} is of the challenge '{name}', which is not known here.")
+    _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
     division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
-        value = str(file.content.settings.get(division, "")) if division else ""
+        value = str(getattr(_challenge(file).settings, division)) if division else ""
         team = _outer_name(file.label) if division and file.team == value else file.team
         parts[value].append(TeamFile(team=team, label=file.label, content=file.content))
     return [
@@ -152,33 +108,23 @@ def _outer_name(label: str) -> str:
     return escape_for_display(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
 
 
-def _read(path: Path) -> MetricsDocument:
-    try:
-        return MetricsDocument.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        where = f" ({place}: {first['msg'].lower()})" if place else ""
-        raise UsageError(f"{path} is not a metrics.json written by Podium{where}.") from None
-
-
 def _challenge(file: TeamFile) -> AnyChallenge:
+    """The challenge under the settings that the file was scored by."""
     content = file.content
+    if content.kind not in KINDS:
+        raise UsageError(f"{file.label} is of the kind '{content.kind}', which is not known here.")
     try:
-        return challenge_from_settings(content.challenge, content.challenge, content.settings)
+        return challenge_from_settings(content.challenge, content.kind, dict(content.settings))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file.label} has settings that this version does not know ({key}).") from None
+        problem = first_problem(error)
+        raise UsageError(f"{file.label} has settings that this version does not know: {problem}.") from None
 
 
 # Refusing mixtures
 
 
 def _most(files: Sequence[TeamFile], key: Any) -> TeamFile:
-    """The first of the majority: whoever differs from it is more likely the stray."""
+    """The first of the majority: a file that differs from it is more likely the wrong one."""
     winner = Counter(key(file) for file in files).most_common(1)[0][0]
     return next(file for file in files if key(file) == winner)
 
@@ -239,7 +185,7 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                 )
             if extra:
                 raise UsageError(
-                    f"{other.label} lacks the case '{extra[0]}' that {one.label} has "
+                    f"{other.label} does not have the case '{extra[0]}' that {one.label} has "
                     f"({len(extra)} such): they cannot be ranked together."
                 )
     _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)

@@ -8,8 +8,9 @@ from podium.challenges.base import AnyChallenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures
+from podium.platform.results import CaseResult
 from podium.ranking.cases import CaseTable, case_table
-from podium.ranking.documents import CaseRow, Cohort, TeamFile
+from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
 
@@ -30,7 +31,7 @@ class Facts:
     cases: Sequence[str]
     aggregates: Sequence[Figures]
     is_adjusted: bool
-    rows: Sequence[Mapping[str, CaseRow]]
+    rows: Sequence[Mapping[str, CaseResult]]
     tables: Mapping[str, CaseTable]
     in_schemes: Sequence[CaseTable]
     missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
@@ -45,7 +46,7 @@ class Facts:
 
 
 def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
-    """Raises UsageError where a chosen metric is not to be had, or a figure is no number."""
+    """Raises UsageError where a chosen metric is not in the files, or a figure is not a number."""
     challenge, files = cohort.challenge, cohort.files
     rule = challenge.ranking
     adjusted = challenge.among({file.team: file.content.aggregates for file in files})
@@ -72,7 +73,7 @@ def _tables(
     challenge: AnyChallenge,
     files: Sequence[TeamFile],
     cases: Sequence[str],
-    rows: Sequence[Mapping[str, CaseRow]],
+    rows: Sequence[Mapping[str, CaseResult]],
 ) -> dict[str, CaseTable]:
     tables = {}
     for metric in challenge.scoreboard.all_metrics:
@@ -85,7 +86,7 @@ def _tables(
     return tables
 
 
-def _case_figure(file: TeamFile, row: CaseRow, path: str) -> float | None:
+def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
     value: Any = row.metrics
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None

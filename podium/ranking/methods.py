@@ -30,7 +30,7 @@ class MethodFacts:
 
 
 def sentences(facts: MethodFacts) -> Iterator[str]:
-    """One statement a sentence, in the order of a methods section."""
+    """One statement per sentence, in the order of a methods section."""
     teams = "1 team" if facts.teams == 1 else f"{facts.teams} teams"
     cases = "1 case" if facts.cases == 1 else f"{facts.cases} cases"
     division = "".join(f", {name} {value}" for name, value in facts.division.items())

@@ -12,9 +12,9 @@ from podium.ranking.options import RankingOptions
 def notes(
     facts: Facts, official: Official | None, why_no_interval: str | None, options: RankingOptions
 ) -> Iterator[str]:
-    """Sentences, the gravest first."""
+    """Sentences, the most important first."""
     if official is None:
-        yield "This is not the official ranking: the files lack the figures that the official rule compares."
+        yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
         yield (
             "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
@@ -23,7 +23,7 @@ def notes(
     elif why_no_interval and options.bootstraps:
         yield f"The official ranking has no interval. {why_no_interval}"
     if facts.is_adjusted:
-        yield "Figures that depend on all teams were computed anew for these teams."
+        yield "Figures that depend on all teams were recomputed for these teams."
     if official and facts.rule.finalists is not None:
         yield from _about_the_arena(official, facts.rule.finalists)
     for file in facts.files:
@@ -48,7 +48,7 @@ def _about_the_arena(official: Official, places: int) -> Iterator[str]:
 
 def _about_metrics(facts: Facts) -> Iterator[str]:
     for name in facts.missing_metrics:
-        yield f"The rows do not hold '{name}', so the general schemes do without it."
+        yield f"The rows do not hold '{name}', so the general schemes do not use it."
     for table in facts.in_schemes:
         undefined = int(np.count_nonzero(~table.defined))
         if undefined:

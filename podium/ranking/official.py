@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class MissingFigure(UsageError):
-    """A file lacks a figure that the official rule compares."""
+    """A file does not have a figure that the official rule compares."""
 
 
 def figure(aggregates: Figures, path: str) -> float | None:
@@ -33,7 +33,7 @@ def figure(aggregates: Figures, path: str) -> float | None:
 
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
-    """What the rule compares, by path, as `[1, team]`; `labels` name the files where one lacks a figure."""
+    """What the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
     return {
         criterion.path: np.array([_values(criterion, aggregates, labels)])
         for criterion in (*rule.criteria, *rule.tie_breaks)
@@ -94,7 +94,7 @@ class Official:
 
 def official_ranking(facts: Facts, arena: Path | None) -> Official:
     """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
-    and everybody else stays behind them. Organisers may let in fewer, but nobody before a better one."""
+    and all other teams stay behind them. Organisers may admit fewer, but no team before a better one."""
     outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
     places = facts.rule.finalists or 0

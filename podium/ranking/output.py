@@ -31,7 +31,7 @@ def write_ranking(ranking: Ranking, folder: Path) -> None:
 
 
 def ranking_csv(ranking: Ranking) -> str:
-    """One line a team: the final table, every leaderboard column, and the rank under every scheme."""
+    """One line per team: the final table, every leaderboard column, and the rank under every scheme."""
     stability = ranking.deciding.stability
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -58,7 +58,7 @@ def ranking_csv(ranking: Ranking) -> str:
 
 
 def _plain(name: str) -> str:
-    """A team may be called =HYPERLINK(...): a spreadsheet must take its name for text."""
+    """A team may be called =HYPERLINK(...): a spreadsheet must read its name as text."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 

@@ -27,7 +27,7 @@ def platform_ranking(
 ) -> dict[str, PlatformPlace]:
     """Rank submissions by columns, the score's column first.
 
-    A submission that lacks a number in any ranked column is never ranked (position 0), under `absolute` too. Each
+    A submission without a number in any ranked column is never ranked (position 0), under `absolute` too. Each
     column gives positions, equal values sharing the smaller; `absolute` takes those of the first column, `mean` and
     `median` rank by that statistic of a submission's positions.
     """

@@ -17,7 +17,7 @@ def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
     """Positions along the last axis by the first key, among its equals by the second, and so on.
 
     A position is one more than the number of those that are better. NaN is better than nothing and nothing is better
-    than it: where a figure exists for nobody, all share the first position.
+    than it: where a figure exists for no team, all share the first position.
     """
     signed = [key if direction == "higher" else -key for key, direction in keys]
     shape = np.broadcast_shapes(*(key.shape for key in signed))
@@ -44,8 +44,8 @@ def mean_positions(ranks: Sequence[Ranks], weights: Sequence[float]) -> Floats:
 def case_positions(values: Floats, direction: Direction) -> Ranks:
     """Positions of the teams in every case: `values[team, case]` to `[team, case]`, NaN meaning no value.
 
-    Who has no value comes after all who have one: the largest position there, plus one (as in challengeR:
-    .9, .9, .9, none give 1, 1, 1, 2). Where nobody has a value, all share position 1.
+    A team without a value comes after all others: the largest position there, plus one (as in challengeR:
+    .9, .9, .9, none give 1, 1, 1, 2). Where no team has a value, all share position 1.
     """
     by_case = values.T
     missing = np.isnan(by_case)

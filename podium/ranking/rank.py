@@ -69,7 +69,7 @@ def _in_final_order(cohort: Cohort, options: RankingOptions) -> Cohort:
 
 
 def _official(facts: Facts, options: RankingOptions) -> Official | None:
-    """None where the files lack what the official rule compares, and another scheme was asked for."""
+    """None where the files do not have what the official rule compares, and another scheme was asked for."""
     try:
         return official_ranking(facts, options.arena)
     except MissingFigure:

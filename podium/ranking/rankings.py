@@ -29,7 +29,7 @@ def deciding_ranks(facts: Facts, official: Official | None, options: RankingOpti
 def scheme_rankings(
     facts: Facts, official: Official | None, resamples: Resamples | None, options: RankingOptions
 ) -> list[SchemeRanking]:
-    """The official rule, the general schemes side by side, and the deciding one where it is none of these."""
+    """The official rule, the general schemes side by side, and the deciding one where it is not one of these."""
     rankings = [_official(facts, official, resamples)] if official else []
     schemes = list(SIDE_BY_SIDE)
     if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
@@ -44,7 +44,7 @@ def scheme_rankings(
 def _official(facts: Facts, official: Official, resamples: Resamples | None) -> SchemeRanking:
     names = (OFFICIAL, "Official", facts.rule.words)
     if official.ratings is not None:
-        reason = "The arena decides among the finalists, and drawing cases anew says nothing about its votes."
+        reason = "The arena decides among the finalists, and resampling the cases says nothing about its votes."
         return _ranking(names, official.outcome, None, reason)
     replicates = official_replicates(facts, resamples) if resamples else None
     why_not = None if replicates is not None else _why_not(facts, resamples)
@@ -83,7 +83,7 @@ def _why_not(facts: Facts, resamples: Resamples | None) -> str:
         return "The files hold no single cases, so none can be drawn."
     if resamples is None:
         return "No bootstrap was asked for."
-    return "The rows of the files do not hold all that the official score is made of, so it cannot be computed anew."
+    return "The rows do not contain everything the official score is computed from, so it cannot be recomputed."
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:

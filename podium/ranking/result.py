@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.platform.results import Status
+from podium.validation_errors import first_problem
 
 ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
 
@@ -26,7 +27,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A case that cost its team the worst value, with the sentence its author was given."""
+    """A failed or missing case, with the error message its team was given."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -62,7 +63,7 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateColumn:
-    """One leaderboard column over all teams, cohort quantities recomputed; None where a team lacks the figure."""
+    """One leaderboard column over all teams, cohort quantities recomputed; None where a team has none."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -116,7 +117,7 @@ class Taus:
 
 @dataclass(frozen=True, kw_only=True)
 class Stability:
-    """How one scheme's ranking holds when cases are drawn with replacement.
+    """How stable one scheme's ranking is when cases are drawn with replacement.
 
     rank_frequencies   [team][rank - 1], share of replicates; each row sums to one
     rank_intervals     [team], the central interval of ranks at the stated confidence, both ends included
@@ -225,7 +226,7 @@ class Ranking:
 def ranking_to_json(ranking: Ranking) -> str:
     """The content of ranking.json, the same bytes for the same ranking; NaN and infinity have no place in it.
 
-    One line a field: indented, the tables of single cases would be a line a number.
+    One line per field: indented, the tables of single cases would have one line per number.
     """
     document = _adapter().dump_python(ranking, mode="json")
     lines = (
@@ -236,13 +237,11 @@ def ranking_to_json(ranking: Ranking) -> str:
 
 
 def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
-    """The ranking in a ranking.json; `name` stands for the file in the message where it is none."""
+    """The ranking in a ranking.json; `name` stands for the file in error messages."""
     try:
         ranking = _adapter().validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "its top level"
-        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {place}: {first['msg']}.") from None
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {first_problem(error)}.") from None
     problem = next(_contradictions(ranking), None)
     if problem:
         raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {problem}.")

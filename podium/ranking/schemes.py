@@ -34,7 +34,7 @@ Score = Callable[[CaseTable, Resamples, SchemeOptions], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
-    """`score` gives one figure a team from a table of cases, as `[replicate, team]`.
+    """`score` gives one figure per team from a table of cases, as `[replicate, team]`.
 
     words        may hold {quantile}
     direction    of that figure; None means the metric's own

@@ -14,7 +14,7 @@ from podium.ranking.wilcoxon import holm, pairwise_p
 
 
 def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking) -> tuple[Team, ...]:
-    """One line a team, in the order of the facts."""
+    """One line per team, in the order of the facts."""
     return tuple(_team_line(facts, official, deciding, number) for number in range(len(facts.files)))
 
 

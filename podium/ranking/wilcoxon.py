@@ -111,7 +111,7 @@ def holm(p: Floats) -> Floats:
 def share_of_significant_wins(p: Floats, *, alpha: float) -> Floats:
     """`[..., team]`: against what share of the others the team is better at p <= alpha; NaN is not significant.
 
-    A team alone has nobody to beat: 0.
+    A single team has no other team to beat: 0.
     """
     others = p.shape[-1] - 1
     with np.errstate(invalid="ignore"):

@@ -16,8 +16,8 @@ from podium.report.plots.summary import drawable
 class CaseValues:
     """One metric over (teams, cases).
 
-    filled     the worst value where a team has none; NaN where nobody has one, or the worst value has no bound
-    ranks      of the teams in every case, as the general schemes count them: who has no value comes after all others
+    filled     the worst value where a team has no value; NaN where no team has one, or the worst value is infinite
+    ranks      of the teams in every case, as the general schemes count them: teams without a value are last
     in_schemes whether the general schemes rank by it
     """
 
@@ -28,7 +28,7 @@ class CaseValues:
 
     @property
     def defined(self) -> NDArray[np.bool_]:
-        """The cases where somebody has a value."""
+        """The cases where at least one team has a value."""
         return np.asarray(~np.isnan(self.filled).all(axis=0))
 
 

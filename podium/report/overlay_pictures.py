@@ -1,4 +1,4 @@
-"""Overlays: what a team predicted and what was true, as outlines over the image they are about."""
+"""Overlays: a team's prediction and the reference, as outlines over the image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -150,7 +150,7 @@ def _table_note(ranking: Ranking) -> str:
         words.append("Failed and missing cases count with the worst value of all that teams are ranked by.")
     if ranking.deciding.stability is not None:
         words.append(
-            "Interval and chance of winning come from drawing the cases anew, with replacement; a shared first place "
+            "Interval and chance of winning come from resampling the cases with replacement; a shared first place "
             "is an equal part of a win."
         )
     return " ".join(words)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from podium.challenges.base import AnyChallenge
 from podium.figures import Figures
 from podium.metrics.declaration import Metric
-from podium.ranking.documents import CaseRow, TeamFile
+from podium.platform.results import CaseResult
+from podium.ranking.documents import TeamFile
 from podium.ranking.official import figure as figure_at
 from podium.report.case_curves import curve_of
 from podium.report.exhibit import Exhibit, Table
@@ -59,7 +60,7 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
         trouble_words=(
-            "Each of these counts with the worst value of all that teams are ranked by. Mend them first: nothing else "
+            "Each of these counts with the worst value of all that teams are ranked by. Fix them first: nothing else "
             "gains as much."
         ),
         curves=drawn,
@@ -74,12 +75,12 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     )
 
 
-def value_of(row: CaseRow, metric: Metric) -> float | None:
+def value_of(row: CaseResult, metric: Metric) -> float | None:
     """A row's figure; None where it is undefined or the row does not show it."""
     return figure_at(row.metrics, metric.name)
 
 
-def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseRow]) -> list[Metric]:
+def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Metric]:
     """The declared metrics that at least one row has a value of; an offline tool may have added some."""
     declared = challenge.scoreboard.all_metrics
     return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
@@ -92,7 +93,7 @@ def deciding_metric(challenge: AnyChallenge, metrics: Sequence[Metric]) -> Metri
     return next((shown[name] for name in wanted if name in shown), metrics[0] if metrics else None)
 
 
-def worst_cases(rows: Sequence[CaseRow], metric: Metric) -> list[CaseRow]:
+def worst_cases(rows: Sequence[CaseResult], metric: Metric) -> list[CaseResult]:
     """The scored cases with a value, the worst first."""
     sign = 1 if metric.direction == "higher" else -1
     found = [(value, row) for row in rows if row.status == "scored" and (value := value_of(row, metric)) is not None]
@@ -135,12 +136,12 @@ def _scores(challenge: AnyChallenge, aggregates: Figures) -> Table:
     return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
 
 
-def _distribution(metric: Metric, rows: Sequence[CaseRow]) -> Exhibit:
+def _distribution(metric: Metric, rows: Sequence[CaseResult]) -> Exhibit:
     lost = sum(row.status != "scored" and value_of(row, metric) is not None for row in rows)
     return distribution(metric, [value_of(row, metric) for row in rows], lost=lost)
 
 
-def _curves(challenge: AnyChallenge, rows: Sequence[CaseRow]) -> list[Exhibit]:
+def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit]:
     exhibits = []
     for curve in challenge.scoreboard.curves:
         cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
@@ -149,7 +150,7 @@ def _curves(challenge: AnyChallenge, rows: Sequence[CaseRow]) -> list[Exhibit]:
     return exhibits
 
 
-def _worst_table(rows: Sequence[CaseRow], metrics: Sequence[Metric], deciding: Metric) -> Table:
+def _worst_table(rows: Sequence[CaseResult], metrics: Sequence[Metric], deciding: Metric) -> Table:
     shown = [deciding, *(metric for metric in metrics if metric.name != deciding.name)]
     return Table(
         head=("Case", *(f"{metric.title} ({metric.unit})" if metric.unit else metric.title for metric in shown)),

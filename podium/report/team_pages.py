@@ -1,4 +1,4 @@
-"""One page a team: where it is strong, where it is weak, which cases it lost and which went worst."""
+"""One page per team: where it is strong, where it is weak, which cases it lost and which went worst."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -168,7 +168,7 @@ def worst_captions(ranking: Ranking, row: int, *, most: int) -> dict[str, str]:
 
 
 def _worst_cases(row: int, each: CaseValues, ranking: Ranking) -> list[int]:
-    """The scored cases with a value, the worst first; a perfect case is nobody's worst."""
+    """The scored cases with a value, the worst first; a perfect case is not listed."""
     perfect = each.metric.highest if each.metric.direction == "higher" else each.metric.lowest
     scored = [
         case

@@ -8,7 +8,7 @@ NOTHING = "–"  # what stands where there is no figure
 
 
 def on_one_line(text: str, longest: int | None = None) -> str:
-    """`text` without control characters, tricks of writing direction or line breaks; its end cut where too long.
+    """`text` without control characters, changes of writing direction or line breaks; its end cut where too long.
 
     It still has to be escaped: this is about what a reader sees, not about markup.
     """
@@ -58,7 +58,7 @@ def telling(values: Iterable[float | None]) -> Callable[[float | None], str]:
 
 
 def fixed(value: float | None, decimals: int) -> str:
-    """A figure with so many decimals: for columns whose figures are read against each other."""
+    """A figure with a fixed number of decimals: for columns whose figures are compared."""
     if value is None or not math.isfinite(value) or abs(value) >= 1e9:
         return figure(value)
     text = f"{value:.{decimals}f}"
@@ -66,7 +66,7 @@ def fixed(value: float | None, decimals: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage; what is not nothing never reads as 0 %, what is not all never as 100 %."""
+    """A share as a percentage; a share above 0 is never printed as 0 %, one below 1 never as 100 %."""
     if share is None or math.isnan(share):
         return NOTHING
     if 0 < share < 0.005:

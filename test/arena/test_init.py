@@ -254,8 +254,8 @@ class TestReports:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("min_votes = 0\n", "'min_votes': Input should be greater than or equal to 1."),
-        ("votes = 3\n", "'votes': Extra inputs are not permitted."),
+        ("min_votes = 0\n", "'min_votes' is wrong: input should be greater than or equal to 1."),
+        ("votes = 3\n", "'votes' is not a known key."),
         ("seed 3\n", "is not valid TOML: Expected '=' after a key in a key/value pair (at line 1, column 6)."),
     ],
 )

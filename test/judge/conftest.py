@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import score_in_process
 from judge.scripted_server import ScriptedServer
 
 from podium.cli.main import main
@@ -34,7 +35,7 @@ def server() -> Iterator[ScriptedServer]:
 class Desk:
     """An organiser's folder: ground truth, two submissions, the cache, the results."""
 
-    def __init__(self, root: Path, url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, root: Path, url: str, capfd: pytest.CaptureFixture[str] | None = None) -> None:
         self.root, self.url, self.capfd = root, url, capfd
         self.cache = root / "answers.sqlite"
         self.output = root / "judged"
@@ -65,6 +66,7 @@ class Desk:
 
     def said(self) -> tuple[list[str], str]:
         """The lines on stdout, and the last line on stderr."""
+        assert self.capfd is not None
         out, err = self.capfd.readouterr()
         return out.splitlines(), (err.strip().splitlines() or [""])[-1]
 
@@ -78,10 +80,27 @@ class Desk:
         return {row["case"]: row for row in self.metrics(team)["results"]}
 
 
+def prepare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    score_in_process(monkeypatch)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("PODIUM_JUDGE_BACKOFF_SECONDS", "0.01")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A run of both teams in which nothing went wrong; for reading only."""
+    server = ScriptedServer()
+    desk = Desk(tmp_path_factory.mktemp("undisturbed"), server.url)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        prepare_environment(monkeypatch)
+        assert desk.run() == 0
+    server.close()
+    return desk
+
+
 @pytest.fixture
 def desk(
     tmp_path: Path, server: ScriptedServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Desk:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    monkeypatch.setenv("PODIUM_JUDGE_BACKOFF_SECONDS", "0.01")
+    prepare_environment(monkeypatch)
     return Desk(tmp_path, server.url, capfd)

@@ -3,11 +3,13 @@
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import JudgeReply
+from podium.challenges.reports.judge.replies import REPLIES, parse_reply
 from podium.errors import UsageError
 
 MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
@@ -58,3 +60,31 @@ def test_two_processes_may_share_it(tmp_path: Path) -> None:
     other.close()
     assert cache.get("k") == JudgeReply(content={}, day="2026-01-01")
     cache.close()
+
+
+def test_replies_are_checked_against_the_schemas_of_the_engine() -> None:
+    from radfact_lite import entailment, finding_filter, phrase_parser
+
+    for theirs in (phrase_parser._PARSE_SCHEMA, finding_filter._FILTER_SCHEMA, entailment._ENTAILMENT_SCHEMA):
+        schema = theirs["json_schema"]
+        assert plain(REPLIES[schema["name"]].model_json_schema()) == schema["schema"]
+
+
+def plain(schema: Any, definitions: Any = None) -> Any:
+    """A JSON Schema without titles, its references resolved."""
+    if isinstance(schema, list):
+        return [plain(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    definitions = definitions or schema.get("$defs", {})
+    if "$ref" in schema:
+        return plain(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions)
+    return {key: plain(value, definitions) for key, value in schema.items() if key not in ("title", "$defs")}
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "no JSON", "[]", '{"phrases": [1]}', '{"phrases": [], "more": 1}', '{"phrases": ["\\ud800"]}']
+)
+def test_replies_in_another_form_are_refused(text: str | None) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        parse_reply(text, schema_name="kept_phrases")

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.carotid.challenge import Carotid
+from challenges.built import carotid
 
 from podium.challenges.carotid.settings import CarotidSettings, TimeRule
 from podium.challenges.settings import PerCase
-from podium.platform.metrics_file import metrics_document
+from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, Evaluation
+from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 
 TRUTH = (0, 1, 0, 1, 0, 1)
@@ -34,7 +34,7 @@ def carotid_document(
 ) -> dict[str, Any]:
     """One team: `quality` is what all eight figures of a case are, None for a missing case; `wrong` cases are answered
     with the wrong class."""
-    challenge = Carotid(configuration or settings())
+    challenge = carotid(configuration or settings())
     results = []
     for case, value, truth in zip(cases, quality, TRUTH, strict=True):
         places = [f"{view}_{structure}" for view in ("long", "trans") for structure in ("vessel", "plaque")]
@@ -50,16 +50,19 @@ def carotid_document(
         }
         missing = {"status": "missing", "error": "There is no prediction for this case."} if value is None else {}
         results.append(CaseResult(case=case, metrics=figures, **({"status": "scored"} | missing)))
-    evaluation = Evaluation(
+    metrics = MetricsFile(
+        schema=SCHEMA_NAME,
         challenge="carotid",
+        kind="carotid",
         title="Carotid in small",
         version=version,
-        settings=challenge.settings.model_dump(mode="json"),
+        settings=challenge.published_settings(),
         aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds)),
+        counts=Counts.of(results),
         results=results,
     )
-    rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential_figures)
-    return metrics_document(evaluation, rows=rows)
+    rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential)
+    return metrics.model_copy(update={"results": rows}).document()
 
 
 def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:

@@ -44,8 +44,8 @@ def test_nothing_found(tmp_path: Path) -> None:
     [
         ("[]", ""),
         ("{", ""),
-        ('{"schema": "podium-metrics-1"}', " (challenge: field required)"),
-        ('{"schema": "other-1"}', " (schema: input should be 'podium-metrics-1')"),
+        ('{"schema": "podium-metrics-2"}', " ('challenge' is missing)"),
+        ('{"schema": "other-1"}', " ('schema' is wrong: input should be 'podium-metrics-2')"),
     ],
 )
 def test_what_is_no_metrics_json(tmp_path: Path, content: str, words: str) -> None:
@@ -83,8 +83,19 @@ def test_another_challenge(tmp_path: Path) -> None:
         f"{tmp_path / 'zebra' / 'metrics.json'} is of the challenge 'heart', but {tmp_path / 'fair' / 'metrics.json'} "
         "'carotid': they cannot be ranked together."
     )
-    assert refusal(tmp_path / "zebra") == (
-        f"{tmp_path / 'zebra' / 'metrics.json'} is of the challenge 'heart', which is not known here."
+
+
+def test_the_kind_decides_which_code_ranks(tmp_path: Path) -> None:
+    own_name = carotid_document(GOOD) | {"challenge": "carotid-final"}
+    write_teams(tmp_path, {"a": own_name})
+    assert teams(tmp_path) == ["a"]
+    write_teams(tmp_path, {"b": own_name | {"kind": "heart"}, "c": own_name})
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', but {tmp_path / 'a' / 'metrics.json'} 'carotid': "
+        "they cannot be ranked together."
+    )
+    assert refusal(tmp_path / "b") == (
+        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', which is not known here."
     )
 
 
@@ -108,7 +119,7 @@ def test_settings_of_another_version_of_podium(tmp_path: Path) -> None:
     document["settings"]["colour"] = "red"
     write_teams(tmp_path, {"a": document})
     assert refusal(tmp_path) == (
-        f"{tmp_path / 'a' / 'metrics.json'} has settings that this version does not know (colour)."
+        f"{tmp_path / 'a' / 'metrics.json'} has settings that this version does not know: 'colour' is not a known key."
     )
 
 
@@ -117,13 +128,13 @@ def test_other_cases(tmp_path: Path) -> None:
     write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, cases=renamed)})
     zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
     assert refusal(tmp_path) == (
-        f"{fair} lacks the case 'case_9' that {zebra} has (1 such): they cannot be ranked together."
+        f"{fair} does not have the case 'case_9' that {zebra} has (1 such): they cannot be ranked together."
     )
     document = carotid_document(GOOD)
     document["results"] = document["results"][1:]
     write_teams(tmp_path, {"zebra": document})
     assert refusal(tmp_path) == (
-        f"{zebra} lacks the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
+        f"{zebra} does not have the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
     )
     write_teams(tmp_path, {"zebra": carotid_document(GOOD, per_case="none")})
     assert refusal(tmp_path) == f"{zebra} holds no single cases, but {fair} does: they cannot be ranked together."

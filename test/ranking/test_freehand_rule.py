@@ -22,8 +22,9 @@ def document(scores: Sequence[float], runtime: float | None) -> dict[str, Any]:
         for scan, score in zip(SCANS, scores, strict=True)
     ]
     return {
-        "schema": "podium-metrics-1",
+        "schema": "podium-metrics-2",
         "challenge": "freehand",
+        "kind": "freehand",
         "title": "Freehand in small",
         "version": "1",
         "settings": FreehandSettings().model_dump(mode="json"),

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from challenges.built import lesions
 
-from podium.challenges.lesions.challenge import LesionSegmentation
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -39,8 +39,9 @@ def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str,
     scale = 1 if regime == "simulated" else 5
     ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
     return {
-        "schema": "podium-metrics-1",
+        "schema": "podium-metrics-2",
         "challenge": "lesions",
+        "kind": "lesions",
         "title": "Lesions in small",
         "version": "1",
         "settings": LesionsSettings(regime=regime).model_dump(mode="json"),
@@ -89,10 +90,10 @@ def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
 
 
 def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None:
-    challenge = LesionSegmentation(LesionsSettings())
+    challenge = lesions(LesionsSettings())
     rows = [row["metrics"] for row in document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
-    found = challenge.resampled_figures(rows, {}, resamples)
+    found = challenge.resampled(rows, {}, resamples)
     assert found is not None
     assert found["ranked.auc_dice.mean"].tolist() == [4.25, 4.0, 0.0]
     assert found["ranked.auc_dmm.mean"].tolist() == [1.25, 1.5, 0.0]

@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from challenges.built import carotid, freehand, lesions, reports
 from ranking.files import settings
 
-from podium.challenges.carotid.challenge import Carotid
-from podium.challenges.freehand.challenge import Freehand
 from podium.challenges.freehand.settings import FreehandSettings
-from podium.challenges.lesions.challenge import LesionSegmentation
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.ranking_rule import Criterion, RankingRule
-from podium.challenges.reports.challenge import Reports
 from podium.challenges.reports.settings import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
@@ -112,8 +109,8 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
         assert read_ratings(path, ranks=ranks, places=3) == {"a": 1010.0, "b": 990.5}
     for ranks, words in (
         ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating of the finalist 'c'."),
-        ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', who is not among the finalists."),
-        ({"a": 1}, f"{path} rates 'b', who is not among the finalists."),
+        ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', which is not among the finalists."),
+        ({"a": 1}, f"{path} rates 'b', which is not among the finalists."),
     ):
         with pytest.raises(UsageError) as refused:
             read_ratings(path, ranks=ranks, places=3)
@@ -125,7 +122,7 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}'])
 def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     path = arena(tmp_path / "arena.json", content)
-    with pytest.raises(UsageError, match="is not an arena's result"):
+    with pytest.raises(UsageError, match=r"is not an arena\.json written by Podium"):
         read_ratings(path, ranks={"a": 1}, places=7)
     with pytest.raises(UsageError, match=r"cannot be read: No such file"):
         read_ratings(tmp_path / "none.json", ranks={"a": 1}, places=7)
@@ -134,11 +131,11 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("challenge", "row"),
     [
-        (Carotid(settings()), {"true_class": 0, "predicted_class": 0}),
-        (Freehand(FreehandSettings()), {"gpe": 1.0}),
-        (LesionSegmentation(LesionsSettings()), {"auc_dice": 1.0}),
-        (Reports(ReportsSettings()), {"meteor": 1.0}),
+        (carotid(settings()), {"true_class": 0, "predicted_class": 0}),
+        (freehand(FreehandSettings()), {"gpe": 1.0}),
+        (lesions(LesionsSettings()), {"auc_dice": 1.0}),
+        (reports(ReportsSettings()), {"meteor": 1.0}),
     ],
 )
 def test_rows_that_lack_a_part_of_the_score_cannot_be_drawn_anew(challenge: Any, row: dict[str, Any]) -> None:
-    assert challenge.resampled_figures([row, row], {}, Resamples.whole(2)) is None
+    assert challenge.resampled([row, row], {}, Resamples.whole(2)) is None

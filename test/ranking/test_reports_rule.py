@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from podium.challenges.reports.challenge import Reports
-from podium.challenges.reports.ranking import resampled_final_score
+from challenges.built import reports
 
 from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
@@ -20,6 +19,13 @@ from podium.platform.runtime import Runtime
 from podium.ranking.result import Ranking, ranking_from_json
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
+
+
+def resampled_final_score(rows: list[Any], resamples: Resamples, settings: ReportsSettings) -> Any:
+    found = reports(settings).resampled(rows, {}, resamples)
+    return None if found is None else found["score_final"]
+
+
 TeamRadFact = Sequence[tuple[float, float] | None]  # precision and recall of each case, None where the judge failed
 
 
@@ -49,7 +55,7 @@ def rows(reports: Sequence[str], radfact: TeamRadFact | None) -> list[CaseResult
 
 def aggregates(results: Sequence[CaseResult], settings: ReportsSettings) -> dict[str, Any]:
     """As the container and then the judge compute them, from whatever rows there are."""
-    figures = dict(Reports(settings).aggregate(results, Runtime()))
+    figures = dict(reports(settings).aggregate(results, Runtime()))
     if "radfact" not in results[0].metrics:
         return figures
     known = [each.metrics["radfact"] for each in results if each.metrics["radfact"]["f1"] is not None]
@@ -70,8 +76,9 @@ def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **
     settings = ReportsSettings(judge=JudgeSettings(**judge))
     results = rows(reports, radfact)
     return {
-        "schema": "podium-metrics-1",
+        "schema": "podium-metrics-2",
         "challenge": "reports",
+        "kind": "reports",
         "title": "Reports in small",
         "version": "1",
         "settings": settings.model_dump(mode="json"),
@@ -265,7 +272,7 @@ def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: p
     assert ranking is not None
     assert [team.name for team in ranking.teams] == ["good", "bad"]
     assert ranking.notes[0] == (
-        "This is not the official ranking: the files lack the figures that the official rule compares."
+        "This is not the official ranking: the files do not have the figures that the official rule compares."
     )
     assert "official" not in [scheme.scheme for scheme in ranking.schemes]
-    assert "The rows do not hold 'radfact.f1', so the general schemes do without it." in ranking.notes
+    assert "The rows do not hold 'radfact.f1', so the general schemes do not use it." in ranking.notes

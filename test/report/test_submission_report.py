@@ -2,14 +2,17 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import score_in_process
 from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
 from podium.cli.main import main
+from podium.ranking.result import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUND_TRUTH = ROOT / "ground-truth/carotid"
@@ -17,12 +20,26 @@ IMAGES = ROOT / "test/images/carotid"
 SUBMISSIONS = ROOT / "test/submissions/carotid"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _scored_in_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        score_in_process(monkeypatch)
+        yield
+
+
 @pytest.fixture(scope="module")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What every sample team gets, as <team>/metrics.json."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    for submission in SUBMISSIONS.iterdir():
+        assert evaluate(submission, folder / submission.name, GROUND_TRUTH) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metrics(teams: Path) -> Path:
     """What the sample team with broken files gets."""
-    output = tmp_path_factory.mktemp("evaluated") / "dropout"
-    assert evaluate(SUBMISSIONS / "dropout", output, GROUND_TRUTH) == 0
-    return output / "metrics.json"
+    return teams / "dropout/metrics.json"
 
 
 def evaluate(submission: Path, output: Path, ground_truth: Path) -> int:
@@ -76,7 +93,7 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert values == sorted(values)
     by_case = {case: result["metrics"]["segmentation_score"] for case, result in expected["results"].items()}
     assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
-    assert len(page.plots) == 10, "one distribution a metric"
+    assert len(page.plots) == 10, "one distribution per metric"
     assert "hidden reference" not in page.all_words
 
 
@@ -150,11 +167,22 @@ def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, valu
     document = json.loads(metrics.read_text(encoding="utf-8"))
     for number, row in enumerate(document["results"]):
         row["metrics"]["segmentation_score"] = "@" if number % 2 else number / 100
-    document["aggregates"]["score"] = "@"
     file = tmp_path / "metrics.json"
     file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
     page = page_of(file, output=tmp_path / "page.html")
     assert page.table("Case", "Segmentation")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "null"])
+def test_aggregates_that_are_no_numbers_are_refused(
+    metrics: Path, tmp_path: Path, value: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(metrics.read_text(encoding="utf-8"))
+    document["aggregates"]["score"] = "@"
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
+    words = "is not a metrics.json written by Podium ('aggregates' is wrong: 'score' is not a finite number)."
+    assert refusal(capfd, file).endswith(words)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +231,22 @@ def test_overlays_of_other_submissions_or_cases_are_refused(
     )
 
 
-def test_a_whole_ranking_with_overlays(tmp_path: Path) -> None:
-    teams = tmp_path / "teams"
-    for team in ("aorta", "dropout"):
-        assert evaluate(SUBMISSIONS / team, teams / team, GROUND_TRUTH) == 0
+def test_the_final_table_follows_the_literal_reading_of_the_rules(teams: Path, tmp_path: Path) -> None:
+    expected = {}
+    for team in (folder.name for folder in teams.iterdir()):
+        literal = json.loads((ROOT / f"test/expected/carotid/{team}.json").read_text(encoding="utf-8"))
+        expected[team] = literal["aggregates"]["score"]
+    assert main(["rank", str(teams), "--output", str(tmp_path), "--bootstraps", "0"]) == 0
+    ranking = ranking_from_json((tmp_path / "ranking.json").read_bytes())
+    names = [team.name for team in ranking.teams]
+    assert names == sorted(expected, key=lambda team: -expected[team])
+    assert ranking.deciding.scores == pytest.approx([expected[team] for team in names])
+
+
+def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
     output = tmp_path / "ranking"
-    assert main(["rank", str(teams), "--output", str(output), "--bootstraps", "50"]) == 0
+    two = [str(teams / team) for team in ("aorta", "dropout")]
+    assert main(["rank", *two, "--output", str(output), "--bootstraps", "50"]) == 0
     written = Page((output / "report.html").read_text(encoding="utf-8"))
     assert [row[1] for row in written.table("Rank", "Team", "Score (0-100)")] == ["aorta", "dropout"]
     again = page_of(output / "ranking.json", output=tmp_path / "again.html")

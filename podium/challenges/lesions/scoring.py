@@ -331,5 +331,5 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
             for name in names
         ),
         case_metrics=tuple(f"{name}{suffix}" for name in names),
-        division="lesions.regime",
+        division="regime",
     )

@@ -1,4 +1,4 @@
-"""Blob plot: how often each team came out at each rank when the cases were drawn anew."""
+"""Blob plot: how often each team came out at each rank when the cases were resampled."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def blob_plot(  # noqa: PLR0913  (one table and what is told of its rows)
     replicates: int,
     confidence: float,
 ) -> Exhibit:
-    """One row a team in ranking order, one column a rank; a blob's area is the share of replicates (`frequency`,
+    """One row per team in ranking order, one column per rank; a blob's area is the share of replicates (`frequency`,
     teams by ranks). The line spans the interval, the diamond is the rank on all cases."""
     size = len(teams)
     cell = 34.0 if size <= 15 else 20.0

@@ -19,7 +19,7 @@ _FEWEST_DOTS = 40  # a team
 
 
 def box_and_dots(metric: Metric, teams: Sequence[str], values: Sequence[NDArray[np.float64]]) -> Exhibit:
-    """One row a team in ranking order; `values` are the teams' cases, worst values filled in, NaN where undefined."""
+    """One row per team in ranking order; `values` are the teams' cases, worst values filled in, NaN where undefined."""
     ordered = [defined(each) for each in values]
     summaries = [summarise(each) for each in ordered]
     left = row_label_room(teams)

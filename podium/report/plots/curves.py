@@ -84,7 +84,7 @@ def _spans(length: int, most: int) -> list[tuple[float, float]]:
 
 
 def _shortened(table: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """At most so many points a row: the mean of the neighbours that share one."""
+    """At most a fixed number of points per row: the mean of the neighbours that share one."""
     columns = [_means(table[:, math.floor(start) : math.ceil(end)]) for start, end in _spans(table.shape[1], most)]
     return np.stack(columns, axis=1) if columns else table
 

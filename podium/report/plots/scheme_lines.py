@@ -1,4 +1,4 @@
-"""Lines across schemes: how far a team's rank hangs on the way of ranking."""
+"""Lines across schemes: how much a team's rank depends on the scheme."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _LONGEST_WORD = 15
 
 
 def scheme_lines(teams: Sequence[str], schemes: Sequence[str], *, ranks: NDArray[np.float64]) -> Exhibit:
-    """One line a team, one column a scheme (`ranks`, teams by schemes, NaN where unranked); rank 1 at the top.
+    """One line per team, one column per scheme (`ranks`, teams by schemes, NaN where unranked); rank 1 at the top.
 
     The first seven teams have a colour, a marker and a dash each; the others are grey. Labels of teams that tie stand
     in the free slots below their rank, which competition ranking always leaves.
@@ -71,7 +71,7 @@ def scheme_lines(teams: Sequence[str], schemes: Sequence[str], *, ranks: NDArray
             width=right + room + 14,
             height=y(size) + row / 2 + 8,
             title="Ranks of every team under every scheme",
-            description=f"One line a team over {count(len(schemes), 'scheme')}. {told}",
+            description=f"One line per team over {count(len(schemes), 'scheme')}. {told}",
             parts=parts,
         ),
         table=Table(

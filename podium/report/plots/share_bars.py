@@ -1,4 +1,4 @@
-"""Share of cases: a metric that is either right or wrong, as one bar a team. A box of zeros and ones says nothing."""
+"""Share of cases: a metric that is either right or wrong, as one bar per team. A box of zeros and ones says nothing."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def is_yes_or_no(metric: Metric, values: Sequence[NDArray[np.float64]]) -> bool:
 
 
 def share_bars(metric: Metric, teams: Sequence[str], values: Sequence[NDArray[np.float64]]) -> Exhibit:
-    """One bar a team in ranking order: the share of its cases with the value 1."""
+    """One bar per team in ranking order: the share of its cases with the value 1."""
     known = [defined(each) for each in values]
     hits = [int(each.sum()) for each in known]
     left = row_label_room(teams)

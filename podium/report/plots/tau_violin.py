@@ -18,7 +18,7 @@ _POINTS = 80
 
 
 def tau_violin(schemes: Sequence[str], taus: Sequence[NDArray[np.float64]], *, replicates: int) -> Exhibit:
-    """One violin a scheme; `taus` are its replicates' tau-b to the ranking on all cases, NaN where all teams tie."""
+    """One violin per scheme; `taus` are its replicates' tau-b to the ranking on all cases, NaN where all teams tie."""
     ordered = [defined(each) for each in taus]
     summaries = [summarise(each) for each in ordered]
     left = row_label_room(schemes)

@@ -1,4 +1,4 @@
-"""Every answer ever paid for, on disk: a stopped run resumes, a second one is free and the same."""
+"""All answers of the judge, on disk: a stopped run resumes, a second run asks nothing and gives the same result."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT
 class AnswerCache:
     """A SQLite file, asked for the answers of one model to one version of the engine.
 
-    An answer is on disk before `put` returns, so a killed process loses none it was given.
+    An answer is on disk before `put` returns, so a killed process loses none.
     """
 
     def __init__(self, path: Path, *, model: str, engine_version: str) -> None:

@@ -1,4 +1,4 @@
-"""What the engine's questions are put to: a server, or, for a dry run, nobody."""
+"""What the engine's questions are put to: a server, or nothing in a dry run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

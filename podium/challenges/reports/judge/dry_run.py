@@ -1,4 +1,4 @@
-"""What a run would cost, found by going through it with nobody to ask."""
+"""What a run would cost, found by a run that asks no server."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import JudgeReply, Message, ResponseFormat
 
-_CHARACTERS_A_TOKEN = 4
+_CHARACTERS_PER_TOKEN = 4
 _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
 
 
@@ -40,8 +40,8 @@ class DryRunAsker:
                 self.estimate.cached += 1
             else:
                 self.estimate.calls += 1
-                self.estimate.prompt_tokens += sum(len(m.content) for m in messages) // _CHARACTERS_A_TOKEN
-                self.estimate.answer_tokens += len(json.dumps(content)) // _CHARACTERS_A_TOKEN
+                self.estimate.prompt_tokens += sum(len(m.content) for m in messages) // _CHARACTERS_PER_TOKEN
+                self.estimate.answer_tokens += len(json.dumps(content)) // _CHARACTERS_PER_TOKEN
         return JudgeReply(content=content, day="")
 
 

@@ -1,6 +1,6 @@
 """radfact-lite's three questions, put to our asker: split a report, drop normal findings, does this entail that.
 
-Prompts, schemas and wording are the engine's own, untouched; only who answers is ours.
+Prompts, schemas and wording are the engine's own, unchanged; only the client that asks is ours.
 """
 
 import hashlib
@@ -84,7 +84,7 @@ class Engine:
         )
 
     def judge(self, finding: str, premises: Findings) -> Verdict:
-        """Whether the premises entail the finding. Nothing entails nothing: without premises nobody is asked."""
+        """Whether the premises entail the finding. Without premises nothing is entailed, and the judge is not asked."""
         from radfact_lite.entailment import assess_entailment
 
         if not premises.phrases:

@@ -1,4 +1,4 @@
-"""RadFact's figures from verdicts: a row a case, and the aggregates.
+"""RadFact's figures from verdicts: a row per case, and the aggregates.
 
 P = entailed candidate findings / candidate findings, R = entailed reference findings / reference findings, 0/0 = 0.
 A failed verdict is neither entailed nor not: it leaves numerator and denominator. A case without a single verdict in a
@@ -32,7 +32,7 @@ class Direction:
 
     @property
     def share(self) -> float | None:
-        """Entailed among the verdicts that were given; None where there should be some and is none."""
+        """Entailed among the verdicts that were given; None where there should be some, but all failed."""
         given = self.findings - self.failed
         if given:
             return self.entailed / given

@@ -39,7 +39,7 @@ class ReportPair:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPair:
-    """`None` findings: that report could not be split. `skipped` says why nobody was asked, if nobody was."""
+    """`None` findings: that report could not be split. `skipped` says why the judge was not asked, where it was not."""
 
     candidate: Findings | None = None
     reference: Findings | None = None
@@ -89,18 +89,18 @@ def judge_pairs(
 
 
 def _reason_to_skip(candidate: str, reference: str, *, limit: int) -> str | None:
-    """Empty reports score 0 without asking anyone; so does one that only its length can have been meant for."""
+    """Empty and overlong reports score 0 and are not put to the judge."""
     if not re.search(r"\w", candidate):
         return EMPTY_REPORT
     if not re.search(r"\w", reference):
-        return "There is no report to hold this one against: it was not judged and scores 0."
+        return "The reference is empty: this report was not judged and scores 0."
     if len(candidate) > limit:
         return f"The report is longer than {limit:,} characters: it was not judged and scores 0."
     return None
 
 
 def _questions(mine: Findings | None, other: Findings | None) -> list[tuple[str, Findings]]:
-    """A report's findings, each with the other report to be held against; none where either could not be split."""
+    """A report's findings, each with the other report to compare it with; none where either could not be split."""
     return [] if mine is None or other is None else [(phrase, other) for phrase in mine.phrases]
 
 

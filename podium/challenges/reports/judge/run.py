@@ -1,13 +1,15 @@
 """`podium judge`: submissions and references in, metrics.json with RadFact out."""
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
@@ -30,15 +32,17 @@ from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
 from podium.evaluation import Task, prepare
 from podium.execution.executor import Executor
-from podium.platform.metrics_file import METRICS_FILE, metrics_document, write_metrics
+from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
+from podium.platform.results import CaseResult
+from podium.validation_errors import first_problem
 
 Key = tuple[str, str]  # team, case
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to judge and where the results go. `overrides` are settings that go before those of challenge.toml."""
+    """What to judge and where the results go. `overrides` take precedence over challenge.toml."""
 
     targets: Sequence[Path]
     references: Path
@@ -87,7 +91,7 @@ class _Prepared:
 
 
 def judge(request: Request) -> list[TeamVerdict]:
-    """Judge every team and write its metrics.json; nothing is asked before all is known to be in order."""
+    """Judge every team and write its metrics.json; nothing is asked before everything is checked."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
     for team in teams:
@@ -111,11 +115,11 @@ def estimate(request: Request) -> Estimate:
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        nobody = DryRunAsker(cache)
-        _judge_pairs(prepared, nobody, Meter())
+        asker = DryRunAsker(cache)
+        _judge_pairs(prepared, asker, Meter())
         if cache:
             cache.close()
-        return nobody.estimate
+        return asker.estimate
 
 
 def _task(request: Request, folder: Any) -> Task:
@@ -141,20 +145,17 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _
 
 
 def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
-    from pydantic import ValidationError
-
     try:
         merged = {**dict(settings.judge), **overrides}
         return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise UsageError(f"The judge's setting '{first['loc'][0]}' is wrong: {first['msg']}.") from None
+        raise UsageError(f"The judge's setting {first_problem(error)}.") from None
 
 
 def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
     import openai
 
-    from podium.challenges.reports.judge.server import Judge, Patience
+    from podium.challenges.reports.judge.server import Judge, RetryPolicy
 
     settings = prepared.judge
     if settings.model is None:
@@ -167,9 +168,9 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         api_key=request.api_key or "none",
         base_url=settings.base_url,
         timeout=settings.timeout_seconds,
-        max_retries=0,  # ours are counted, shown, and follow the server's wishes
+        max_retries=0,  # ours are counted, shown, and honour Retry-After
     )
-    patience = Patience(
+    patience = RetryPolicy(
         attempts=settings.attempts,
         backoff_seconds=settings.backoff_seconds,
         give_up_after=max(4, settings.concurrency),
@@ -201,19 +202,17 @@ def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, J
 
 
 def _check_target(request: Request, team: TeamSubmission) -> None:
-    """Nothing is written over unless asked; a file this command left without aggregates may go."""
+    """Nothing is overwritten unless asked; a file that this command left without aggregates may be replaced."""
     target = request.output / team.name / METRICS_FILE
     existing = next(folder for folder in target.absolute().parents if folder.exists())
-    if not os.access(existing, os.W_OK):  # known before a single answer is paid for
+    if not os.access(existing, os.W_OK):  # found out before a single answer is paid for
         raise UsageError(f"{existing} cannot be written to; give another --output.")
     if not target.exists() or request.overwrite:
         return
-    try:
-        document = json.loads(target.read_text(encoding="utf-8"))
-        if "judge" in document["provenance"] and not document["aggregates"]["radfact_known"]:
+    with suppress(UsageError):
+        existing_file = read_metrics(target)
+        if "judge" in existing_file.provenance and not existing_file.aggregates["radfact_known"]:
             return
-    except (ValueError, KeyError, TypeError):
-        pass
     raise UsageError(f"{target} exists; give another --output, or --overwrite.")
 
 
@@ -234,22 +233,23 @@ def _finish(
         )
     rows = published_results(
         [
-            replace(
-                result,
-                metrics={**result.metrics, "radfact": cases[result.case].row(keep_evidence=request.keep_evidence)},
-                warnings=tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
-            )
+            _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
             for result in evaluation.results
         ],
         per_case=prepared.per_case,
         key=prepared.task.digest,
         confidential=(*prepared.task.challenge.confidential, *CONFIDENTIAL),
     )
-    settings = {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")}
-    document = metrics_document(replace(evaluation, aggregates=aggregates, settings=settings), rows=rows)
-    document["provenance"] = {"judge": _provenance(prepared, list(cases.values()), host)}
     (request.output / name).mkdir(parents=True, exist_ok=True)
-    written = write_metrics(document, request.output / name)
+    judged_file = evaluation.model_copy(
+        update={
+            "aggregates": aggregates,
+            "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
+            "provenance": {"judge": _provenance(prepared, list(cases.values()), host)},
+            "results": rows,
+        }
+    )
+    written = write_metrics(judged_file, request.output / name)
     if complete:
         return TeamVerdict(team=name, written=written, score_final=aggregates["score_final"])
     problem = OrganiserError(
@@ -259,8 +259,17 @@ def _finish(
     return TeamVerdict(team=name, written=written, problem=problem)
 
 
+def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
+    return result.model_copy(
+        update={
+            "metrics": {**result.metrics, "radfact": figures.row(keep_evidence=keep_evidence)},
+            "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
+        }
+    )
+
+
 def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:
-    """How the figures came about. The day is that of the newest answer used, so that a second run gives the same."""
+    """How the figures were computed. The day is that of the newest answer used, so that a second run gives the same."""
     settings = prepared.judge
     used = [
         item

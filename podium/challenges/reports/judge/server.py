@@ -1,28 +1,27 @@
 """The judge: any server that speaks OpenAI's chat completions with JSON-schema output."""
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import jsonschema
 import openai
 
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import CallFailed, JudgeReply, JudgeStopped, Message, ResponseFormat
 from podium.challenges.reports.judge.meter import Meter
 from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
+from podium.challenges.reports.judge.replies import parse_reply
 
-# radfact-lite pins these too; a server that knows one of them not says so once, and is not sent it again.
+# radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
 _PINNED = {"temperature": 0, "reasoning_effort": "low"}
 _PASSING = frozenset((408, 409, 425, 429))
-_REMINDER = "The last answer did not follow the JSON schema. JudgeReply with JSON that follows it, and nothing else."
+_REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often a question is asked before it counts as failed, and how many may fail before one is answered."""
 
     attempts: int
@@ -35,13 +34,13 @@ class _BrokeSchema(Exception):
 
 
 class Judge:
-    """Asks a server, remembers its answers, retries what may pass.
+    """Asks a server, remembers its answers, retries temporary errors.
 
-    Messages of errors hold no word of the server's: some servers repeat the key they refuse.
+    Error messages never quote the server: some servers repeat the key they refuse.
     """
 
     def __init__(
-        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: Patience
+        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: RetryPolicy
     ) -> None:
         self._client: Any = client  # its types know the parameters of each model, ours are one request for all
         self._model = model
@@ -52,7 +51,7 @@ class Judge:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Let no thread wait or ask any more."""
+        """No thread waits or asks from now on."""
         self._stop.set()
 
     def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
@@ -135,9 +134,7 @@ class Judge:
 def _content(completion: Any, response_format: ResponseFormat) -> dict[str, Any]:
     """The JSON of an answer that follows the schema it was asked to follow."""
     try:
-        content: dict[str, Any] = json.loads(completion.choices[0].message.content)
-        jsonschema.validate(content, response_format["json_schema"]["schema"])
-        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half a surrogate pair cannot be kept
-    except (AttributeError, IndexError, TypeError, ValueError, RecursionError, jsonschema.ValidationError):
+        text = completion.choices[0].message.content
+        return parse_reply(text, schema_name=response_format["json_schema"]["name"])
+    except (AttributeError, IndexError, TypeError, ValueError):
         raise _BrokeSchema from None
-    return content

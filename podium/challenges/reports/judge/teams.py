@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from podium.challenges import KINDS
 from podium.challenges.ground_truth import (
@@ -21,8 +20,7 @@ from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
 from podium.evaluation import Task, evaluate
 from podium.execution.executor import Executor
-from podium.platform.metrics_file import METRICS_FILE
-from podium.platform.results import Evaluation
+from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.submission import open_submission
 
 _BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
@@ -43,7 +41,7 @@ class TeamReports:
     """A team's evaluation as the container makes it, and the text of every report it could score."""
 
     team: TeamSubmission
-    evaluation: Evaluation
+    evaluation: MetricsFile
     texts: Mapping[str, str]
 
 
@@ -103,7 +101,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
 
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
-    """Score the submission as the container does, hold that against the team's metrics.json, and keep the texts."""
+    """Score the submission as the container does, compare that with the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(
             submission=team.submission,
@@ -127,10 +125,9 @@ def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamRepor
     return TeamReports(team=team, evaluation=evaluation, texts=texts)
 
 
-def _check_same(metrics: Path, evaluation: Evaluation) -> None:
+def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
     """A metrics.json of another submission, or of other references, must not get this one's verdicts."""
-    document: dict[str, Any] = json.loads(metrics.read_text(encoding="utf-8"))
-    theirs, ours = document["aggregates"], evaluation.aggregates
+    theirs, ours = read_metrics(metrics).aggregates, evaluation.aggregates
     for name in ("bleu_4", "meteor"):
         figure = theirs.get(name)
         if not isinstance(figure, int | float) or abs(figure - ours[name]) > _SAME_FIGURES:

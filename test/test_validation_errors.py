@@ -1,0 +1,49 @@
+"""Mistakes in files, in words."""
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from podium.validation_errors import first_problem
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    share: Annotated[float, Field(le=1)]
+
+    @field_validator("share")
+    @classmethod
+    def _not_a_half(cls, value: float) -> float:
+        if value == 0.5:
+            raise ValueError("One half is not allowed.")
+        return value
+
+
+class Outer(BaseModel):
+    inner: list[Inner]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({}, "'inner' is missing"),
+        ({"inner": [{"share": 1, "colour": 2}]}, "'inner.0.colour' is not a known key"),
+        ({"inner": [{"share": 2}]}, "'inner.0.share' is wrong: input should be less than or equal to 1"),
+        ({"inner": [{"share": 0.5}]}, "'inner.0.share' is wrong: one half is not allowed"),
+        ([], "is wrong: input should be a valid dictionary or instance of Outer"),
+    ],
+)
+def test_words(content: Any, words: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Outer.model_validate(content)
+    assert str(first_problem(raised.value)) == words
+
+
+def test_the_place_of_a_table_goes_before_its_keys() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Outer.model_validate({})
+    problem = first_problem(raised.value, prefix=("carotid", "time"))
+    assert problem.key == ("carotid", "time", "inner")
+    assert str(problem) == "'carotid.time.inner' is missing"
