@@ -13,7 +13,7 @@ from podium.arena.ratings.ballots import Ballot, Winner
 from podium.arena.ratings.bradley_terry import bradley_terry
 from podium.arena.ratings.elo import SCALE
 from podium.arena.ratings.intervals import bootstrap_intervals
-from podium.arena.ratings.standing import Rating, standing
+from podium.arena.ratings.standing import RatingName, standing
 from podium.arena.ratings.stop_rule import intervals_separate, vote_conditions
 from podium.arena.settings import ArenaSettings
 
@@ -50,7 +50,7 @@ class Played:
 
     ended: Literal["apart", "budget", "unfinished"]
     votes: int
-    is_first: dict[Rating, bool]
+    is_first: dict[RatingName, bool]
     has_rank_1: bool
     teams_of_rank_1: int
     is_in_first_group: bool
@@ -64,7 +64,7 @@ class SimulationSummary:
 
     gap_points: float
     runs: int
-    first: dict[Rating, float]
+    first: dict[RatingName, float]
     with_rank_1: float
     mean_teams_of_rank_1: float
     in_first_group: float
@@ -95,7 +95,7 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
             break
     reached = standing(votes, names, rules)
     first_group, rank_1 = reached.groups[0], [team.name for team in reached.teams if team.rank == 1]
-    orders: dict[Rating, list[str]] = {
+    orders: dict[RatingName, list[str]] = {
         by: [team.name for team in sorted(reached.teams, key=lambda team: -team.rating(by))]
         for by in ("elo-averaged", "elo", "bradley-terry")
     }

@@ -94,7 +94,7 @@ def _add_result(verbs: Verbs) -> None:
 def _init(options: argparse.Namespace) -> int:
     require("PIL", extra="arena")
     from podium.arena.settings import ArenaSettings
-    from podium.arena.store.folder import Sources, init
+    from podium.arena.setup.new_arena import Sources, init
 
     if not re.fullmatch(r"https?://[^/?#\s]+/?", options.url):
         raise UsageError("--url must be like https://arena.example.org: http or https, a host, and no path.")
@@ -110,7 +110,7 @@ def _init(options: argparse.Namespace) -> int:
 
 def _invite(options: argparse.Namespace) -> int:
     from podium.arena.raters.invitations import invite, invite_organiser
-    from podium.arena.settings_file import read_settings
+    from podium.arena.settings import read_settings
     from podium.arena.store.database import Store
 
     folder, name = _folder_and_name(options)
@@ -149,7 +149,7 @@ def _revoke(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    require("starlette", "uvicorn", "evalica", "pandas", extra="arena")
+    require("starlette", "uvicorn", extra="arena")
     from podium.arena.web.serve import serve
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
@@ -157,7 +157,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
     from rich.console import Console
 
     from podium.arena.desk import Desk
@@ -182,9 +181,8 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _result(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
     from podium.arena.desk import Desk
-    from podium.arena.result import arena_result, result_to_json
+    from podium.arena.ratings.result import arena_result, result_to_json
     from podium.arena.store.whole_file import write_whole
 
     with closing(Desk(options.folder)) as desk:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int, require
+from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int
 
 if TYPE_CHECKING:
     from podium.arena.simulation import Played, Scenario, SimulationSummary
@@ -44,9 +44,7 @@ def add_simulate(verbs: Verbs) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
-    from podium.arena.settings import ArenaSettings
-    from podium.arena.settings_file import read_settings
+    from podium.arena.settings import ArenaSettings, read_settings
     from podium.arena.simulation import Scenario, summarise
 
     settings = read_settings(options.arena) if options.arena else ArenaSettings()

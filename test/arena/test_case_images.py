@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from samples.reports_cases import CASES
 
-from podium.arena.images.pictures import find_cases, prepare
+from podium.arena.images.case_images import find_cases, prepare
 from podium.errors import UsageError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "arena-cases"

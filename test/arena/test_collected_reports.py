@@ -8,7 +8,7 @@ import pytest
 from samples.reports_cases import CASES
 from samples.reports_teams import teams
 
-from podium.arena.reports import collect_reports
+from podium.arena.setup.collected_reports import collect_reports
 from podium.errors import UsageError
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions/reports"

@@ -18,7 +18,7 @@ from arena.organiser import Organiser
 
 from podium.arena.desk import Desk, Matchup
 from podium.arena.ratings.ballots import Ballot, Winner
-from podium.arena.result import result_schema, schema_of_the_classes
+from podium.arena.ratings.result import result_schema, schema_of_the_classes
 from podium.arena.settings import ArenaSettings
 from podium.arena.store.export import votes_csv
 from podium.arena.store.records import VoteRecord
@@ -152,7 +152,7 @@ def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str, said: Said) -> Non
 
 @pytest.mark.parametrize(
     ("verb", "package"),
-    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn"), ("status", "evalica"), ("result", "pandas")],
+    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn")],
 )
 def test_what_the_extra_installs_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str

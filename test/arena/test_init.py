@@ -16,7 +16,7 @@ import SimpleITK as sitk
 from arena.organiser import CASES, Organiser
 
 from podium.arena.desk import Desk
-from podium.arena.settings_file import read_settings
+from podium.arena.settings import read_settings
 from podium.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.simulation import Played, Scenario, kendall_tau, play, summarise
 from podium.cli.arena_simulate import add_simulate
 from podium.errors import ConfigurationError

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from arena.arena_folders import make_arena, rater_id
 
-from podium.arena import store as store_module
 from podium.arena.desk import Desk
 from podium.arena.settings import ArenaSettings
+from podium.arena.store import database as store_module
 from podium.arena.store.database import Store
 from podium.errors import OrganiserError, UsageError
 

@@ -9,7 +9,7 @@ import pytest
 import SimpleITK as sitk
 from PIL import Image
 
-from podium.arena.images.pictures import prepare
+from podium.arena.images.case_images import prepare
 from podium.arena.images.prepared import Prepared
 from podium.errors import UsageError
 

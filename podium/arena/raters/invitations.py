@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.arena.cleaning import clean_name
 from podium.arena.raters.pairing import Pairing, Planned
 from podium.arena.raters.voting import new_key
 from podium.arena.settings import ArenaSettings
+from podium.arena.store.cleaning import clean_name
 from podium.arena.store.contents import read_cases, read_methods
 from podium.arena.store.database import Store
 from podium.errors import UsageError

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.arena.cleaning import clean_comment
 from podium.arena.ratings.ballots import Winner
+from podium.arena.store.cleaning import clean_comment
 from podium.arena.store.contents import Picture
 from podium.arena.store.database import Store
 

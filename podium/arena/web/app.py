@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.arena.desk import Desk
 from podium.arena.web.assets import page, static
-from podium.arena.web.organiser import OrganiserPages
-from podium.arena.web.pages import RaterPages
+from podium.arena.web.organiser_pages import OrganiserPages
+from podium.arena.web.rater_pages import RaterPages
 from podium.arena.web.security import COOKIE, NO_LINK, SecureHeaders
 from podium.arena.web.threads import DeskThreads
 from podium.errors import PodiumError

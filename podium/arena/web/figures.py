@@ -11,12 +11,12 @@ from multiprocessing import get_context
 
 from podium.arena.raters.rater_figures import RaterFigures, rater_figures
 from podium.arena.ratings.ballots import Ballot
-from podium.arena.result import ArenaResult, arena_result
+from podium.arena.ratings.result import ArenaResult, arena_result
 from podium.arena.settings import ArenaSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class OrganiserFigures:
     """`result` is what arena.json would say now."""
 
     result: ArenaResult
@@ -25,8 +25,8 @@ class Figures:
 
 def compute(
     ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
-) -> Figures:
-    return Figures(
+) -> OrganiserFigures:
+    return OrganiserFigures(
         result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged"),
         raters=rater_figures(ballots, methods),
     )
@@ -39,16 +39,16 @@ class FiguresBeside:
         self._given = methods, settings, notes
         self._process: ProcessPoolExecutor | None = None
         self._turn = asyncio.Lock()
-        self._known: tuple[int, Figures] | None = None
+        self._known: tuple[int, OrganiserFigures] | None = None
 
-    async def of(self, ballots: Sequence[Ballot], *, change: int) -> Figures:
+    async def of(self, ballots: Sequence[Ballot], *, change: int) -> OrganiserFigures:
         """`change` is the number of the last change of the arena when the ballots were read, or before."""
         async with self._turn:
             if self._known is None or self._known[0] != change:
                 self._known = change, await self._compute(ballots)
             return self._known[1]
 
-    async def _compute(self, ballots: Sequence[Ballot]) -> Figures:
+    async def _compute(self, ballots: Sequence[Ballot]) -> OrganiserFigures:
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
         try:

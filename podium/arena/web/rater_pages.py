@@ -11,11 +11,11 @@ from starlette.responses import RedirectResponse, Response
 
 from podium.arena.desk import Desk, Matchup, Picture, RaterProgress, Visitor
 from podium.arena.ratings.ballots import Winner
+from podium.arena.store.cleaning import LONGEST_COMMENT
 from podium.arena.web.assets import page
 from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
 from podium.arena.web.threads import DeskThreads
 
-LONGEST_COMMENT = 2000
 _UNKNOWN_LINK = "This link is not valid, or no longer. Please ask the organiser for a new one."
 _NOTICES = {
     "answered": "This one was answered already; your first answer counts.",

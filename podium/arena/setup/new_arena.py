@@ -10,13 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from podium.arena.cleaning import LONGEST_REPORT, clean_text, cut_report
-from podium.arena.finalists import choose_finalists, find_submission, read_ranking
-from podium.arena.images.pictures import find_cases, prepare
+from podium.arena.images.case_images import find_cases, prepare
 from podium.arena.raters.invitations import Invitation, invite_organiser
-from podium.arena.reports import collect_reports
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
+from podium.arena.setup.collected_reports import collect_reports
+from podium.arena.setup.finalists import choose_finalists, find_submission, read_ranking
+from podium.arena.store.cleaning import LONGEST_REPORT, clean_text, cut_report
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.store.database import DATABASE, Store
 from podium.arena.wording import listed
