@@ -319,9 +319,9 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
     made = make_arena(
         arena,
         methods=[f"m{n}" for n in range(5)],
-        cases=[f"c{n}" for n in range(40)],
+        cases=[f"c{n}" for n in range(20)],
         raters=names,
-        settings=ArenaSettings(matchups_per_rater=150),
+        settings=ArenaSettings(matchups_per_rater=100),
     )
     desk = Desk(arena)
     ended = threading.Event()

@@ -19,7 +19,7 @@ _STRIKING_P = 0.01
 _ENOUGH_VOTES = 10
 _QUICK_SECONDS = 5.0
 
-JudgedPair: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
+SeenMatchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[Ra
 
 def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
     """Of every two raters who share a matchup."""
-    judged: defaultdict[str, dict[JudgedPair, str]] = defaultdict(dict)
+    judged: defaultdict[str, dict[SeenMatchup, str]] = defaultdict(dict)
     for ballot in counted(ballots):
         judged[ballot.rater].setdefault(_matchup(ballot), _preferred(ballot))
     found = []
@@ -131,7 +131,7 @@ def coin_p(share: Share) -> float:
     return min(1.0, 2 * tail / (1 << share.total))
 
 
-def _matchup(ballot: Ballot) -> JudgedPair:
+def _matchup(ballot: Ballot) -> SeenMatchup:
     first, second = sorted((ballot.left, ballot.right))
     return ballot.case, first, second
 

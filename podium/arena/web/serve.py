@@ -3,7 +3,7 @@
 import socket
 import ssl
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -41,10 +41,10 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        try:
+        # uvicorn raises the signal again after it has shut down; where SIGINT is ignored, nothing comes of it.
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:  # uvicorn raises the signal again once it has shut down
-            print("Stopped.", file=sys.stderr, flush=True)
+        print("Stopped.", file=sys.stderr, flush=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:
