@@ -1,4 +1,4 @@
-"""What the server may ask of an arena. Every call may block and may come from any thread."""
+"""Everything the server needs from an arena. Every call may block and may come from any thread."""
 
 import re
 from pathlib import Path

@@ -36,11 +36,11 @@ def running(folder: Path) -> Iterator["Running"]:
     while not server.started:
         assert thread.is_alive()
         time.sleep(0.002)
-    house = Running(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+    visited = Running(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
     try:
-        yield house
+        yield visited
     finally:
-        for guest in house.guests:
+        for guest in visited.guests:
             guest.client.close()
         server.should_exit = True
         thread.join()

@@ -78,7 +78,7 @@ def test_a_notice_a_refusal_and_the_organisers_pages(site: Site, visits: Visits,
     expect_progress(page, 1)
 
     page.goto(f"{site.address}/enter/nobody")
-    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is needed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is required")
     assert faults(page) == []
 
     page.goto(site.link(Rater("Organiser", site.made.organiser)))

@@ -1,4 +1,4 @@
-"""Simulated arenas: reproducible, honest about the truth, and the command that plays them."""
+"""Simulated arenas: reproducible, compared with the true order, and the command that plays them."""
 
 import argparse
 from dataclasses import replace

@@ -24,7 +24,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class BradleyTerry:
-    """`why_virtual_draw`: why there is no plain fit, so that half a virtual draw a pair was added; None if there is."""
+    """`why_virtual_draw`: why no plain fit exists and half a virtual draw per pair was added; None if it exists."""
 
     ratings: dict[str, float]
     why_virtual_draw: str | None

@@ -1,4 +1,4 @@
-"""How sure a Bradley-Terry rating is: percentile bootstrap over cases.
+"""The uncertainty of a Bradley-Terry rating: percentile bootstrap over cases.
 
 Cases are drawn with replacement and every vote on a case goes with it, since votes on one case share its reports.
 Source: B. Efron, The Annals of Statistics 7, 1979.

@@ -21,7 +21,7 @@ from podium.arena.settings import ArenaSettings
 
 @dataclass(frozen=True, kw_only=True)
 class StopRuleResult:
-    """All of `required` must be met, and one of `either`; `missing` says in words what is still to come."""
+    """All of `required` must be met, and one of `either`; `missing` lists in sentences what is not met yet."""
 
     holds: bool
     required: tuple[Condition, ...]

@@ -1,4 +1,4 @@
-"""Where the teams stand: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
+"""The standing of the teams: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -161,18 +161,18 @@ def _puts(ratings: Sequence[RatingName], first: TeamStanding, second: TeamStandi
 
 def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: Intervals) -> Iterator[str]:
     if not intervals.cases:
-        yield "There is no vote yet: every rating is where it starts."
+        yield "There is no vote yet: every rating has its initial value."
         return
     added = "half a virtual draw was added to every pair"
     if fit.why_virtual_draw:
         yield f"The plain Bradley-Terry fit does not exist ({fit.why_virtual_draw}): {added}."
     extreme = [team.name for team in teams if team.votes and team.votes in (team.wins, team.losses)]
     if extreme and intervals.replicates:
-        yield f"{listed(extreme)} won or lost every vote: by how much is not known, and the interval is too narrow."
+        yield f"{listed(extreme)} won or lost every vote: the true difference is unknown, and the interval too narrow."
     if intervals.cases < 2:
         yield "All votes are on one case: there are no intervals, since these are drawn over cases."
     elif intervals.cases < _FEW_CASES:
-        yield f"Only {intervals.cases} cases have votes: intervals over so few cases are rough."
+        yield f"Only {intervals.cases} cases have votes: intervals over few cases are rough."
     unknown = [team.name for team in teams if not team.votes]
     if unknown:
         yield f"Without a vote, and so tied with everybody: {listed(unknown)}."

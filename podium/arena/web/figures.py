@@ -1,4 +1,4 @@
-"""The organiser's figures, computed beside the server: a thousand bootstraps must not keep a voter waiting."""
+"""The organiser's figures, computed in a process of their own: a thousand bootstraps must not keep a rater waiting."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ class FiguresBeside:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._process, compute, ballots, *self._given)
         except BrokenProcessPool:
-            self._process = None  # somebody ended it; the next one to ask gets another
+            self._process = None  # it was killed; the next request starts another
             raise
 
     def close(self) -> None:
@@ -63,6 +63,6 @@ class FiguresBeside:
 
 
 def _stand_back() -> None:
-    """Voters first; and Ctrl-C is for the server, which ends us."""
+    """Raters come first; Ctrl-C is handled by the server, which ends this process."""
     os.nice(10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What the organiser meets: where the ratings stand, what is missing, who voted how, and the exports."""
+"""The organiser's pages: ratings, what is missing, how the raters voted, and the exports."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

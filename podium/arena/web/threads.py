@@ -9,7 +9,7 @@ DeskReply = TypeVar("DeskReply")
 
 
 class DeskThreads:
-    """The store keeps a connection a thread, so threads that come and go would leave more and more of them behind."""
+    """The store keeps one connection per thread, so short-lived threads would leave more and more connections open."""
 
     def __init__(self, threads: int = 16) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
