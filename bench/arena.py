@@ -25,8 +25,7 @@ from rich.table import Table
 
 from podium.arena.desk import Desk
 from podium.arena.raters.invitations import invite, invite_organiser
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.store.contents import Contents, write_contents
 
 METHODS = [f"team-{number}" for number in range(7)]

@@ -21,10 +21,9 @@ import numpy as np
 import SimpleITK as sitk
 from playwright.sync_api import Page, sync_playwright
 
-from podium.arena.images.pictures import prepare
+from podium.arena.images.case_images import prepare
 from podium.arena.raters.invitations import invite
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.store.database import Store
 

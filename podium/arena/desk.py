@@ -1,4 +1,4 @@
-"""What the server may ask of an arena. Every call may block and may come from any thread."""
+"""Everything the server needs from an arena. Every call may block and may come from any thread."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from podium.arena.raters import invitations, voting
 from podium.arena.raters.invitations import Visitor
 from podium.arena.raters.voting import Matchup, RaterProgress, VoteOutcome
 from podium.arena.ratings.ballots import Ballot, Winner
-from podium.arena.settings_file import read_settings
+from podium.arena.settings import read_settings
 from podium.arena.store import records
 from podium.arena.store.contents import PICTURES, Picture, read_cases, read_methods, read_notes, read_pictures
 from podium.arena.store.database import Store

@@ -1,10 +1,17 @@
-"""arena.toml: what an organiser may choose, with the published rules as defaults."""
+"""arena.toml: what an organiser may choose, with the published rules as defaults. `init` writes the file."""
 
+import json
+import tomllib
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-Positive = Annotated[int, Field(ge=1)]
+from podium.errors import ConfigurationError
+from podium.validation_errors import first_problem
+
+SETTINGS_FILE = "arena.toml"
+AtLeastOne = Annotated[int, Field(ge=1)]
 
 
 class ArenaSettings(BaseModel):
@@ -25,14 +32,33 @@ class ArenaSettings(BaseModel):
 
     seed: Annotated[int, Field(ge=0)] = 0
     url: str = "http://localhost:8000"
-    matchups_per_rater: Positive = 60
+    matchups_per_rater: AtLeastOne = 60
     repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
     k_factor: Annotated[float, Field(gt=0)] = 4.0
-    permutations: Positive = 1000
-    bootstraps: Positive = 1000
+    permutations: AtLeastOne = 1000
+    bootstraps: AtLeastOne = 1000
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    min_votes_per_pair: Positive = 10
-    min_votes: Positive = 100
-    window: Positive = 50
+    min_votes_per_pair: AtLeastOne = 10
+    min_votes: AtLeastOne = 100
+    window: AtLeastOne = 50
     epsilon_points: Annotated[float, Field(gt=0)] = 10.0
-    vote_budget: Positive = 600
+    vote_budget: AtLeastOne = 600
+
+
+def write_settings(folder: Path, settings: ArenaSettings) -> None:
+    """One setting per line: numbers and plain strings are written the same way in TOML and in JSON."""
+    lines = (f"{key} = {json.dumps(value)}\n" for key, value in settings.model_dump().items())
+    (folder / SETTINGS_FILE).write_text("".join(lines), encoding="utf-8")
+
+
+def read_settings(folder: Path) -> ArenaSettings:
+    """The arena's settings; an error message names the key that is wrong."""
+    path = folder / SETTINGS_FILE
+    try:
+        return ArenaSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {first_problem(error)}.") from None

@@ -1,4 +1,4 @@
-"""What the stop rule delivers: whole arenas played with known strengths, the real pairing and the real ratings."""
+"""How well the stop rule works: whole arenas simulated with known strengths, the real pairing and the real ratings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from podium.arena.ratings.ballots import Ballot, Winner
 from podium.arena.ratings.bradley_terry import bradley_terry
 from podium.arena.ratings.elo import SCALE
 from podium.arena.ratings.intervals import bootstrap_intervals
-from podium.arena.ratings.standing import Rating, standing
+from podium.arena.ratings.standing import RatingName, standing
 from podium.arena.ratings.stop_rule import intervals_separate, vote_conditions
 from podium.arena.settings import ArenaSettings
 
@@ -23,7 +23,7 @@ VOTES_BETWEEN_CHECKS = 10
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """gap_points          between each team and the next in the true order: 400 are odds of 10 to 1
-    tie_share           of votes that are ties, whoever meets
+    tie_share           share of ties among the votes, for every pair
     case_spread_points  standard deviation of a team's strength from case to case: reports are not equally good
     """
 
@@ -40,17 +40,17 @@ class Scenario:
 class Played:
     """One arena from the first vote to the end.
 
-    ended      "apart": the stop rule held, all intervals apart; "budget": it held, but for the budget; "unfinished": it
-               never held, and no rater had a matchup left
-    is_first   by each rating: the truly best team stands first
+    ended      "apart": the stop rule held, all intervals apart; "budget": it held because of the budget;
+               "unfinished": it never held, and no rater had a matchup left
+    is_first   by each rating: the best team by true strength is first
     has_rank_1, is_in_first_group
-               the truly best team, and how many teams share that
+               the same for rank 1 and the first tied group, and how many teams share them
     tau        Kendall's, of averaged Elo and the true order
     """
 
     ended: Literal["apart", "budget", "unfinished"]
     votes: int
-    is_first: dict[Rating, bool]
+    is_first: dict[RatingName, bool]
     has_rank_1: bool
     teams_of_rank_1: int
     is_in_first_group: bool
@@ -64,7 +64,7 @@ class SimulationSummary:
 
     gap_points: float
     runs: int
-    first: dict[Rating, float]
+    first: dict[RatingName, float]
     with_rank_1: float
     mean_teams_of_rank_1: float
     in_first_group: float
@@ -80,13 +80,13 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
     """Votes until the stop rule holds; it is asked every ten votes."""
     random = np.random.default_rng(seed)
     names = [f"team{number}" for number in range(1, scenario.teams + 1)]
-    truth = [
+    true_order = [
         names[index] for index in random.permutation(scenario.teams)
     ]  # no name is favoured where ratings are equal
     rules = scenario.settings.model_copy(update={"seed": int(random.integers(2**31))})
     votes: list[Ballot] = []
     ended: Literal["apart", "budget", "unfinished"] = "unfinished"
-    for vote in _votes(scenario, names, truth, random, rules.seed):
+    for vote in _votes(scenario, names, true_order, random, rules.seed):
         votes.append(vote)
         if len(votes) % VOTES_BETWEEN_CHECKS:
             continue
@@ -95,19 +95,19 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
             break
     reached = standing(votes, names, rules)
     first_group, rank_1 = reached.groups[0], [team.name for team in reached.teams if team.rank == 1]
-    orders: dict[Rating, list[str]] = {
+    orders: dict[RatingName, list[str]] = {
         by: [team.name for team in sorted(reached.teams, key=lambda team: -team.rating(by))]
         for by in ("elo-averaged", "elo", "bradley-terry")
     }
     return Played(
         ended=ended,
         votes=len(votes),
-        is_first={by: order[0] == truth[0] for by, order in orders.items()},
-        has_rank_1=truth[0] in rank_1,
+        is_first={by: order[0] == true_order[0] for by, order in orders.items()},
+        has_rank_1=true_order[0] in rank_1,
         teams_of_rank_1=len(rank_1),
-        is_in_first_group=truth[0] in first_group,
+        is_in_first_group=true_order[0] in first_group,
         first_group=len(first_group),
-        tau=kendall_tau(orders["elo-averaged"], truth),
+        tau=kendall_tau(orders["elo-averaged"], true_order),
     )
 
 
@@ -129,9 +129,9 @@ def summarise(gap_points: float, played: Sequence[Played]) -> SimulationSummary:
     )
 
 
-def kendall_tau(order: Sequence[str], truth: Sequence[str]) -> float:
+def kendall_tau(order: Sequence[str], true_order: Sequence[str]) -> float:
     """Pairs in the same order less pairs in the other, of all pairs."""
-    place = {name: index for index, name in enumerate(truth)}
+    place = {name: index for index, name in enumerate(true_order)}
     return fmean(1 if place[one] < place[other] else -1 for one, other in combinations(order, 2))
 
 
@@ -148,10 +148,10 @@ def _stopped(votes: Sequence[Ballot], names: Sequence[str], rules: ArenaSettings
 
 
 def _votes(
-    scenario: Scenario, names: Sequence[str], truth: Sequence[str], random: np.random.Generator, seed: int
+    scenario: Scenario, names: Sequence[str], true_order: Sequence[str], random: np.random.Generator, seed: int
 ) -> Iterator[Ballot]:
     """Any rater who has a matchup left may be the next to vote."""
-    strengths = np.array([-scenario.gap_points * truth.index(name) for name in names])
+    strengths = np.array([-scenario.gap_points * true_order.index(name) for name in names])
     by_case = strengths + scenario.case_spread_points * random.standard_normal((scenario.cases, scenario.teams))
     waiting = [list(reversed(plan)) for plan in _plans(scenario, seed)]
     while raters := [rater for rater, plan in enumerate(waiting) if plan]:

@@ -1,4 +1,4 @@
-"""Where an arena stands, for people at a terminal."""
+"""The state of an arena, for the terminal."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from podium.arena.ratings.stop_rule import StopRule, stop_rule
 
 
 def print_status(desk: Desk, console: Console) -> None:
-    """Ratings, what the stop rule still asks for, the raters, and everything that has to be said about it."""
+    """Ratings, what the stop rule still requires, the raters, and all remarks and notes."""
     ballots = desk.ballots()
     reached = standing(ballots, desk.methods, desk.settings)
     console.print(_ratings(reached))
@@ -75,7 +75,7 @@ def _raters(lines: Sequence[RaterLine], figures: dict[str, RaterFigures]) -> Tab
     for line in lines:
         figure = figures.get(line.name)
         shares = (figure.ties, figure.left, figure.consistent, figure.agreeing) if figure else ("-",) * 4
-        name = f"{line.name} (link ended)" if line.revoked else line.name
+        name = f"{line.name} (link revoked)" if line.revoked else line.name
         table.add_row(escape(name), f"{line.done} of {line.total}", *map(str, shares), _moment(line.last_vote_at))
     return table
 

@@ -1,4 +1,4 @@
-"""Words that several sentences of the arena share."""
+"""Wording shared by several messages of the arena."""
 
 from collections.abc import Sequence
 

@@ -17,14 +17,14 @@ _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 
 
 def add_verbs(verbs: Verbs) -> None:
-    arena = add_group(verbs, "arena", "have clinicians compare anonymous reports, and rate the teams by their votes")
+    arena = add_group(verbs, "arena", "let clinicians compare anonymous reports, and rate the teams by their votes")
     _add_init(arena)
     _add_invite(arena)
-    revoke = add_verb(arena, "revoke", _revoke, "end a rater's link; the votes stay")
+    revoke = add_verb(arena, "revoke", _revoke, "revoke a rater's link; the votes are kept")
     _add_known_folder(revoke)
-    revoke.add_argument("name", metavar="NAME", help="as invited")
+    revoke.add_argument("name", metavar="NAME", help="the name used in the invitation")
     _add_serve(arena)
-    _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still asks for"))
+    _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still requires"))
     export = add_verb(arena, "export", _export, "write every vote as a CSV file")
     _add_known_folder(export)
     export.add_argument("--output", type=Path, default=Path("votes.csv"), metavar="FILE", help="[%(default)s]")
@@ -39,9 +39,11 @@ def _add_known_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_init(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "init", _init, "make an arena of the best teams' reports and the cases' images")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
-    parser.add_argument("--ranking", type=Path, required=True, metavar="FILE", help="what 'podium rank' wrote")
+    parser = add_verb(verbs, "init", _init, "create an arena from the finalists' reports and the case images")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+    parser.add_argument(
+        "--ranking", type=Path, required=True, metavar="FILE", help="the ranking.json that 'podium rank' wrote"
+    )
     parser.add_argument(
         "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
     )
@@ -51,14 +53,14 @@ def _add_init(verbs: Verbs) -> None:
     parser.add_argument(
         "--top", type=positive_int, metavar="N", help="teams of this rank or better [the ranking's finalists, else 7]"
     )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of the pairing [%(default)s]")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed for the pairing [%(default)s]")
     parser.add_argument(
         "--url", default="http://localhost:8000", metavar="URL", help="where raters reach the server [%(default)s]"
     )
 
 
 def _add_invite(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only this once")
+    parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only once")
     parser.usage = (
         "podium arena invite [-h] [--matchups N] [DIR] NAME\n       podium arena invite [-h] --organiser [DIR]"
     )
@@ -70,21 +72,21 @@ def _add_invite(verbs: Verbs) -> None:
     )
     parser.add_argument("--organiser", action="store_true", help="a new link for the organiser instead")
     parser.add_argument(
-        "--matchups", type=positive_int, metavar="N", help="how many the rater is asked for [as arena.toml says]"
+        "--matchups", type=positive_int, metavar="N", help="number of matchups for the rater [from arena.toml]"
     )
 
 
 def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
     _add_known_folder(parser)
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on [%(default)s]")
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="[%(default)s]")
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="for HTTPS, with --key")
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="port to listen on [%(default)s]")
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
 
 
 def _add_result(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "result", _result, "write the ratings that 'podium rank --arena' takes")
+    parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
     _add_known_folder(parser)
     parser.add_argument("--output", type=Path, default=Path("arena.json"), metavar="FILE", help="[%(default)s]")
     parser.add_argument(
@@ -95,7 +97,7 @@ def _add_result(verbs: Verbs) -> None:
 def _init(options: argparse.Namespace) -> int:
     require("PIL", extra="arena")
     from podium.arena.settings import ArenaSettings
-    from podium.arena.store.folder import Sources, init
+    from podium.arena.setup.new_arena import Sources, init
 
     if not re.fullmatch(r"https?://[^/?#\s]+/?", options.url):
         raise UsageError("--url must be like https://arena.example.org: http or https, a host, and no path.")
@@ -103,15 +105,16 @@ def _init(options: argparse.Namespace) -> int:
     made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url))
     for note in made.notes:
         _say(f"Note: {note}")
-    _say(f"Made {options.folder} of {len(made.cases)} cases and {len(made.methods)} teams: {', '.join(made.methods)}.")
-    _say("The organiser's link, shown only this once:")
+    teams = f"{len(made.methods)} teams: {', '.join(made.methods)}"
+    _say(f"Created {options.folder} with {len(made.cases)} cases and {teams}.")
+    _say("The organiser's link, shown only once:")
     print(made.organiser.link, flush=True)
     return 0
 
 
 def _invite(options: argparse.Namespace) -> int:
     from podium.arena.raters.invitations import invite, invite_organiser
-    from podium.arena.settings_file import read_settings
+    from podium.arena.settings import read_settings
     from podium.arena.store.database import Store
 
     folder, name = _folder_and_name(options)
@@ -119,12 +122,12 @@ def _invite(options: argparse.Namespace) -> int:
         settings = read_settings(folder)
         if options.organiser:
             made = invite_organiser(store, settings)
-            _say("The organiser's link, shown only this once; an older one has ended:")
+            _say("The organiser's link, shown only once; any older link is revoked:")
         else:
             made = invite(store, settings, name, matchups=options.matchups)
             for remark in made.remarks:
                 _say(remark)
-            _say(f"The link of {made.name} to {made.total} matchups, shown only this once:")
+            _say(f"The link of {made.name} to {made.total} matchups, shown only once:")
     print(made.link, flush=True)
     return 0
 
@@ -135,7 +138,9 @@ def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
         raise UsageError("--matchups is for raters; the organiser has none.")
     folders, names = (options.words, [""]) if options.organiser else (options.words[:-1], options.words[-1:])
     if len(folders) > 1 or not names:
-        raise UsageError("Say whom to invite: podium arena invite [DIR] NAME, a name of several words in quotes.")
+        raise UsageError(
+            "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes."
+        )
     return Path(*folders), names[0]
 
 
@@ -145,12 +150,12 @@ def _revoke(options: argparse.Namespace) -> int:
 
     with closing(Store(options.folder)) as store:
         name = revoke(store, options.name)
-    _say(f"The link of {name} has ended; the votes stay.")
+    _say(f"The link of {name} is revoked; the votes are kept.")
     return 0
 
 
 def _serve(options: argparse.Namespace) -> int:
-    require("starlette", "uvicorn", "evalica", "pandas", extra="arena")
+    require("starlette", "uvicorn", extra="arena")
     from podium.arena.web.serve import serve
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
@@ -158,7 +163,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
     from rich.console import Console
 
     from podium.arena.desk import Desk
@@ -178,14 +182,13 @@ def _export(options: argparse.Namespace) -> int:
     with closing(Store(options.folder)) as store:
         cast = votes(store)
     write_whole(options.output, votes_csv(cast))
-    _say(f"Wrote {len(cast)} votes, those undone and the repeats among them, to {options.output}.")
+    _say(f"Wrote {len(cast)} votes, including undone votes and repeats, to {options.output}.")
     return 0
 
 
 def _result(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
     from podium.arena.desk import Desk
-    from podium.arena.result import arena_result, result_to_json
+    from podium.arena.ratings.result import arena_result, result_to_json
     from podium.arena.store.whole_file import write_whole
 
     with closing(Desk(options.folder)) as desk:

@@ -1,4 +1,4 @@
-"""The command `podium arena simulate`: what the stop rule delivers where the truth is known."""
+"""The command `podium arena simulate`: how well the stop rule works when the true order is known."""
 
 import argparse
 import sys
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.cli.arguments import Verbs, add_verb, add_workers, count, positive_int
-from podium.extras import require
 
 if TYPE_CHECKING:
     from podium.arena.simulation import Played, Scenario, SimulationSummary
@@ -17,7 +16,7 @@ _GAPS = (25.0, 50.0, 100.0, 200.0)
 
 def add_simulate(verbs: Verbs) -> None:
     parser = add_verb(
-        verbs, "simulate", _simulate, "play arenas with known strengths and see what the stop rule delivers"
+        verbs, "simulate", _simulate, "simulate arenas with known strengths to see how well the stop rule works"
     )
     parser.add_argument(
         "--gap",
@@ -25,12 +24,14 @@ def add_simulate(verbs: Verbs) -> None:
         type=_positive,
         action="append",
         metavar="POINTS",
-        help="between a team and the next, 400 being odds of 10 to 1; once a row of the table [25, 50, 100, 200]",
+        help="points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
     )
     parser.add_argument("--teams", type=_teams, default=7, metavar="N", help="[%(default)s]")
     parser.add_argument("--raters", type=positive_int, default=10, metavar="N", help="[%(default)s]")
     parser.add_argument("--cases", type=positive_int, default=40, metavar="N", help="[%(default)s]")
-    parser.add_argument("--ties", type=_share, default=0.2, metavar="SHARE", help="of the votes [%(default)s]")
+    parser.add_argument(
+        "--ties", type=_share, default=0.2, metavar="SHARE", help="share of ties among the votes [%(default)s]"
+    )
     parser.add_argument(
         "--case-spread",
         type=_not_negative,
@@ -38,16 +39,14 @@ def add_simulate(verbs: Verbs) -> None:
         metavar="POINTS",
         help="standard deviation of a team's strength from case to case [%(default)g]",
     )
-    parser.add_argument("--arena", type=Path, metavar="DIR", help="take the rules of this arena [the published ones]")
-    parser.add_argument("--runs", type=positive_int, default=200, metavar="N", help="arenas a row [%(default)s]")
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="[%(default)s]")
+    parser.add_argument("--arena", type=Path, metavar="DIR", help="use the settings of this arena [the published ones]")
+    parser.add_argument("--runs", type=positive_int, default=200, metavar="N", help="arenas per row [%(default)s]")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed [%(default)s]")
     add_workers(parser)
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    require("evalica", "pandas", extra="arena")
-    from podium.arena.settings import ArenaSettings
-    from podium.arena.settings_file import read_settings
+    from podium.arena.settings import ArenaSettings, read_settings
     from podium.arena.simulation import Scenario, summarise
 
     settings = read_settings(options.arena) if options.arena else ArenaSettings()

@@ -13,8 +13,7 @@ from PIL import Image
 
 from podium.arena.desk import Desk
 from podium.arena.raters.invitations import invite, invite_organiser
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 
 

@@ -11,7 +11,7 @@ from arena.arena_folders import MadeArena
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 from podium.arena.raters.invitations import invite
-from podium.arena.settings_file import read_settings
+from podium.arena.settings import read_settings
 from podium.arena.store.database import Store
 from podium.arena.store.records import VoteRecord, votes
 

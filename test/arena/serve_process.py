@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from arena.arena_server import NO_TLS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +29,7 @@ class ServeProcess:
         assert found, self.stop()
         self.address, self.port = found[1], int(found[2])
         # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
-        assert httpx.get(self.address, timeout=60).status_code == 401
+        assert httpx.get(self.address, timeout=60, verify=NO_TLS).status_code == 401
 
     def kill(self) -> None:
         """What no program can prepare for."""

@@ -1,12 +1,13 @@
-"""The Bradley-Terry fit against the figures of the rules, a literal reading and evalica on the votes themselves."""
+"""The Bradley-Terry fit against the figures of the rules, a literal implementation and evalica."""
 
 import numpy as np
 import pytest
 from arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.ratings.bradley_terry import bradley_terry, plain_fit_exists
+from podium.arena.ratings.bradley_terry import bradley_terry, fit_ratings, plain_fit_exists, with_virtual_draws
 from podium.arena.ratings.pair_counts import count_pairs
 
 
@@ -56,7 +57,7 @@ def test_the_fit_exists_where_every_partition_is_crossed(cast: list[tuple[str, s
 
 @settings(max_examples=60, deadline=None)
 @given(votes("ABC", least=10))
-def test_evalica_on_the_votes_themselves(cast: list[tuple[str, str, str]]) -> None:
+def test_evalica_finds_the_same(cast: list[tuple[str, str, str]]) -> None:
     import evalica
 
     winner = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
@@ -104,7 +105,33 @@ def test_one_team_or_none() -> None:
 
 
 def test_a_fit_that_explains_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were the condition for the fit ever overlooked, evalica's equal strengths would not pass for an answer."""
+    """Even if the condition for the fit were overlooked, equal strengths would not be accepted as a result."""
     monkeypatch.setattr("podium.arena.ratings.bradley_terry.plain_fit_exists", lambda _: True)
-    with pytest.raises(ArithmeticError, match=r"The Bradley-Terry fit did not converge\."):
+    with pytest.raises(ArithmeticError, match=r"The Bradley-Terry fit does not exist\."):
         bradley_terry(ballots(UNDEFEATED), "ABC")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(votes(most=40), min_size=1, max_size=5))
+def test_a_batch_is_fitted_like_its_members(batch: list[list[tuple[str, str, str]]]) -> None:
+    points = np.stack([count_pairs(ballots(cast), TEAMS).points for cast in batch])
+    exists = plain_fit_exists(points)
+    found = fit_ratings(np.where(exists[:, None, None], points, with_virtual_draws(points)))
+    for ratings, cast in zip(found, batch, strict=True):
+        assert ratings == pytest.approx(list(bradley_terry(ballots(cast), TEAMS).ratings.values()), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [[0, 1e5, 0], [0, 0, 1e5], [1, 0, 0]],  # a circle held together by one upset
+        [[0, 1000, 0, 0], [0.5, 0, 1000, 0], [0, 0.5, 0, 1000], [0, 0, 0.5, 0]],  # a chain
+        [[0, 0.5, 500, 500], [0.5, 0, 500, 500], [0.5, 0, 0, 0.5], [0, 0, 0.5, 0]],
+    ],
+)
+def test_the_batch_solves_its_equations_on_lopsided_votes(points: list[list[float]]) -> None:
+    won = np.array(points)
+    strength = 10 ** ((fit_ratings(won[None])[0] - 1000) / 400)
+    expected = ((won + won.T) * strength[:, None] / (strength[:, None] + strength)).sum(axis=1)
+    assert expected == pytest.approx(won.sum(axis=1), rel=1e-9, abs=1e-6)
+    assert np.log(strength).mean() == pytest.approx(0, abs=1e-9)

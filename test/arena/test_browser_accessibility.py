@@ -24,22 +24,32 @@ def faults(page: Page) -> Sequence[str]:
     ]
 
 
+def changing_slowly(page: Page) -> Sequence[str]:
+    """Elements whose colours fade: between two colour schemes their text would have next to no contrast."""
+    slow = "element => getComputedStyle(element).transitionDuration !== '0s'"
+    found: Sequence[str] = page.evaluate(
+        f"[...document.querySelectorAll('*')].filter({slow}).map(one => one.outerHTML)"
+    )
+    return found
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_raters_pages(site: Site, visits: Visits, look: str) -> None:
-    rater = site.rater(matchups=8)
+    rater = site.rater(matchups=4)
     page = visits.context(**LOOKS[look]).new_page()
     page.goto(site.link(rater))
     assert faults(page) == []
     page.get_by_role("link", name="Start").click()
     kinds = set()
-    for done in range(8):
-        expect_progress(page, done, 8)
+    for done in range(4):
+        expect_progress(page, done, 4)
         kind = "volume" if page.locator("canvas, figure svg").count() else "picture"
         button(page, "A is better")
         if kind not in kinds:
             for summary in page.locator("summary").all():
                 summary.click()
             assert faults(page) == []
+            assert changing_slowly(page) == []
         if kind == "volume" and kind not in kinds:
             page.get_by_role("button", name="Enlarge").click()
             assert faults(page) == []
@@ -68,7 +78,7 @@ def test_a_notice_a_refusal_and_the_organisers_pages(site: Site, visits: Visits,
     expect_progress(page, 1)
 
     page.goto(f"{site.address}/enter/nobody")
-    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is needed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is required")
     assert faults(page) == []
 
     page.goto(site.link(Rater("Organiser", site.made.organiser)))

@@ -27,9 +27,13 @@ def test_a_whole_session_fits_the_screen(site: Site, visits: Visits, screen: str
     page.goto(site.link(rater))
     assert_fits(page)
     page.get_by_role("link", name="Start").click()
+    seen = set()
     for done in range(6):
         expect_progress(page, done)
-        expect(page.locator("figure img, figure canvas").first).to_be_visible()
+        assert_nothing_lies_over_the_image(page)
+        seen.add(page.locator("figure img, figure canvas").evaluate("image => image.tagName"))
+        if done == 1:  # with the button that takes the vote back
+            assert_large_enough_for_a_finger(page)
         assert_fits(page)
         for place in (0, 0.5, 1):
             page.evaluate("place => window.scrollTo(0, place * document.documentElement.scrollHeight)", place)
@@ -42,6 +46,7 @@ def test_a_whole_session_fits_the_screen(site: Site, visits: Visits, screen: str
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Thank you, {rater.name}")
     assert_fits(page)
     assert site.winners(rater) == ["left", "tie", "right"] * 2
+    assert seen == {"IMG", "CANVAS"}
 
 
 def assert_fits(page: Page) -> None:
@@ -66,12 +71,7 @@ def assert_in_reach(page: Page, options: dict[str, Any]) -> None:
     assert boxes[0]["height"] == pytest.approx(boxes[2]["height"], abs=1)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_everything_to_press_is_large_enough_for_a_finger(site: Site, visits: Visits, screen: str) -> None:
-    page = visits.open(site.rater(), **SCREENS[screen])
-    button(page, "Tie or unsure").click()
-    expect_progress(page, 1)
-    button(page, "Tie or unsure")
+def assert_large_enough_for_a_finger(page: Page) -> None:
     found = page.locator("button:visible, summary:visible, a:visible:not(.skip), input:visible")
     small = [
         one.evaluate("element => element.outerHTML")
@@ -80,6 +80,24 @@ def test_everything_to_press_is_large_enough_for_a_finger(site: Site, visits: Vi
     ]
     assert found.count() >= 5
     assert small == []
+
+
+def assert_nothing_lies_over_the_image(page: Page) -> None:
+    """Whatever it hid could be the finding. What is below the screen's edge can be scrolled to."""
+    image = page.locator("figure img, figure canvas")
+    expect(image).to_have_count(1)
+    image.scroll_into_view_if_needed()
+    covered = image.evaluate(
+        """image => {
+          const { left, top, width, height } = image.getBoundingClientRect();
+          const places = [0.01, 0.25, 0.5, 0.75, 0.99].flatMap((x) => [0.01, 0.25, 0.5].map((y) => [x, y]));
+          return places
+            .map(([x, y]) => document.elementFromPoint(left + x * width, top + y * height))
+            .filter((found) => found !== image && !found?.closest(".decision"))
+            .map((found) => found?.outerHTML ?? "nothing");
+        }"""
+    )
+    assert covered == []
 
 
 def test_reports_stand_side_by_side_and_on_a_phone_one_above_the_other(site: Site, visits: Visits) -> None:
@@ -95,30 +113,3 @@ def test_reports_stand_side_by_side_and_on_a_phone_one_above_the_other(site: Sit
         else:
             assert left["y"] == right["y"]
             assert left["x"] + left["width"] <= right["x"]
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_nothing_lies_over_an_image(site: Site, visits: Visits, screen: str) -> None:
-    """Whatever it hid could be the finding. What is below the screen's edge can be scrolled to."""
-    page = visits.open(site.rater(matchups=8), **SCREENS[screen])
-    seen = set()
-    for done in range(8):
-        expect_progress(page, done, 8)
-        button(page, "A is better")
-        image = page.locator("figure img, figure canvas")
-        expect(image).to_have_count(1)
-        image.scroll_into_view_if_needed()
-        covered = image.evaluate(
-            """image => {
-              const { left, top, width, height } = image.getBoundingClientRect();
-              const places = [0.01, 0.25, 0.5, 0.75, 0.99].flatMap((x) => [0.01, 0.25, 0.5].map((y) => [x, y]));
-              return places
-                .map(([x, y]) => document.elementFromPoint(left + x * width, top + y * height))
-                .filter((found) => found !== image && !found?.closest(".decision"))
-                .map((found) => found?.outerHTML ?? "nothing");
-            }"""
-        )
-        assert covered == []
-        seen.add(image.evaluate("image => image.tagName"))
-        button(page, "A is better").click()
-    assert seen == {"IMG", "CANVAS"}

@@ -95,7 +95,7 @@ def test_another_site_cannot_vote_not_even_with_the_right_token(site: Site, visi
     other.content = forged(site, rater, {**fields, "winner": "left", "comment": ""})
     page.goto(other.address)
     page.get_by_role("button", name="A prize").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is needed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is required")
     assert site.records(rater) == []
     page.goto(site.address)
     expect_progress(page, 0)

@@ -141,7 +141,7 @@ def test_to_the_end_and_back_by_undo(site: Site, visits: Visits) -> None:
     expect(page.get_by_text("All 3 comparisons are done, and every answer is saved.")).to_be_visible()
     expect(page.get_by_role("button", name="better")).to_have_count(0)
     page.get_by_role("button", name="Undo last vote").click()
-    expect(page.locator(".notices")).to_have_text("Your last vote was taken back. Here is the matchup again.")
+    expect(page.locator(".notices")).to_have_text("Your last vote was undone. Here is the comparison again.")
     expect(page.get_by_role("button", name="Undo last vote")).to_have_count(0)
     button(page, "Tie or unsure").click()
     expect_progress(page, 3, 3)
@@ -185,7 +185,7 @@ def test_two_tabs_are_one_vote_and_the_first_answer_counts(site: Site, visits: V
     button(first, "A is better").click()
     expect_progress(first, 1)
     button(second, "B is better").click()
-    expect(second.locator(".notices")).to_have_text("This one was answered already; your first answer counts.")
+    expect(second.locator(".notices")).to_have_text("You have already answered this one; your first answer counts.")
     expect_progress(second, 1)
     assert site.winners(rater) == ["left"]
 
@@ -233,7 +233,7 @@ def test_a_link_that_ends_while_the_page_is_open(site: Site, visits: Visits) -> 
         button(page, "A is better").click()
     assert navigation.value is not None
     assert navigation.value.status == 401
-    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is needed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is required")
     expect(page.get_by_text("If it no longer works, ask the organiser for a new one.")).to_be_visible()
     response = page.goto(site.link(rater))
     assert response is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from samples.reports_cases import CASES
 
-from podium.arena.images.pictures import find_cases, prepare
+from podium.arena.images.case_images import find_cases, prepare
 from podium.errors import UsageError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "arena-cases"
@@ -30,17 +30,17 @@ def test_files_and_folders_of_every_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ([], "The folder {folder} holds no images of cases."),
+        ([], "The folder {folder} contains no case images."),
         (
             ["a.png", "a.nii"],
             "{folder}/a.nii and {folder}/a.png are both the case 'a'; put its images into one folder.",
         ),
         (["A.png", "a/1.png"], "{folder}/A.png and {folder}/a are both the case 'a'; put its images into one folder."),
-        (["a.png", "b/.hidden"], "The folder {folder}/b holds no image of its case."),
+        (["a.png", "b/.hidden"], "The folder {folder}/b contains no image of its case."),
         *(
             (
                 ["a.png", name],
-                "{folder}/" + bad + " is no image of a case; they are called <case>.png, jpg, jpeg, tif, ",
+                "{folder}/" + bad + " is not an image of a case; these are named <case>.png, jpg, jpeg, tif, ",
             )
             for name, bad in (("b.dcm", "b.dcm"), ("b/notes.txt", "b/notes.txt"), ("b/c/1.png", "b/c"))
         ),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.arena.cleaning import clean_comment, clean_name, clean_text, cut_report
+from podium.arena.store.cleaning import clean_comment, clean_name, clean_text, cut_report
 
 
 @pytest.mark.parametrize(

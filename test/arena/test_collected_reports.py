@@ -8,7 +8,7 @@ import pytest
 from samples.reports_cases import CASES
 from samples.reports_teams import teams
 
-from podium.arena.reports import collect_reports
+from podium.arena.setup.collected_reports import collect_reports
 from podium.errors import UsageError
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions/reports"
@@ -83,7 +83,7 @@ def test_a_submission_without_any_of_the_cases_is_the_wrong_one(tmp_path: Path) 
     sent = write_reports(tmp_path / "team", C1="one")
     with pytest.raises(UsageError) as error:
         collect_reports(sent, cases=["A1", "A2"])
-    assert str(error.value) == f"{sent} holds no report of any of the 2 cases; their names must agree."
+    assert str(error.value) == f"{sent} contains no report of any of the 2 cases; their names must agree."
 
 
 def test_a_submission_that_cannot_be_opened(tmp_path: Path) -> None:

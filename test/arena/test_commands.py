@@ -18,7 +18,7 @@ from arena.organiser import Organiser
 
 from podium.arena.desk import Desk, Matchup
 from podium.arena.ratings.ballots import Ballot, Winner
-from podium.arena.result import result_schema, schema_of_the_classes
+from podium.arena.ratings.result import result_schema, schema_of_the_classes
 from podium.arena.settings import ArenaSettings
 from podium.arena.store.export import votes_csv
 from podium.arena.store.records import VoteRecord
@@ -86,13 +86,13 @@ class TestInvite:
         assert main(["arena", "invite", str(tmp_path), "Ben"]) == 0
         (link,), err = said()
         assert link.startswith("https://a.example.org/enter/")
-        assert err == ["The link of Ben to 9 matchups, shown only this once:"]
+        assert err == ["The link of Ben to 9 matchups, shown only once:"]
         assert main(["arena", "invite", str(tmp_path), "Ben", "--matchups", "99"]) == 0
         _, err = said()
         assert err == [
-            "Ben was invited before: the older link has ended, the votes are kept.",
-            "There are no more than 13 matchups for one rater, so Ben gets 13, not 99.",
-            "The link of Ben to 13 matchups, shown only this once:",
+            "Ben was invited before: the older link is revoked, the votes are kept.",
+            "There are only 13 matchups for one rater, so Ben gets 13, not 99.",
+            "The link of Ben to 13 matchups, shown only once:",
         ]
         desk = Desk(tmp_path)
         assert desk.enter(token_of(link)) is None
@@ -102,7 +102,7 @@ class TestInvite:
         made = make_arena(tmp_path)
         assert main(["arena", "invite", str(tmp_path), "--organiser"]) == 0
         (link,), err = said()
-        assert err == ["The organiser's link, shown only this once; an older one has ended:"]
+        assert err == ["The organiser's link, shown only once; any older link is revoked:"]
         desk = Desk(tmp_path)
         assert desk.enter(made.organiser) is None
         assert desk.enter(token_of(link)) is not None
@@ -113,7 +113,9 @@ class TestInvite:
     @pytest.mark.parametrize("who", [[], ["arena", "Anna", "Ben"], ["arena", "Anna", "--organiser"]])
     def test_somebody_has_to_be_named(self, who: list[str], said: Said) -> None:
         assert main(["arena", "invite", *who]) == 2
-        assert said()[1] == ["Say whom to invite: podium arena invite [DIR] NAME, a name of several words in quotes."]
+        assert said()[1] == [
+            "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes."
+        ]
 
 
 def test_inside_the_folder_its_name_may_be_left_out(
@@ -135,7 +137,7 @@ def test_inside_the_folder_its_name_may_be_left_out(
 def test_revoke(tmp_path: Path, said: Said) -> None:
     made = make_arena(tmp_path)
     assert main(["arena", "revoke", str(tmp_path), "Anna"]) == 0
-    assert said() == ([], ["The link of Anna has ended; the votes stay."])
+    assert said() == ([], ["The link of Anna is revoked; the votes are kept."])
     desk = Desk(tmp_path)
     assert desk.enter(made.tokens["Anna"]) is None
     desk.close()
@@ -147,12 +149,12 @@ def test_revoke(tmp_path: Path, said: Said) -> None:
 def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str, said: Said) -> None:
     name = ["Anna"] if verb in ("invite", "revoke") else []
     assert main(["arena", verb, str(tmp_path), *name]) == 2
-    assert said()[1] == [f"{tmp_path} is no arena: it has no arena.sqlite. 'podium arena init' makes one."]
+    assert said()[1] == [f"{tmp_path} is not an arena: it has no arena.sqlite. Create one with 'podium arena init'."]
 
 
 @pytest.mark.parametrize(
     ("verb", "package"),
-    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn"), ("status", "evalica"), ("result", "pandas")],
+    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn")],
 )
 def test_what_the_extra_installs_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str
@@ -179,7 +181,7 @@ class TestExport:
         vote_all(desk, made.tokens["Anna"], lambda _: "tie")
         output = tmp_path / "out.csv"
         assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
-        assert said()[1] == [f"Wrote 21 votes, those undone and the repeats among them, to {output}."]
+        assert said()[1] == [f"Wrote 21 votes, including undone votes and repeats, to {output}."]
         with output.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert list(rows[0]) == ["rater", "case", "left", "right", "winner", "repeat", "undone", "comment", "cast_at"]
@@ -302,7 +304,7 @@ def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> 
     assert re.search(r"^enough votes +no +Cast: 56 of at least 100 votes\.", text, re.MULTILINE)
     assert re.search(r"^votes per pair +yes ", text, re.MULTILINE)
     assert re.search(r"^Anna +30 of 30 ", text, re.MULTILINE)
-    assert re.search(r"^Ben \(link ended\) +30 of 30 +0 of 30 +30 of 30 +0 of 2 ", text, re.MULTILINE)
+    assert re.search(r"^Ben \(link revoked\) +30 of 30 +0 of 30 +30 of 30 +0 of 2 ", text, re.MULTILINE)
     assert re.search(r"^\[red\]Carla\[/red\] +0 of 30 +- ", text, re.MULTILINE)
     assert "Ben always chose the left report (30 of 30)." in out
     assert "'beta' is a word in its own reports." in out
@@ -311,7 +313,7 @@ def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> 
 def test_status_of_an_arena_without_votes(tmp_path: Path, said: Said) -> None:
     make_arena(tmp_path)
     assert main(["arena", "status", str(tmp_path)]) == 0
-    assert "There is no vote yet: every rating is where it starts." in said()[0]
+    assert "There is no vote yet: every rating has its initial value." in said()[0]
 
 
 def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
@@ -321,9 +323,9 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
     made = make_arena(
         arena,
         methods=[f"m{n}" for n in range(5)],
-        cases=[f"c{n}" for n in range(40)],
+        cases=[f"c{n}" for n in range(20)],
         raters=names,
-        settings=ArenaSettings(matchups_per_rater=150),
+        settings=ArenaSettings(matchups_per_rater=100),
     )
     desk = Desk(arena)
     ended = threading.Event()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from podium.arena.images.pictures import prepare
+from podium.arena.images.case_images import prepare
 from podium.arena.images.prepared import Prepared
 from podium.errors import UsageError
 

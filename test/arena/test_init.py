@@ -16,7 +16,7 @@ import SimpleITK as sitk
 from arena.organiser import CASES, Organiser
 
 from podium.arena.desk import Desk
-from podium.arena.settings_file import read_settings
+from podium.arena.settings import read_settings
 from podium.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,8 +39,8 @@ def test_an_arena_is_made(organiser: Organiser, capfd: pytest.CaptureFixture[str
     link = out.splitlines()[-1]
     assert link.startswith("https://arena.example.org/enter/")
     assert err.splitlines()[-2:] == [
-        f"Made {organiser.arena} of 2 cases and 3 teams: team1, team2, team3.",
-        "The organiser's link, shown only this once:",
+        f"Created {organiser.arena} with 2 cases and 3 teams: team1, team2, team3.",
+        "The organiser's link, shown only once:",
     ]
     assert "Note:" not in err
     desk = Desk(organiser.arena)
@@ -79,7 +79,7 @@ def test_an_arena_is_never_made_over_another(organiser: Organiser, capfd: pytest
     assert organiser.init() == 0
     before = (organiser.arena / "arena.sqlite").read_bytes()
     assert organiser.init() == 2
-    assert last_line(capfd) == f"{organiser.arena} is an arena already; its votes would be lost."
+    assert last_line(capfd) == f"{organiser.arena} is already an arena; its votes would be lost."
     assert (organiser.arena / "arena.sqlite").read_bytes() == before
 
 
@@ -87,7 +87,7 @@ def test_an_empty_folder_is_taken_and_no_other(organiser: Organiser, capfd: pyte
     organiser.arena.mkdir()
     (organiser.arena / "thesis.doc").touch()
     assert organiser.init() == 2
-    assert last_line(capfd) == f"{organiser.arena} is there already and is not an empty folder."
+    assert last_line(capfd) == f"{organiser.arena} already exists and is not an empty folder."
     (organiser.arena / "thesis.doc").unlink()
     assert organiser.init() == 0
 
@@ -102,14 +102,18 @@ def test_a_failed_init_leaves_nothing(organiser: Organiser, capfd: pytest.Captur
 
 @pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_init_leaves_nothing(organiser: Organiser, request_to_end: signal.Signals) -> None:
-    for number in range(40):
+    for number in range(20):
         noise = np.random.default_rng(number).integers(0, 4000, (40, 128, 128)).astype(np.int16)
         sitk.WriteImage(sitk.GetImageFromArray(noise), organiser.images / f"T{number:03}.mha")
     before = sorted(organiser.root.iterdir())
     sources = ["--ranking", organiser.ranking, "--submissions", organiser.submissions, "--cases", organiser.images]
-    command = [sys.executable, "-m", "podium", "arena", "init", organiser.arena, *sources]
+    background = ["env", "--default-signal=INT"]  # tests that run in the background ignore Ctrl-C, and so would init
+    command = [*background, sys.executable, "-m", "podium", "arena", "init", organiser.arena, *sources]
     with subprocess.Popen(
-        [*map(str, command)], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        [*map(str, command)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:
         while process.poll() is None and not list(organiser.root.glob(".arena.*/pictures/*/0.png")):
             time.sleep(0.01)
@@ -139,14 +143,14 @@ class TestWhoComesIn:
         assert organiser.init() == 0
         assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, 8)]
 
-    @pytest.mark.parametrize(("top", "warning"), [(3, ""), (8, " 'podium rank --arena' takes no ratings of others.")])
+    @pytest.mark.parametrize(("top", "warning"), [(3, ""), (8, " 'podium rank --arena' accepts no ratings of others.")])
     def test_the_best_by_rank(self, top: int, warning: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         organiser = Organiser(tmp_path, teams=9)
         capfd.readouterr()
         assert organiser.init("--top", str(top)) == 0
         assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, top + 1)]
         marked = "team1, team2, team3, team4, team5, team6 and team7"
-        note = f"The ranking marks other finalists: {marked}.{warning}"
+        note = f"The ranking marks different finalists: {marked}.{warning}"
         assert capfd.readouterr().err.splitlines()[0] == f"Note: {note}"
         assert organiser.query("SELECT text FROM notes") == [(note,)]
 
@@ -164,7 +168,7 @@ class TestWhoComesIn:
 
     def test_one_is_too_few(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
         assert organiser.init("--top", "1") == 2
-        assert last_line(capfd) == "An arena compares two teams at least; the ranking gives 1."
+        assert last_line(capfd) == "An arena compares at least two teams; the ranking gives 1."
 
     def test_a_ranking_that_is_none(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
         organiser.ranking.write_text("{}")
@@ -197,7 +201,8 @@ class TestSubmissions:
         (organiser.submissions / "team2.zip").touch()
         assert organiser.init() == 2
         assert last_line(capfd) == (
-            f"{organiser.submissions} holds several submissions of 'team2': team2.old and team2.zip. Leave one of them."
+            f"{organiser.submissions} contains several submissions of 'team2': team2.old and team2.zip. "
+            "Keep only one of them."
         )
         (organiser.submissions / "team2.old").rename(organiser.submissions / "team2")
         assert organiser.init() == 0  # the folder has the very name
@@ -217,7 +222,7 @@ class TestReports:
     ) -> None:
         organiser.write_reports("team2", {"B000": "\u200b\n\u2800", "B001": "Finding."})
         assert organiser.init() == 0
-        sentence = "B000: The report holds nothing that can be seen."
+        sentence = "B000: The report contains no visible text."
         assert f"Note: 'team2': 1 of 2 reports will be shown as empty; {sentence}" in capfd.readouterr().err
 
     def test_the_teams_own_name_is_said_and_not_masked(
@@ -227,9 +232,9 @@ class TestReports:
         organiser.write_reports("team3", {"B000": "team2 is another team.", "B001": "te\u200bam3 hides."})
         assert organiser.init() == 0
         err = capfd.readouterr().err
-        words = "raters will read it, nothing is masked."
-        assert f"Note: 'team2' is a word in its own reports of B000: {words}" in err
-        assert f"Note: 'team3' is a word in its own reports of B001: {words}" in err
+        words = "raters will see it; nothing is masked."
+        assert f"Note: 'team2' appears in its own reports of B000: {words}" in err
+        assert f"Note: 'team3' appears in its own reports of B001: {words}" in err
         assert "'team1' is a word" not in err
         assert ("By TEAM2.",) in organiser.query("SELECT text FROM reports")
 
@@ -248,7 +253,7 @@ class TestReports:
         for team in organiser.teams:
             organiser.write_reports(team, {f"B00{number}": f"{team} wrote this." for number in range(7)})
         assert organiser.init() == 0
-        assert "'team1' is a word in its own reports of B000, B001, B002 and 4 more: " in capfd.readouterr().err
+        assert "'team1' appears in its own reports of B000, B001, B002 and 4 more: " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def vote(desk: Desk, rater: int, count: int) -> None:
 
 
 def pair_counts(desk: Desk) -> list[int]:
-    """How often every pair is planned, but for what raters whose link has ended left unanswered."""
+    """How often every pair is planned, without what raters with a revoked link left unanswered."""
     rows = desk.store.rows(
         'SELECT min("left", "right"), max("left", "right") FROM matchups AS m JOIN raters AS r ON r.id = m.rater '
         "WHERE repeat_of IS NULL AND m.id NOT IN (SELECT replaces FROM matchups WHERE replaces IS NOT NULL) "
@@ -78,7 +78,7 @@ def test_a_new_link_ends_the_old_one_and_its_sessions_but_no_vote(desk: Desk) ->
     vote(desk, anna, 5)
     upcoming = desk.current(anna)
     second = invite(desk.store, SETTINGS, "Anna")
-    assert second.remarks == ("Anna was invited before: the older link has ended, the votes are kept.",)
+    assert second.remarks == ("Anna was invited before: the older link is revoked, the votes are kept.",)
     assert desk.enter(first.token) is None
     assert desk.visitor(cookie) is None
     assert rater_id(desk, second.token) == anna
@@ -101,14 +101,14 @@ def test_a_list_grows_and_never_shrinks(desk: Desk) -> None:
     assert max(pair_counts(desk)) - min(pair_counts(desk)) <= 1
     same = invite(desk.store, SETTINGS, "Anna", matchups=10)
     assert same.total == 60
-    assert "Anna has 60 matchups already; a list only grows." in same.remarks
+    assert "Anna has 60 matchups already; a list can only grow." in same.remarks
     assert invite(desk.store, SETTINGS, "Anna").total == 60
 
 
 def test_more_matchups_than_there_are(desk: Desk) -> None:
     made = invite(desk.store, SETTINGS, "Anna", matchups=1000)
     assert made.total == 190  # six pairs on thirty cases, and ten of them (5 % of the list) repeated
-    sentence = "There are no more than 190 matchups for one rater, so Anna gets 190, not 1000."
+    sentence = "There are only 190 matchups for one rater, so Anna gets 190, not 1000."
     assert made.remarks == (sentence,)
 
 
@@ -130,7 +130,7 @@ def test_an_ended_link_ends_everything_but_the_votes(desk: Desk) -> None:
     assert len(desk.ballots()) == 3
     (line,) = desk.raters()
     assert (line.name, line.done, line.total, line.revoked) == ("Anna", 3, 24, True)
-    with pytest.raises(UsageError, match=r"^The link of 'Anna' has ended already\.$"):
+    with pytest.raises(UsageError, match=r"^The link of 'Anna' is already revoked\.$"):
         revoke(desk.store, "Anna")
 
 
@@ -152,7 +152,7 @@ def test_a_rater_needs_a_name(desk: Desk, name: str) -> None:
     assert desk.raters() == []
 
 
-def test_what_a_rater_left_goes_to_the_next_and_who_comes_back_is_planned_anew(desk: Desk) -> None:
+def test_what_a_rater_left_goes_to_the_next_and_who_comes_back_is_planned_again(desk: Desk) -> None:
     anna = rater_id(desk, invite(desk.store, SETTINGS, "Anna").token)
     ben = rater_id(desk, invite(desk.store, SETTINGS, "Ben").token)
     vote(desk, anna, 7)

@@ -46,7 +46,7 @@ def arenas(draw: st.DrawFn) -> tuple[Pairing, list[int]]:
 
 
 @given(arenas())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_beginning(
     arena: tuple[Pairing, list[int]],
 ) -> None:
@@ -61,7 +61,7 @@ def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_begin
 
 
 @given(arenas())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_sides_are_balanced_for_every_pair(arena: tuple[Pairing, list[int]]) -> None:
     pairing, counts = arena
     planned = fresh(plan_one_by_one(pairing, counts))
@@ -71,7 +71,7 @@ def test_sides_are_balanced_for_every_pair(arena: tuple[Pairing, list[int]]) -> 
 
 
 @given(arenas())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[Pairing, list[int]]) -> None:
     pairing, counts = arena
     for listed, count in zip(plan_one_by_one(pairing, counts), counts, strict=True):

@@ -66,10 +66,10 @@ def test_a_rater_by_hand() -> None:
         (["left"] * 7, 60, []),
         (["left"] * 35 + ["right"] * 5, 60, ["chose the left report in 35 of 40 decided votes (p = 1.4e-06)"]),
         (["left"] * 26 + ["right"] * 14, 60, []),
-        (["tie"] * 25, 60, ["said tie every time (25 of 25)"]),
+        (["tie"] * 25, 60, ["chose tie every time (25 of 25)"]),
         (["tie"] * 9, 60, []),
-        (["tie"] * 20 + ["left", "right"] * 2, 60, ["said tie in 20 of 24 votes"]),
-        (["left", "right"] * 10, 2.04, ["took 2.0 seconds a vote at the median"]),
+        (["tie"] * 20 + ["left", "right"] * 2, 60, ["chose tie in 20 of 24 votes"]),
+        (["left", "right"] * 10, 2.04, ["took 2.0 seconds per vote at the median"]),
         (["left", "right"] * 10, 5, []),
     ],
 )

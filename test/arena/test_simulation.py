@@ -1,4 +1,4 @@
-"""Simulated arenas: reproducible, honest about the truth, and the command that plays them."""
+"""Simulated arenas: reproducible, compared with the true order, and the command that plays them."""
 
 import argparse
 from dataclasses import replace
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.simulation import Played, Scenario, kendall_tau, play, summarise
 from podium.cli.arena_simulate import add_simulate
 from podium.errors import ConfigurationError

@@ -23,7 +23,7 @@ def test_the_golden_votes() -> None:
     assert found.pair_wins == ((0, 1, 1, 2), (1, 0, 2, 1), (0, 0, 0, 1), (0, 1, 0, 0))
     assert found.ratings == {team.name: team.elo_averaged for team in found.teams}
     assert (found.votes, found.repeats, found.raters, found.cases) == (12, 0, 1, 3)
-    assert "Only 3 cases have votes: intervals over so few cases are rough." in found.notes
+    assert "Only 3 cases have votes: intervals over few cases are rough." in found.notes
 
 
 def test_the_order_follows_the_rating_that_decides() -> None:
@@ -51,7 +51,7 @@ def test_agreement_is_silent() -> None:
 @pytest.mark.parametrize(
     ("cast", "notes"),
     [
-        ([], ["There is no vote yet: every rating is where it starts."]),
+        ([], ["There is no vote yet: every rating has its initial value."]),
         (
             [("A", "B", "left")],
             [
@@ -66,8 +66,8 @@ def test_agreement_is_silent() -> None:
             [
                 "The plain Bradley-Terry fit does not exist (A won every vote; C lost every vote): "
                 "half a virtual draw was added to every pair.",
-                "A and C won or lost every vote: by how much is not known, and the interval is too narrow.",
-                "Only 3 cases have votes: intervals over so few cases are rough.",
+                "A and C won or lost every vote: the true difference is unknown, and the interval too narrow.",
+                "Only 3 cases have votes: intervals over few cases are rough.",
             ],
         ),
     ],

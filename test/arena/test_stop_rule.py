@@ -72,7 +72,7 @@ def test_the_change_over_the_window_as_read_literally() -> None:
     assert found.met == (changes[largest] < 10)
     assert found.sentence == (
         f"The largest change of Elo over the last 50 votes is {changes[largest]:.1f} points, of {largest}; "
-        "less than 10 is asked for."
+        "less than 10 is required."
     )
 
 

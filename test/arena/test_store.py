@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from arena.arena_folders import make_arena, rater_id
 
-from podium.arena import store as store_module
 from podium.arena.desk import Desk
 from podium.arena.settings import ArenaSettings
+from podium.arena.store import database as store_module
 from podium.arena.store.database import Store
 from podium.errors import OrganiserError, UsageError
 
@@ -123,7 +123,9 @@ def test_a_block_that_raises_leaves_nothing_and_lets_the_next_one_write(tmp_path
 def test_a_folder_that_is_no_arena(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         Store(tmp_path)
-    assert str(caught.value) == f"{tmp_path} is no arena: it has no arena.sqlite. 'podium arena init' makes one."
+    assert (
+        str(caught.value) == f"{tmp_path} is not an arena: it has no arena.sqlite. Create one with 'podium arena init'."
+    )
 
 
 @pytest.mark.parametrize("mark", ["user_version = 2", "application_id = 7"])
@@ -133,7 +135,9 @@ def test_an_arena_of_another_version(tmp_path: Path, mark: str) -> None:
         database.execute(f"PRAGMA {mark}")
     with pytest.raises(UsageError) as caught:
         Store(tmp_path)
-    sentence = f"{tmp_path}/arena.sqlite was made by another version of Podium, which has to go on with it."
+    sentence = (
+        f"{tmp_path}/arena.sqlite was created by another version of Podium and can only be used with that version."
+    )
     assert str(caught.value) == sentence
 
 

@@ -9,7 +9,7 @@ import pytest
 import SimpleITK as sitk
 from PIL import Image
 
-from podium.arena.images.pictures import prepare
+from podium.arena.images.case_images import prepare
 from podium.arena.images.prepared import Prepared
 from podium.errors import UsageError
 
@@ -142,7 +142,7 @@ def test_nothing_that_could_be_shown(tmp_path: Path, values: list[float]) -> Non
     path = write(tmp_path / "case.mha", np.resize(np.array(values), (2, 2, 2)))
     with pytest.raises(UsageError) as error:
         prepare(path, tmp_path / "prepared")
-    assert str(error.value) == "'case.mha' holds no finite values that could be shown."
+    assert str(error.value) == "'case.mha' contains no finite values that could be shown."
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.float64])

@@ -37,9 +37,9 @@ def serving(folder: Path, *options: str | Path) -> Iterator[tuple[subprocess.Pop
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.match(r"The arena listens on (\w+://127.0.0.1:\d+) \(links lead to http://localhost:8000\)\.", line)
+        found = re.match(r"The arena listens on (\w+://127.0.0.1:\d+) \(links point to http://localhost:8000\)\.", line)
         assert found, process.communicate()
-        assert process.stdout.readline() == "Ctrl-C stops it; every vote that was answered is on disk.\n"
+        assert process.stdout.readline() == "Press Ctrl-C to stop it; every confirmed vote is on disk.\n"
         yield process, found[1]
     finally:
         process.kill()
@@ -120,11 +120,11 @@ def test_what_cannot_be_served_is_said_in_words(made: MadeArena, tmp_path: Path)
             UsageError, match=rf"^The arena cannot listen on 127\.0\.0\.1, port {port}: Address already"
         ):
             serve(made.folder, host="127.0.0.1", port=port)
-    with pytest.raises(UsageError, match=r"^host\.invalid is no address of this machine: "):
+    with pytest.raises(UsageError, match=r"^host\.invalid is not an address of this machine: "):
         serve(made.folder, host="host.invalid", port=0)
-    with pytest.raises(UsageError, match=r"^--certificate and --key go together\.$"):
+    with pytest.raises(UsageError, match=r"^--certificate and --key must be given together\.$"):
         serve(made.folder, host="127.0.0.1", port=0, key=tmp_path / "key.pem")
     with pytest.raises(UsageError, match=r"^The certificate .*nothing\.pem with the key .* cannot be used: No such"):
         serve(made.folder, host="127.0.0.1", port=0, certificate=tmp_path / "nothing.pem", key=tmp_path / "key.pem")
-    with pytest.raises(UsageError, match=r"is no arena"):
+    with pytest.raises(UsageError, match=r"is not an arena"):
         serve(tmp_path, host="127.0.0.1", port=0)

@@ -64,7 +64,7 @@ def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeAre
         again = guest.vote("right", page=page)
         assert (again.status_code, again.headers["location"]) == (303, "/?notice=answered")
         shown = guest.page("/?notice=answered")
-        assert "This one was answered already; your first answer counts." in shown
+        assert "You have already answered this one; your first answer counts." in shown
         assert "<span>1 of 10</span>" in shown
         assert winners(made.folder) == ["left"]
 
@@ -88,7 +88,7 @@ def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> Non
         undone = guest.undo(second)
         assert (undone.status_code, undone.headers["location"]) == (303, "/?notice=undone")
         page = guest.page("/?notice=undone")
-        assert "Your last vote was taken back. Here is the matchup again." in page
+        assert "Your last vote was undone. Here is the comparison again." in page
         assert "Undo last vote" not in page  # the vote before it, had there been one, is settled
         assert reports(page) == reports(first)
         assert winners(made.folder) == []
@@ -96,7 +96,7 @@ def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> Non
         stale = guest.vote("right", page=first)  # a tab left open, from before the undo
         assert stale.headers["location"] == "/?notice=answered"
         assert guest.undo(second).headers["location"] == "/?notice=kept"
-        assert "This vote can no longer be taken back." in guest.page("/?notice=kept")
+        assert "This vote can no longer be undone." in guest.page("/?notice=kept")
         guest.vote("right")
         assert winners(made.folder) == ["right"]
 

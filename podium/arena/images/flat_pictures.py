@@ -44,7 +44,7 @@ def prepare_picture(path: Path, target: Path) -> Prepared:
 
 @contextmanager
 def _faults_in_words(path: Path) -> Iterator[None]:
-    """Whatever Pillow stumbles over, in one sentence; it warns of odd metadata, which is thrown away anyway."""
+    """Pillow's errors as one sentence; its warnings about metadata do not matter, since metadata is discarded."""
     with warnings.catch_warnings(), quiet_stderr():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 HIGHEST_CODE = 65535
 DARKEST_SHARE, BRIGHTEST_SHARE = 0.005, 0.995
-"""The first window leaves out half a per cent at either end: metal and air would else take all greys."""
+"""The first window leaves out half a per cent at either end: metal and air would otherwise take most grey levels."""
 
 Codes = NDArray[np.uint16]
 

@@ -1,4 +1,4 @@
-"""What is left of a case's image once it was prepared for the page: pixels and a few numbers, nothing else."""
+"""A case image prepared for the page: pixels and a few numbers, nothing else."""
 
 from dataclasses import dataclass
 from pathlib import Path

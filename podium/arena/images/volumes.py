@@ -24,7 +24,7 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
     image = _read(path)
     span = ValueRange.over(image.array)
     if span is None:
-        raise UsageError(f"'{path.name}' holds no finite values that could be shown.")
+        raise UsageError(f"'{path.name}' contains no finite values that could be shown.")
     if image.array.ndim == 2:
         write_png(image.array if image.array.dtype == np.uint8 else stretched(image.array, span), target / "0.png")
         return Prepared(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])

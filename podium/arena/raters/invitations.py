@@ -1,4 +1,4 @@
-"""Who may come in: personal links, the sessions they open, and their end. Only hashes of either are kept."""
+"""Access: personal links, the sessions they open, and revoking them. Only hashes of links and sessions are stored."""
 
 import hashlib
 import secrets
@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.arena.cleaning import clean_name
 from podium.arena.raters.pairing import Pairing, Planned
 from podium.arena.raters.voting import new_key
 from podium.arena.settings import ArenaSettings
+from podium.arena.store.cleaning import clean_name
 from podium.arena.store.contents import read_cases, read_methods
 from podium.arena.store.database import Store
 from podium.errors import UsageError
@@ -44,7 +44,7 @@ def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | 
     """A rater's new link, and the list it leads to.
 
     A name that is known gets a new link in place of the old one, and more matchups if more are wanted: votes stay. A
-    rater whose link was ended comes back; what was not answered is planned anew, for others have made up for it.
+    rater whose link was revoked may be invited again; unanswered matchups are planned again.
     """
     name = clean_name(name)
     if not 0 < len(name) <= LONGEST_NAME:
@@ -62,23 +62,23 @@ def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | 
         ).fetchone()
         rater = _link(connection, name, "rater", token)
         if known is not None:
-            remarks.append(f"{name} was invited before: the older link has ended, the votes are kept.")
+            remarks.append(f"{name} was invited before: the older link is revoked, the votes are kept.")
             if known[1]:
                 _forget_unanswered(connection, rater)
         places, mine = _list_of(connection, rater)
         wanted = matchups or max(settings.matchups_per_rater, len(mine))
         if wanted < len(mine):
-            remarks.append(f"{name} has {len(mine)} matchups already; a list only grows.")
+            remarks.append(f"{name} has {len(mine)} matchups already; a list can only grow.")
         planned = pairing.plan(max(0, wanted - len(mine)), rater=rater, mine=mine, others=_others(connection, rater))
         _append(connection, rater, places, planned)
     total = len(mine) + len(planned)
     if total < wanted:
-        remarks.append(f"There are no more than {total} matchups for one rater, so {name} gets {total}, not {wanted}.")
+        remarks.append(f"There are only {total} matchups for one rater, so {name} gets {total}, not {wanted}.")
     return Invitation(name=name, token=token, link=_url(settings, token), total=total, remarks=tuple(remarks))
 
 
 def invite_organiser(store: Store, settings: ArenaSettings) -> Invitation:
-    """The organiser's new link; an older one ends."""
+    """The organiser's new link; any older one is revoked."""
     token = secrets.token_urlsafe(32)
     with store.writing() as connection:
         _link(connection, ORGANISER, "organiser", token)
@@ -98,14 +98,14 @@ def revoke(store: Store, name: str) -> str:
             raise UsageError(f"There is no rater '{name}'; {known}.")
         rater, is_revoked = found
         if is_revoked:
-            raise UsageError(f"The link of '{name}' has ended already.")
+            raise UsageError(f"The link of '{name}' is already revoked.")
         connection.execute("UPDATE raters SET revoked_at = ? WHERE id = ?", (time.time(), rater))
         connection.execute("DELETE FROM sessions WHERE rater = ?", (rater,))
     return name
 
 
 def enter(store: Store, token: str) -> str | None:
-    """A new session's secret for whoever has a link that has not ended."""
+    """A new session's secret for the owner of a link that has not been revoked."""
     secret = secrets.token_urlsafe(32)
     with store.writing() as connection:
         found = connection.execute(
@@ -118,7 +118,7 @@ def enter(store: Store, token: str) -> str | None:
 
 
 def visitor(store: Store, secret: str) -> Visitor | None:
-    """Whose session this is; those of an ended link are gone."""
+    """The owner of a session; the sessions of a revoked link are deleted."""
     found = store.row(
         """
         SELECT r.id, r.name, r.role, r.token_hash FROM sessions AS s JOIN raters AS r ON r.id = s.rater
@@ -155,7 +155,7 @@ def _link(connection: sqlite3.Connection, name: str, role: Literal["rater", "org
 
 
 def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
-    """But for one that was answered and undone: it was seen, so it cannot come as a fresh one later."""
+    """Except one that was answered and undone: the rater has seen it, so it must not be planned as new later."""
     connection.execute(
         """
         DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
@@ -184,7 +184,7 @@ def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], lis
 
 
 def _others(connection: sqlite3.Connection, rater: int) -> list[Planned]:
-    """What counts of everybody else's lists: all but what a rater whose link has ended left unanswered."""
+    """The matchups of all other lists that count: all except those a revoked rater left unanswered."""
     rows = connection.execute(
         """
         SELECT m."case", m."left", m."right" FROM matchups AS m JOIN raters AS r ON r.id = m.rater

@@ -1,8 +1,8 @@
-"""Who meets whom on which case: seeded, and balanced over pairs, cases and raters whoever arrives when.
+"""Which methods are compared on which case: seeded, and balanced over pairs, cases and raters in any order of arrival.
 
-Greedy: the next matchup is always one of those that were planned least, so that the plan is balanced at any moment, and
-a rater who comes later or is gone early is made up for by whoever is planned next. Over the fresh matchups of all lists
-every pair is planned equally often within 1, and in the beginning of one rater's list, however short, within 2, as long
+Greedy: the next matchup is always one of those planned least often, so the plan is balanced at any moment, and the next
+list compensates for a rater who joins late or leaves early. Over the matchups of all lists, repeats left out,
+every pair is planned equally often within 1, and in any beginning of one rater's list within 2, as long
 as no rater has run out of cases for a pair.
 """
 
@@ -67,13 +67,13 @@ class Pairing:
         return listed[len(mine) :]
 
     def _repeats(self, count: int, mine: Sequence[Planned]) -> int:
-        """Among the next `count`, so that the whole list has its share of them, in however many steps it grew."""
+        """Repeats among the next `count` places, so that the whole list has its share after any extension."""
         due = round(self.repeat_share * (len(mine) + count)) - sum(each.repeat_of is not None for each in mine)
         return min(max(due, 0), count)
 
 
 def _repeat_slots(start: int, count: int, repeats: int, random: Random) -> set[int]:
-    """Places for the repeats: one somewhere in each of as many equal stretches, so that nobody can wait for it."""
+    """Places for the repeats: one random place in each of `repeats` equal stretches, so that none is predictable."""
     ends = [start + count * number // repeats for number in range(repeats + 1)] if repeats else []
     stretches = [range(max(low, MIN_PLACES_BETWEEN), high) for low, high in pairwise(ends)]
     return {stretch[int(random.random() * len(stretch))] for stretch in stretches if stretch}
@@ -95,7 +95,7 @@ def _repeat(listed: Sequence[Planned], random: Random) -> Planned | None:
 
 
 class _Board:
-    """How often everything is planned, but for repeats: they measure a rater, not the methods."""
+    """How often everything is planned, without the repeats: they measure a rater, not the methods."""
 
     def __init__(self, methods: int, cases: int, random: Random) -> None:
         self._pairs = list(combinations(range(methods), 2))

@@ -1,6 +1,6 @@
-"""What can be said of each rater: ties, side, repeats, agreement and speed. DryRunAsker is dropped for any of it.
+"""What the votes say about each rater: ties, side, repeats, agreement and speed. No rater is excluded because of it.
 
-All of a rater's votes count here, the repeats too, but for agreement with others: there only what he saw first does.
+All votes of a rater count here, repeats included; only agreement with others leaves the repeats out.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ _STRIKING_P = 0.01
 _ENOUGH_VOTES = 10
 _QUICK_SECONDS = 5.0
 
-Matchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
+SeenMatchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class RaterFigures:
     kappa               Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
     with_order          decided votes for the method that stands higher in the Bradley-Terry order of all other raters
     median_seconds      between a vote and the next; None below two votes
-    remarks             what is striking, in words
+    remarks             conspicuous patterns, as phrases
     """
 
     rater: str
@@ -71,7 +71,7 @@ class Agreement:
 
 
 def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[RaterFigures, ...]:
-    """Of everybody who voted, in the order of the names."""
+    """Figures of everyone who voted, ordered by name."""
     agreements = rater_agreements(ballots)
     return tuple(
         _figures(rater, ballots, methods, [pair for pair in agreements if rater in pair.raters])
@@ -81,7 +81,7 @@ def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[Ra
 
 def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
     """Of every two raters who share a matchup."""
-    judged: defaultdict[str, dict[Matchup, str]] = defaultdict(dict)
+    judged: defaultdict[str, dict[SeenMatchup, str]] = defaultdict(dict)
     for ballot in counted(ballots):
         judged[ballot.rater].setdefault(_matchup(ballot), _preferred(ballot))
     found = []
@@ -131,7 +131,7 @@ def coin_p(share: Share) -> float:
     return min(1.0, 2 * tail / (1 << share.total))
 
 
-def _matchup(ballot: Ballot) -> Matchup:
+def _matchup(ballot: Ballot) -> SeenMatchup:
     first, second = sorted((ballot.left, ballot.right))
     return ballot.case, first, second
 
@@ -176,7 +176,7 @@ def _with_order_of_others(mine: Sequence[Ballot], others: Sequence[Ballot], meth
 
 def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, seconds: float | None) -> Iterator[str]:
     if ties.total >= _ENOUGH_VOTES and 2 * ties.count > ties.total:
-        yield f"said tie every time ({ties})" if ties.count == ties.total else f"said tie in {ties} votes"
+        yield f"chose tie every time ({ties})" if ties.count == ties.total else f"chose tie in {ties} votes"
     if coin_p(left) < _STRIKING_P:
         side, count = max(("left", left.count), ("right", left.total - left.count), key=lambda one: one[1])
         share = Share(count=count, total=left.total)
@@ -190,4 +190,4 @@ def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, 
     if 2 * with_order.count < with_order.total and coin_p(with_order) < _STRIKING_P:
         yield f"voted with the order of the others in only {with_order} decided votes"
     if ties.total >= _ENOUGH_VOTES and seconds is not None and seconds < _QUICK_SECONDS:
-        yield f"took {seconds:.1f} seconds a vote at the median"
+        yield f"took {seconds:.1f} seconds per vote at the median"

@@ -1,4 +1,4 @@
-"""A rater's way through his list: what comes next, the vote, and the undo of the last one."""
+"""A rater's list: the next matchup, the vote, and undoing the last vote."""
 
 import secrets
 import time
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.arena.cleaning import clean_comment
 from podium.arena.ratings.ballots import Winner
+from podium.arena.store.cleaning import clean_comment
 from podium.arena.store.contents import Picture
 from podium.arena.store.database import Store
 
@@ -84,7 +84,7 @@ def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str
     """A vote, on disk when this returns "cast".
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
-    "refused": it is none of this rater's, or the rater's link was ended meanwhile.
+    "refused": the matchup belongs to another rater, or the rater's link has been revoked.
     """
     with store.writing() as connection:
         found = connection.execute(
@@ -108,9 +108,9 @@ def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str
 
 
 def undo(store: Store, rater: int, *, matchup: str) -> bool:
-    """Take the vote on `matchup` back, if it is the last thing this rater did; the matchup comes again, newly named.
+    """Undo the vote on `matchup`, if it is this rater's last action; the matchup is shown again under a new key.
 
-    The new name is what makes a stale page harmless: its form names a matchup that is answered already.
+    The new key makes a stale page harmless: its form refers to a matchup that has been answered.
     """
     with store.writing() as connection:
         found = connection.execute(

@@ -1,4 +1,4 @@
-"""What the ratings know of a vote: who met whom, on which case, in whose eyes, and how it ended."""
+"""A vote as the ratings see it: the two methods, the case, the rater and the outcome."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -17,14 +17,14 @@ from podium.arena.ratings.pair_counts import PairCounts, count_pairs
 from podium.arena.wording import listed
 
 VIRTUAL_DRAW = 0.5
-_TOLERANCE = 1e-12
-_MOST_ITERATIONS = 10_000
-_LARGEST_RESIDUAL = 1e-6  # points per vote between what a team won and what its strength lets expect
+_LONGEST_STEP = 3.0  # of a log strength in one step of Newton's method
+_MOST_STEPS = 200
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class BradleyTerry:
-    """`why_virtual_draw`: why there is no plain fit, so that half a virtual draw a pair was added; None if there is."""
+    """`why_virtual_draw`: why no plain fit exists and half a virtual draw per pair was added; None if it exists."""
 
     ratings: dict[str, float]
     why_virtual_draw: str | None
@@ -33,9 +33,9 @@ class BradleyTerry:
 def bradley_terry(ballots: Iterable[Ballot], methods: Sequence[str]) -> BradleyTerry:
     counts = count_pairs(ballots, methods)
     why = None if plain_fit_exists(counts.points) else _why_no_plain_fit(counts)
-    strengths = _fit(counts.points if why is None else with_virtual_draws(counts.points))
-    ratings = INITIAL + SCALE * np.log10(strengths)
-    return BradleyTerry(ratings=dict(zip(methods, ratings.tolist(), strict=True)), why_virtual_draw=why)
+    points = counts.points if why is None else with_virtual_draws(counts.points)
+    (ratings,) = fit_ratings(points[None]).tolist()
+    return BradleyTerry(ratings=dict(zip(methods, ratings, strict=True)), why_virtual_draw=why)
 
 
 def reachable(points: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -58,34 +58,46 @@ def with_virtual_draws(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return points + VIRTUAL_DRAW / 2 * (1 - np.eye(points.shape[-1]))
 
 
-def _fit(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Strengths of geometric mean 1, by evalica, held to the equations that they must solve.
+def fit_ratings(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[batch, team]: the ratings for a batch of matrices of points. The fit must exist for each of them."""
+    return np.asarray(INITIAL + SCALE / np.log(10) * _log_strengths(points))
 
-    Where no fit exists evalica answers the same strength for everybody without a word. Such an answer is only believed
-    where it is true, that is where it explains the points that everybody won.
+
+def _log_strengths(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms of the strengths, of mean 0, by Newton's method. A step that lowers the likelihood is halved.
+
+    Where no fit exists the iteration may still end, with equal strengths for all teams, so this is checked first.
     """
-    from evalica import Winner, bradley_terry
-    from pandas import RangeIndex
+    if not reachable(points).all():
+        raise ArithmeticError("The Bradley-Terry fit does not exist.")
+    size = points.shape[-1]
+    if size < 2:
+        return np.zeros(points.shape[:-1])
+    meetings = points + points.swapaxes(-1, -2)
+    found = np.zeros(points.shape[:-1])
+    likelihood = _log_likelihood(points, found)
+    for _ in range(_MOST_STEPS):
+        expected = 1 / (1 + np.exp(found[:, None, :] - found[:, :, None]))
+        gradient = (points - meetings * expected).sum(axis=-1)
+        weights = meetings * expected * (1 - expected)
+        curvature = 1 / size - weights + weights.sum(axis=-1)[..., None] * np.eye(size)  # 1 / size: the mean stays 0
+        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        longest = np.abs(step).max(axis=-1, keepdims=True)
+        if longest.max() < _TOLERANCE:
+            return found
+        step *= np.minimum(1, _LONGEST_STEP / np.maximum(longest, _TOLERANCE))
+        while True:
+            reached = _log_likelihood(points, found + step)
+            worse = reached < likelihood - 1e-9 * np.abs(likelihood)
+            if not worse.any():
+                break
+            step[worse] /= 2
+        found, likelihood = found + step, reached
+    raise ArithmeticError("The Bradley-Terry fit did not converge.")
 
-    if not points.any():
-        return np.ones(len(points))
-    winners, losers = np.nonzero(points)
-    found = bradley_terry(
-        winners.tolist(),
-        losers.tolist(),
-        [Winner.X] * len(winners),
-        index=RangeIndex(len(points)),
-        weights=points[winners, losers].tolist(),
-        tolerance=_TOLERANCE,
-        limit=_MOST_ITERATIONS,
-    )
-    scores = found.scores.sort_index().to_numpy()
-    strengths: NDArray[np.float64] = scores / np.exp(np.log(scores).mean())
-    expected = (points + points.T) * strengths[:, None] / (strengths[:, None] + strengths)
-    residual = np.abs(points.sum(axis=1) - expected.sum(axis=1)).max() / points.sum()
-    if not residual < _LARGEST_RESIDUAL:
-        raise ArithmeticError("The Bradley-Terry fit did not converge.")
-    return strengths
+
+def _log_likelihood(points: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(-(points * np.logaddexp(0, found[:, None, :] - found[:, :, None])).sum(axis=(-2, -1)))
 
 
 def _why_no_plain_fit(counts: PairCounts) -> str:

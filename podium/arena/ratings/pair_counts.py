@@ -1,4 +1,4 @@
-"""Votes as counts: who beat whom, how often. Every rating but online Elo needs no more than this."""
+"""Votes as counts: how often each method beat each other. All ratings except Elo need no more than this."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the teams stand: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
+"""The standing of the teams: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from podium.arena.ratings.pair_counts import count_pairs, counted
 from podium.arena.settings import ArenaSettings
 from podium.arena.wording import listed
 
-Rating: TypeAlias = Literal["elo-averaged", "elo", "bradley-terry"]
-TITLES: dict[Rating, str] = {"elo-averaged": "averaged Elo", "elo": "Elo", "bradley-terry": "Bradley-Terry"}
+RatingName: TypeAlias = Literal["elo-averaged", "elo", "bradley-terry"]
+TITLES: dict[RatingName, str] = {"elo-averaged": "averaged Elo", "elo": "Elo", "bradley-terry": "Bradley-Terry"}
 _FEW_CASES = 10
 _SAME = 1e-6  # points: closer ratings are equal
 
@@ -38,7 +38,7 @@ class TeamStanding:
     losses: int
     ties: int
 
-    def rating(self, by: Rating) -> float:
+    def rating(self, by: RatingName) -> float:
         return {"elo": self.elo, "elo-averaged": self.elo_averaged, "bradley-terry": self.bradley_terry}[by]
 
 
@@ -52,7 +52,7 @@ class Standing:
     votes          that count; repeats do not, and are counted apart
     """
 
-    decided_by: Rating
+    decided_by: RatingName
     teams: tuple[TeamStanding, ...]
     pair_votes: tuple[tuple[int, ...], ...]
     pair_wins: tuple[tuple[int, ...], ...]
@@ -76,14 +76,14 @@ class Standing:
 
 
 def standing(
-    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, by: Rating = "elo-averaged"
+    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, by: RatingName = "elo-averaged"
 ) -> Standing:
     votes = counted(ballots)
     fit = bradley_terry(votes, methods)
     intervals = bootstrap_intervals(
         votes, methods, replicates=settings.bootstraps, confidence=settings.confidence, seed=settings.seed
     )
-    ratings: dict[Rating, dict[str, float]] = {
+    ratings: dict[RatingName, dict[str, float]] = {
         "elo-averaged": averaged_elo(
             votes, methods, k_factor=settings.k_factor, permutations=settings.permutations, seed=settings.seed
         ),
@@ -154,25 +154,25 @@ def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:
             yield sentence[0].upper() + sentence[1:]
 
 
-def _puts(ratings: Sequence[Rating], first: TeamStanding, second: TeamStanding) -> str:
+def _puts(ratings: Sequence[RatingName], first: TeamStanding, second: TeamStanding) -> str:
     shown = [f"{TITLES[by]} ({first.rating(by):.1f}, {second.rating(by):.1f})" for by in ratings]
     return f"{listed(shown)} {'put' if len(shown) > 1 else 'puts'} {first.name} before {second.name}"
 
 
 def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: Intervals) -> Iterator[str]:
     if not intervals.cases:
-        yield "There is no vote yet: every rating is where it starts."
+        yield "There is no vote yet: every rating has its initial value."
         return
     added = "half a virtual draw was added to every pair"
     if fit.why_virtual_draw:
         yield f"The plain Bradley-Terry fit does not exist ({fit.why_virtual_draw}): {added}."
     extreme = [team.name for team in teams if team.votes and team.votes in (team.wins, team.losses)]
     if extreme and intervals.replicates:
-        yield f"{listed(extreme)} won or lost every vote: by how much is not known, and the interval is too narrow."
+        yield f"{listed(extreme)} won or lost every vote: the true difference is unknown, and the interval too narrow."
     if intervals.cases < 2:
         yield "All votes are on one case: there are no intervals, since these are drawn over cases."
     elif intervals.cases < _FEW_CASES:
-        yield f"Only {intervals.cases} cases have votes: intervals over so few cases are rough."
+        yield f"Only {intervals.cases} cases have votes: intervals over few cases are rough."
     unknown = [team.name for team in teams if not team.votes]
     if unknown:
         yield f"Without a vote, and so tied with everybody: {listed(unknown)}."

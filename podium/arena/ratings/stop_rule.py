@@ -41,10 +41,10 @@ class StopRule:
     @property
     def missing(self) -> tuple[str, ...]:
         """What is still to come, in sentences; empty where the rule holds."""
-        wanting = [condition.sentence for condition in self.required if not condition.met]
+        missing = [condition.sentence for condition in self.required if not condition.met]
         if not any(condition.met for condition in self.either):
-            wanting.append(" ".join(condition.sentence for condition in self.either))
-        return tuple(wanting)
+            missing.append(" ".join(condition.sentence for condition in self.either))
+        return tuple(missing)
 
 
 def stop_rule(ballots: Iterable[Ballot], reached: Standing, settings: ArenaSettings) -> StopRule:
@@ -140,7 +140,7 @@ def _settled(votes: Sequence[Ballot], methods: Sequence[str], settings: ArenaSet
     change = abs(now[team] - before[team])
     sentence = (
         f"The largest change of Elo over the last {window} votes is {change:.1f} points, of {team}; "
-        f"less than {needed:g} is asked for."
+        f"less than {needed:g} is required."
     )
     return Condition(name=name, met=change < needed, sentence=sentence, reached=change, needed=needed)
 

@@ -1,4 +1,4 @@
-"""What an arena is made of: methods, cases with their pictures, and every method's report on every case."""
+"""The contents of an arena: methods, cases with their pictures, and every method's report on every case."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PICTURES = "pictures"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture(Prepared):
-    """One picture or one volume of a case; `key` is its folder below DIR/pictures, a name that says nothing."""
+    """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
 
     key: str
 

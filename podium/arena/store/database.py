@@ -37,7 +37,7 @@ class Store:
         self.folder = folder
         self._path = folder / DATABASE
         if not self._path.is_file():
-            raise UsageError(f"{folder} is no arena: it has no {DATABASE}. 'podium arena init' makes one.")
+            raise UsageError(f"{folder} is not an arena: it has no {DATABASE}. Create one with 'podium arena init'.")
         self._lock = threading.Lock()
         self._own = threading.local()
         self._readers: list[sqlite3.Connection] = []
@@ -48,7 +48,9 @@ class Store:
             ]
         if found != [_APPLICATION, _VERSION]:
             self._writer.close()
-            raise UsageError(f"{self._path} was made by another version of Podium, which has to go on with it.")
+            raise UsageError(
+                f"{self._path} was created by another version of Podium and can only be used with that version."
+            )
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -96,7 +98,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """What keeps the database from working, for the organiser; mistakes of our own stay what they are."""
+    """Problems of the disk or the file, as a message for the organiser; programming errors are passed on."""
     try:
         yield
     except sqlite3.DatabaseError as error:

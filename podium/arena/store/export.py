@@ -1,4 +1,4 @@
-"""votes.csv: every vote ever cast, for whoever wants to compute by himself."""
+"""votes.csv: every vote ever cast, for analyses outside Podium."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ COLUMNS = ("rater", "case", "left", "right", "winner", "repeat", "undone", "comm
 
 
 def votes_csv(votes: Iterable[VoteRecord]) -> str:
-    """One line a vote in the order in which they were cast, those undone and the repeats among them, marked by 1."""
+    """One line per vote in the order in which they were cast, with undone votes and repeats, marked with 1."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)

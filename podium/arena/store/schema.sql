@@ -1,5 +1,5 @@
 -- One arena: who is compared, on what, by whom, and every vote. `init` fills the first four tables for good.
--- Votes and undos are only ever added: triggers refuse everything else, whoever asks.
+-- Votes and undos are only ever added: triggers refuse everything else, for every connection.
 
 PRAGMA application_id = 1886350433; -- "poda"
 PRAGMA user_version = 1;
@@ -100,7 +100,7 @@ WHEN EXISTS (SELECT 1 FROM votes WHERE matchup = OLD.id)
 BEGIN SELECT RAISE(ABORT, 'an answered matchup stays'); END;
 CREATE TRIGGER reports_stay BEFORE UPDATE ON reports BEGIN SELECT RAISE(ABORT, 'a report does not change'); END;
 
--- Grows with whatever an organiser's figures depend on, so that they are computed anew only then.
+-- Grows with every change that the organiser's figures depend on; they are computed again only then.
 CREATE TABLE changes (number INTEGER NOT NULL) STRICT;
 INSERT INTO changes VALUES (0);
 CREATE TRIGGER vote_counts AFTER INSERT ON votes BEGIN UPDATE changes SET number = number + 1; END;

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all."""
+"""Writes a file completely or not at all."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The application: which address is answered by whom, and what a refusal looks like."""
+"""The application: the handler of every address, and the page for a refused request."""
 
 import sys
 import traceback
@@ -15,15 +15,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.arena.desk import Desk
 from podium.arena.web.assets import page, static
-from podium.arena.web.organiser import OrganiserPages
-from podium.arena.web.pages import RaterPages
+from podium.arena.web.organiser_pages import OrganiserPages
+from podium.arena.web.rater_pages import RaterPages
 from podium.arena.web.security import COOKIE, NO_LINK, SecureHeaders
 from podium.arena.web.threads import DeskThreads
 from podium.errors import PodiumError
 
 _TITLES = {
     400: "This did not work",
-    401: "A personal link is needed",
+    401: "A personal link is required",
     403: "Not allowed",
     404: "Not found",
     405: "Not found",
@@ -33,7 +33,7 @@ _TITLES = {
 
 
 class Crashes:
-    """An error of ours is logged and answered here: let through, it would close the connection under the next vote."""
+    """Unexpected errors are logged and answered here; otherwise they would close the connection of the next vote."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -43,8 +43,8 @@ class Crashes:
             await self._app(scope, receive, send)
         except Exception:
             traceback.print_exc()
-            sentence = "Something went wrong on the server. Please go on; if it happens again, tell the organiser."
-            answer = page("refusal", status=500, title="An error of ours", sentence=sentence, home="/")
+            sentence = "Something went wrong on the server. Please continue; if it happens again, tell the organiser."
+            answer = page("refusal", status=500, title="Server error", sentence=sentence, home="/")
             await answer(scope, receive, send)
 
 
@@ -73,7 +73,7 @@ def make_app(desk: Desk) -> ASGIApp:
         detail = error.detail if isinstance(error, PodiumError) else None
         print(f"A request failed: {error}", *filter(None, [detail]), file=sys.stderr, flush=True)
         saved = "Your last answer was not saved: please" if request.method == "POST" else "Please"
-        sentence = f"The server cannot reach its votes at the moment. {saved} try again shortly."
+        sentence = f"The server cannot access its database at the moment. {saved} try again shortly."
         return page("refusal", status=503, title="Please try again", sentence=sentence, home="/")
 
     async def gone(_request: Request, _error: Exception) -> Response:

@@ -19,7 +19,7 @@ def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
 
 
 async def static(request: Request) -> Response:
-    """One of our own files. They tell nothing, so that the page which asks for a link can be dressed too."""
+    """A file of the package. These are public, so that the page that asks for a link can be styled too."""
     name = request.path_params["name"]
     content = _static().get(name)
     if content is None:

@@ -1,4 +1,4 @@
-"""The organiser's figures, computed beside the server: a thousand bootstraps must not keep a voter waiting."""
+"""The organiser's figures, computed in a process of their own: a thousand bootstraps must not keep a rater waiting."""
 
 import asyncio
 import os
@@ -11,12 +11,12 @@ from multiprocessing import get_context
 
 from podium.arena.raters.rater_figures import RaterFigures, rater_figures
 from podium.arena.ratings.ballots import Ballot
-from podium.arena.result import ArenaResult, arena_result
+from podium.arena.ratings.result import ArenaResult, arena_result
 from podium.arena.settings import ArenaSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class OrganiserFigures:
     """`result` is what arena.json would say now."""
 
     result: ArenaResult
@@ -25,8 +25,8 @@ class Figures:
 
 def compute(
     ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
-) -> Figures:
-    return Figures(
+) -> OrganiserFigures:
+    return OrganiserFigures(
         result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged"),
         raters=rater_figures(ballots, methods),
     )
@@ -39,22 +39,22 @@ class FiguresBeside:
         self._given = methods, settings, notes
         self._process: ProcessPoolExecutor | None = None
         self._turn = asyncio.Lock()
-        self._known: tuple[int, Figures] | None = None
+        self._known: tuple[int, OrganiserFigures] | None = None
 
-    async def of(self, ballots: Sequence[Ballot], *, change: int) -> Figures:
+    async def of(self, ballots: Sequence[Ballot], *, change: int) -> OrganiserFigures:
         """`change` is the number of the last change of the arena when the ballots were read, or before."""
         async with self._turn:
             if self._known is None or self._known[0] != change:
                 self._known = change, await self._compute(ballots)
             return self._known[1]
 
-    async def _compute(self, ballots: Sequence[Ballot]) -> Figures:
+    async def _compute(self, ballots: Sequence[Ballot]) -> OrganiserFigures:
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._process, compute, ballots, *self._given)
         except BrokenProcessPool:
-            self._process = None  # somebody ended it; the next one to ask gets another
+            self._process = None  # it was killed; the next request starts another
             raise
 
     def close(self) -> None:
@@ -63,6 +63,6 @@ class FiguresBeside:
 
 
 def _stand_back() -> None:
-    """Voters first; and Ctrl-C is for the server, which ends us."""
+    """Raters come first; Ctrl-C is handled by the server, which ends this process."""
     os.nice(10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

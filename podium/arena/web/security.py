@@ -1,4 +1,4 @@
-"""What stands between the network and the desk: headers, the session's cookie, forged forms, bounded bodies."""
+"""Protection of the web server: headers, the session cookie, forged forms, limits on request bodies."""
 
 import hashlib
 import hmac
@@ -86,7 +86,7 @@ async def form_fields(request: Request) -> dict[str, str]:
     except ValueError:
         raise HTTPException(400, "This form cannot be read. Nothing was saved.") from None
     if any(len(values) > 1 for values in fields.values()):
-        raise HTTPException(400, "This form says something twice. Nothing was saved.")
+        raise HTTPException(400, "This form contains a field twice. Nothing was saved.")
     return {name: values[0] for name, values in fields.items()}
 
 

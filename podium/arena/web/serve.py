@@ -3,7 +3,7 @@
 import socket
 import ssl
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -22,12 +22,10 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
     with closing(Desk(folder)) as desk, _listen(host, port) as listener:
         scheme = "https" if certificate else "http"
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        print(f"The arena listens on {scheme}://{place} (links lead to {desk.settings.url}).")
+        print(f"The arena listens on {scheme}://{place} (links point to {desk.settings.url}).")
         if not certificate and not _is_loopback(host):
-            print(
-                "Links and votes travel unencrypted: give --certificate and --key, or put a proxy with HTTPS before it."
-            )
-        print("Ctrl-C stops it; every vote that was answered is on disk.", flush=True)
+            print("Links and votes are sent unencrypted: use --certificate and --key, or an HTTPS reverse proxy.")
+        print("Press Ctrl-C to stop it; every confirmed vote is on disk.", flush=True)
         config = uvicorn.Config(
             make_app(desk),
             access_log=False,  # links carry tokens
@@ -41,21 +39,21 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        try:
+        # uvicorn raises the signal again after it has shut down; where SIGINT is ignored, nothing comes of it.
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:  # uvicorn raises the signal again once it has shut down
-            print("Stopped.", file=sys.stderr, flush=True)
+        print("Stopped.", file=sys.stderr, flush=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind before anything else is started, to say what is wrong in words."""
+    """Bind before anything else is started, so that a problem is reported clearly."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"{host} is no address of this machine: {error}.") from None
+        raise UsageError(f"{host} is not an address of this machine: {error}.") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -68,7 +66,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:
     if (certificate is None) != (key is None):
-        raise UsageError("--certificate and --key go together.")
+        raise UsageError("--certificate and --key must be given together.")
     if certificate is not None:
         try:
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)

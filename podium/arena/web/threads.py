@@ -5,16 +5,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-Result = TypeVar("Result")
+DeskReply = TypeVar("DeskReply")
 
 
 class DeskThreads:
-    """The store keeps a connection a thread, so threads that come and go would leave more and more of them behind."""
+    """The store keeps one connection per thread, so short-lived threads would leave more and more connections open."""
 
     def __init__(self, threads: int = 16) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
 
-    async def ask(self, question: Callable[[], Result]) -> Result:
+    async def ask(self, question: Callable[[], DeskReply]) -> DeskReply:
         return await asyncio.get_running_loop().run_in_executor(self._threads, question)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@
   const FEWEST = 25; // slices kept, however large they are
   const CONNECTIONS = 4; // a browser opens six to a server: two stay free for the vote
   const LEVELS = 65536;
-  const NOTCH_PX = 50; // of wheel movement a slice
+  const NOTCH_PX = 50; // of wheel movement per slice
 
   document.documentElement.classList.add("with-script");
 

@@ -1,8 +1,7 @@
-"""What the organiser meets: where the ratings stand, what is missing, who voted how, and the exports."""
+"""The organiser's pages: ratings, what is missing, how the raters voted, and the exports."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,17 +9,16 @@ from starlette.responses import Response
 
 from podium.arena.desk import Desk
 from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.result import ArenaResult, result_to_json
 from podium.arena.ratings.standing import TITLES
-from podium.arena.result import ArenaResult, result_to_json
 from podium.arena.store.export import votes_csv
 from podium.arena.store.records import votes
 from podium.arena.web.assets import page
 from podium.arena.web.figures import FiguresBeside
 from podium.arena.web.security import COOKIE, NO_LINK
-from podium.arena.web.threads import DeskThreads
+from podium.arena.web.threads import DeskReply, DeskThreads
 
 _PLOT_WIDTH = 200.0
-Result = TypeVar("Result")
 
 
 class OrganiserPages:
@@ -65,11 +63,11 @@ class OrganiserPages:
         """The number of the last change first: what is cast in between is counted, and counted again next time."""
         return self._desk.last_change(), self._desk.ballots()
 
-    async def _ask(self, request: Request, question: Callable[[], Result]) -> Result:
+    async def _ask(self, request: Request, question: Callable[[], DeskReply]) -> DeskReply:
         """Of the organiser alone."""
         cookie = request.cookies.get(COOKIE, "")
 
-        def answer() -> Result:
+        def answer() -> DeskReply:
             visitor = self._desk.visitor(cookie) if cookie else None
             if visitor is None:
                 raise HTTPException(401, NO_LINK)

@@ -28,19 +28,19 @@ def find_cases(folder: Path) -> Mapping[str, tuple[Path, ...]]:
         if path.is_dir():
             case, images = path.name, tuple(_visible(path))
             if not images:
-                raise UsageError(f"The folder {path} holds no image of its case.")
+                raise UsageError(f"The folder {path} contains no image of its case.")
         else:
             case, images = path.name.removesuffix(_ending(path)), (path,)
         for image in images:
             if not case or not _ending(image) or not image.is_file():
-                raise UsageError(f"{image} is no image of a case; they are called <case>.{_ENDINGS}.")
+                raise UsageError(f"{image} is not an image of a case; these are named <case>.{_ENDINGS}.")
         # Reports are matched without regard to upper and lower case, so these would be one case there.
         other = claims.setdefault(unicodedata.normalize("NFC", case).casefold(), path)
         if other != path:
             raise UsageError(f"{other} and {path} are both the case '{case}'; put its images into one folder.")
         cases[case] = images
     if not cases:
-        raise UsageError(f"The folder {folder} holds no images of cases.")
+        raise UsageError(f"The folder {folder} contains no case images.")
     return cases
 
 
@@ -55,5 +55,5 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _ending(path: Path) -> str:
-    """As the name spells it, "" if it is none of ours."""
+    """The file name extension as spelled, "" if it is not supported."""
     return next((path.name[-len(e) :] for e in (*_PICTURES, *_VOLUMES) if path.name.lower().endswith(e)), "")

@@ -1,4 +1,4 @@
-"""Who goes into the arena: the best of a ranking, and where their submissions lie."""
+"""The finalists: the best teams of a ranking, and the files of their submissions."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:
     else:
         chosen = [team.name for team in ranking.teams if team.rank is not None and team.rank <= (top or BEST)]
     if len(chosen) < 2:
-        raise UsageError(f"An arena compares two teams at least; the ranking gives {len(chosen)}.")
+        raise UsageError(f"An arena compares at least two teams; the ranking gives {len(chosen)}.")
     return chosen
 
 
@@ -38,7 +38,7 @@ def find_submission(submissions: Path, team: str) -> Path:
     exact = [path for path in found if path.name == team]
     if len(exact or found) > 1:
         names = " and ".join(path.name for path in found)
-        raise UsageError(f"{submissions} holds several submissions of '{team}': {names}. Leave one of them.")
+        raise UsageError(f"{submissions} contains several submissions of '{team}': {names}. Keep only one of them.")
     if not found:
         raise UsageError(f"There is no submission of '{team}' in {submissions}.")
     return (exact or found)[0]

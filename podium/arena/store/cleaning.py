@@ -1,4 +1,4 @@
-"""Texts as they are shown: what nobody can see goes, since a hidden mark would let a team be recognised."""
+"""Texts as they are shown, without invisible characters: a hidden mark would identify a team."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ def clean_text(text: str) -> str:
     """`text` with LF line ends and plain spaces, without any control, zero-width, bidi or other invisible character,
     blanks at the ends of lines, or blank lines around it.
 
-    What is not text at all (lone surrogates, private use) goes as well.
+    Code points that are not text (lone surrogates, private use) are removed as well.
     """
     seen = "".join(
         each
@@ -30,12 +30,12 @@ def clean_text(text: str) -> str:
 
 
 def cut_report(text: str) -> str:
-    """A cleaned report, cut with a visible note where nobody would read on."""
+    """A cleaned report; one that is too long is cut with a visible note."""
     return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"
 
 
 def clean_comment(text: str) -> str:
-    """A rater's comment; the page lets nobody write more."""
+    """A rater's comment, up to the length that the page allows."""
     return clean_text(text)[:LONGEST_COMMENT].strip()
 
 

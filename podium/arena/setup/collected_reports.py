@@ -52,5 +52,5 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedRep
     except (SubmissionError, Refused) as fault:
         raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
     if not collected.predictions and not collected.refused:
-        raise UsageError(f"{submission} holds no report of any of the {len(cases)} cases; their names must agree.")
+        raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
     return CollectedReports(texts=texts, problems=problems)

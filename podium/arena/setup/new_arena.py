@@ -1,4 +1,4 @@
-"""A new arena: the best methods' reports and the cases' images in one folder, whole or not at all."""
+"""A new arena: the finalists' reports and the case images in one folder, created completely or not at all."""
 
 import os
 import re
@@ -10,13 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from podium.arena.cleaning import LONGEST_REPORT, clean_text, cut_report
-from podium.arena.finalists import choose_finalists, find_submission, read_ranking
-from podium.arena.images.pictures import find_cases, prepare
+from podium.arena.images.case_images import find_cases, prepare
 from podium.arena.raters.invitations import Invitation, invite_organiser
-from podium.arena.reports import collect_reports
-from podium.arena.settings import ArenaSettings
-from podium.arena.settings_file import write_settings
+from podium.arena.settings import ArenaSettings, write_settings
+from podium.arena.setup.collected_reports import collect_reports
+from podium.arena.setup.finalists import choose_finalists, find_submission, read_ranking
+from podium.arena.store.cleaning import LONGEST_REPORT, clean_text, cut_report
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.store.database import DATABASE, Store
 from podium.arena.wording import listed
@@ -47,7 +46,7 @@ class NewArena:
 
 
 def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
-    """Make the arena beside its place and move it there at the end: whoever interrupts this leaves nothing."""
+    """Build the arena in a temporary folder beside `folder`, then rename it: an interruption leaves nothing."""
     folder = folder.resolve()
     _check_place(folder)
     ranking = read_ranking(sources.ranking)
@@ -93,13 +92,13 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
 
 def _check_place(folder: Path) -> None:
     if (folder / DATABASE).exists():
-        raise UsageError(f"{folder} is an arena already; its votes would be lost.")
+        raise UsageError(f"{folder} is already an arena; its votes would be lost.")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already and is not an empty folder.")
+        raise UsageError(f"{folder} already exists and is not an empty folder.")
 
 
 def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, list[Picture]]:
-    """The pictures of every case, under names that say nothing."""
+    """The pictures of every case, under random names."""
     pictures: dict[str, list[Picture]] = {}
     progress = show_progress("Preparing images", sum(map(len, images.values())))
     try:
@@ -115,7 +114,7 @@ def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, li
 
 
 def _flush(folder: Path) -> None:
-    """So that the new name outlives a power cut, as the votes under it will."""
+    """So that the renamed folder survives a power cut, as its votes do."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -125,19 +124,19 @@ def _flush(folder: Path) -> None:
 
 def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
     if marked and set(marked) != set(methods):
-        beyond = " 'podium rank --arena' takes no ratings of others." if set(methods) - set(marked) else ""
-        yield f"The ranking marks other finalists: {listed(marked)}.{beyond}"
+        beyond = " 'podium rank --arena' accepts no ratings of others." if set(methods) - set(marked) else ""
+        yield f"The ranking marks different finalists: {listed(marked)}.{beyond}"
 
 
 def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> Iterator[str]:
     empty = [case for case, text in sorted(texts.items()) if not text]
     if empty:
-        reason = problems.get(empty[0], "The report holds nothing that can be seen.")
+        reason = problems.get(empty[0], "The report contains no visible text.")
         yield f"'{team}': {len(empty)} of {len(texts)} reports will be shown as empty; {empty[0]}: {reason}"
     name = re.compile(rf"(?<!\w){re.escape(team)}(?!\w)", re.IGNORECASE)
     naming = [case for case, text in sorted(texts.items()) if name.search(text)]
     if naming:
-        yield f"'{team}' is a word in its own reports of {_some(naming)}: raters will read it, nothing is masked."
+        yield f"'{team}' appears in its own reports of {_some(naming)}: raters will see it; nothing is masked."
     long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
     if long:
         yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."

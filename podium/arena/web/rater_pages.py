@@ -1,4 +1,4 @@
-"""What a rater meets: the welcome, one matchup after the other, the end. Nothing here knows a method's name."""
+"""The rater's pages: welcome, one matchup after another, the end. Nothing here knows a method's name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from starlette.responses import RedirectResponse, Response
 
 from podium.arena.desk import Desk, Matchup, Picture, RaterProgress, Visitor
 from podium.arena.ratings.ballots import Winner
+from podium.arena.store.cleaning import LONGEST_COMMENT
 from podium.arena.web.assets import page
 from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
 from podium.arena.web.threads import DeskThreads
 
-LONGEST_COMMENT = 2000
-_UNKNOWN_LINK = "This link is not valid, or no longer. Please ask the organiser for a new one."
+_UNKNOWN_LINK = "This link is not valid or has been revoked. Please ask the organiser for a new one."
 _NOTICES = {
-    "answered": "This one was answered already; your first answer counts.",
-    "undone": "Your last vote was taken back. Here is the matchup again.",
-    "kept": "This vote can no longer be taken back.",
+    "answered": "You have already answered this one; your first answer counts.",
+    "undone": "Your last vote was undone. Here is the comparison again.",
+    "kept": "This vote can no longer be undone.",
 }
 
 
@@ -137,7 +137,7 @@ class RaterPages:
         return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id))
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
-        """Who sent a form, and its fields; whatever is wrong with it is said before anything changes."""
+        """The sender of a form and its fields; every error is reported before anything changes."""
         cookie = request.cookies.get(COOKIE, "")
         visitor = await self._ask(lambda: self._rater(cookie))
         check_origin(request, url=self._desk.settings.url)

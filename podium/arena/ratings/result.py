@@ -14,14 +14,14 @@ from pydantic import TypeAdapter
 
 from podium import __version__
 from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.standing import Rating, TeamStanding, standing
+from podium.arena.ratings.standing import RatingName, TeamStanding, standing
 from podium.arena.ratings.stop_rule import Condition, stop_rule
 from podium.arena.settings import ArenaSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopRuleResult:
-    """All of `required` must be met, and one of `either`; `missing` says in words what is still to come."""
+    """All of `required` must be met, and one of `either`; `missing` lists in sentences what is not met yet."""
 
     holds: bool
     required: tuple[Condition, ...]
@@ -43,7 +43,7 @@ class ArenaResult:
     schema: Literal["podium-arena-1"] = "podium-arena-1"
     podium_version: str
     settings: Mapping[str, int | float]
-    decided_by: Rating
+    decided_by: RatingName
     ratings: Mapping[str, float]
     teams: tuple[TeamStanding, ...]
     pair_votes: tuple[tuple[int, ...], ...]
@@ -58,7 +58,7 @@ class ArenaResult:
 
 
 def arena_result(
-    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, notes: Sequence[str], by: Rating
+    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, notes: Sequence[str], by: RatingName
 ) -> ArenaResult:
     """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the hour."""
     reached = standing(ballots, methods, settings, by=by)
@@ -92,7 +92,7 @@ def result_to_json(result: ArenaResult) -> str:
 
 def result_schema() -> dict[str, Any]:
     """The JSON Schema of arena.json that is shipped with the package."""
-    schema: dict[str, Any] = json.loads(files("podium.arena").joinpath("arena.schema.json").read_text("utf-8"))
+    schema: dict[str, Any] = json.loads(files("podium.arena.ratings").joinpath("arena.schema.json").read_text("utf-8"))
     return schema
 
 
