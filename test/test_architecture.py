@@ -44,7 +44,8 @@ ALLOWED = {
         "arena",
     },
     "__main__": {"cli"},
-    "__init__": set(),
+    "api": {*FOUNDATION, "execution", "evaluation", "validation", "manifest", "ranking"},
+    "__init__": {"api"},
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),

@@ -1,0 +1,75 @@
+"""The commands as functions for use from Python: they print nothing, set no signal handler and raise PodiumError."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from podium import evaluation, validation
+from podium.execution.cores import available_workers
+from podium.execution.executor import Executor
+from podium.execution.processes import Processes
+from podium.manifest import read_manifest
+from podium.platform.metrics_file import MetricsFile
+from podium.ranking import rank as ranking
+from podium.ranking.documents import read_cohorts
+from podium.ranking.options import RankingOptions
+from podium.ranking.result import Ranking
+
+AnyPath = str | os.PathLike[str]
+
+
+def evaluate(
+    submission: AnyPath,
+    *,
+    ground_truth: AnyPath,
+    challenge: str | None = None,
+    output: AnyPath | None = None,
+    executor: Executor | None = None,
+) -> MetricsFile:
+    """Score a submission: everything that metrics.json holds, with the rows of all cases whatever `per_case` says.
+
+    ground_truth  a challenge's folder, or a folder of several; `challenge` then names one
+    output        a folder for metrics.json, which is not written without it
+    executor      what works on the cases; by default as many processes as there are cores
+
+    Raises SubmissionError where the submission cannot be scored, OrganiserError where the ground truth is wrong.
+    """
+    run = executor or Processes(workers=available_workers())
+    with TemporaryDirectory(prefix="podium-") as unused:
+        return evaluation.evaluate(
+            submission=Path(submission),
+            output=Path(output or unused),
+            ground_truth=Path(ground_truth),
+            challenge=challenge,
+            executor=run,
+        )
+
+
+def validate(
+    submission: AnyPath,
+    *,
+    cases: AnyPath | None = None,
+    challenge: str | None = None,
+    executor: Executor | None = None,
+) -> validation.Report:
+    """Check a submission without ground truth: every problem at once.
+
+    cases      the challenge's public case list, as `podium manifest` writes it
+    challenge  without a case list, which kind of challenge it is; by default what the submission looks like
+    """
+    return validation.validate(
+        Path(submission),
+        manifest=read_manifest(Path(cases)) if cases is not None else None,
+        challenge=challenge,
+        executor=executor or Processes(workers=available_workers()),
+    )
+
+
+def rank(*paths: AnyPath, options: RankingOptions | None = None) -> Sequence[Ranking]:
+    """Rank the teams of a challenge: team folders, metrics.json files, or a folder of either.
+
+    One ranking for every part of the challenge that is ranked on its own, such as a regime; most challenges have one.
+    """
+    wanted = options or RankingOptions(workers=available_workers())
+    return [ranking.rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
