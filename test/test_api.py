@@ -47,7 +47,8 @@ def test_errors_are_raised_for_whom_they_concern(tmp_path: Path, capfd: pytest.C
 
 
 def test_validate(tmp_path: Path) -> None:
-    assert validate(REPORTS / "molar", executor=Serial()).problems == []
+    fine = PROJECT / "test/submissions/carotid/bifurcation"
+    assert validate(fine, challenge="carotid", executor=Serial()).problems == []
     (tmp_path / "reports.json").write_text('{"A": 5}')
     assert [problem.where for problem in validate(tmp_path, executor=Serial()).problems] == ["A"]
 
