@@ -31,12 +31,14 @@ compress=$(command -v pigz || command -v gzip)
 docker save "$name:$version" | "$compress" -4 -n >"$partial"
 finish "$image_file"
 
-# The platform extracts this into its ground truth folder, so what lies in the folder lies at the archive's root. Order,
-# times and owners are fixed: the same ground truth gives the same checksum.
+# The platform extracts this into its ground truth folder. The challenge's own folder is in the archive: its name is the
+# challenge's. Order, times and owners are fixed: the same ground truth gives the same checksum.
 (
-  cd "ground-truth/$challenge"
+  cd ground-truth
+  content=("$challenge")
+  [[ -n $challenge ]] || content=(*)
   tar --create --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --exclude=.DS_Store --exclude=__pycache__ -- *
+    --exclude=.DS_Store --exclude=__pycache__ -- "${content[@]}"
 ) | gzip -9 -n >"$partial"
 finish "$ground_truth_file"
 

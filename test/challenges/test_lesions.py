@@ -25,6 +25,7 @@ from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
+from podium.execution.serial import Serial
 from podium.figures import get
 from podium.manifest import make_manifest
 from podium.platform.leaderboard import phase_settings
@@ -555,7 +556,7 @@ def test_it_is_told_from_outside() -> None:
 def test_validate_says_which_steps_need_mending(submission: Path) -> None:
     write_steps(submission / "a", LESION, LESION * np.float32(0.5))
     write_steps(submission / "b", LESION, LESION)
-    report = validate(submission, manifest=None, challenge=None, workers=1)
+    report = validate(submission, manifest=None, challenge=None, executor=Serial())
     assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
 
 
@@ -579,7 +580,6 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import prepare
-    from podium.execution.serial import Serial
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
     manifest = make_manifest(prepare(folder, Serial()))

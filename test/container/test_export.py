@@ -1,6 +1,7 @@
 """export.sh, run on a copy of the tree, so that neither dist/ nor the tags of this machine are touched."""
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.container
 
 # The platform takes larger files; this keeps an upload bearable and notices a package that crept in.
 COMPRESSED_LIMIT = 650 * 10**6
+PHASE = "carotid-final"  # a phase is a folder of its own; `kind` says which code scores it
 NEEDED = ("Dockerfile", ".dockerignore", "build.sh", "export.sh", "evaluate.py", "install-torch.sh", "requirements.txt")
 
 
@@ -31,31 +33,31 @@ class Export:
 
 @pytest.fixture(scope="module")
 def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Export]:  # noqa: ARG001
-    """The export of carotid from a tree that holds another challenge too. `image` keeps the layers they share."""
+    """The export of a phase of carotid from a tree with another challenge. `image` keeps the layers they share."""
     tree = tmp_path_factory.mktemp("tree")
     for name in NEEDED:
         shutil.copy2(REPOSITORY / name, tree / name)
-    for name in ("podium", "ground-truth/carotid"):
-        shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, copy in (("podium", "podium"), ("ground-truth/carotid", f"ground-truth/{PHASE}")):
+        shutil.copytree(REPOSITORY / name, tree / copy, ignore=shutil.ignore_patterns("__pycache__"))
     other = tree / "ground-truth/other"
     other.mkdir()
     (other / "challenge.toml").write_text('kind = "other"\n')
-    (tree / "ground-truth/carotid/challenge.toml").chmod(0o600)
+    (tree / "ground-truth" / PHASE / "challenge.toml").chmod(0o600)
     version = f"{podium.__version__}.exported{os.getpid()}"
     (tree / "podium/__init__.py").write_text(f'__version__ = "{version}"\n')
 
     done = subprocess.run(
-        [tree / "export.sh", "carotid"],
+        [tree / "export.sh", PHASE],
         capture_output=True,
         text=True,
         timeout=1200,
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    tag = f"podium-evaluation-carotid:{version}"
+    tag = f"podium-evaluation-{PHASE}:{version}"
     docker("image", "rm", tag, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    name = f"podium-evaluation-carotid_{version}"
+    name = f"podium-evaluation-{PHASE}_{version}"
     assert sorted(path.name for path in (tree / "dist").iterdir()) == [f"{name}.tar.gz", f"{name}_ground-truth.tar.gz"]
     image_file, ground_truth_file = tree / "dist" / f"{name}.tar.gz", tree / "dist" / f"{name}_ground-truth.tar.gz"
     loaded = docker("load", f"--input={image_file}").stdout
@@ -86,15 +88,16 @@ def test_the_loaded_image_scores_alike_with_the_exported_ground_truth_and_the_ba
     baked = evaluate(exported.tag, carotid_submission, tmp_path / "baked")
     apart = evaluate(exported.tag, carotid_submission, tmp_path / "apart", ground_truth=uploaded)
     assert baked.metrics == apart.metrics
-    assert baked.metrics == carotid_metrics
+    expected = {**json.loads(carotid_metrics), "challenge": PHASE}
+    assert json.loads(baked.metrics) == expected, "the same figures under the phase's own name"
 
 
 def test_the_other_challenge_is_neither_in_the_image_nor_in_the_upload(exported: Export) -> None:
-    assert shell(exported.tag, "ls -A /opt/app/ground-truth").split() == ["carotid"]
-    assert shell(exported.tag, "echo $PODIUM_CHALLENGE") == "carotid\n"
+    assert shell(exported.tag, "ls -A /opt/app/ground-truth").split() == [PHASE]
+    assert shell(exported.tag, "echo $PODIUM_CHALLENGE") == f"{PHASE}\n"
     with tarfile.open(exported.ground_truth) as archive:
         names = archive.getnames()
-    assert "challenge.toml" in names
+    assert f"{PHASE}/challenge.toml" in names
     assert [name for name in names if "other" in name] == []
 
 
