@@ -21,15 +21,15 @@ def test_acknowledged_votes_survive_kill_9(tmp_path: Path) -> None:
     made = make_arena(
         tmp_path,
         methods=[f"m{number}" for number in range(7)],
-        cases=[f"c{number}" for number in range(20)],
-        raters=[f"rater {number}" for number in range(20)],
-        settings=ArenaSettings(matchups_per_rater=200),
+        cases=[f"c{number}" for number in range(60)],
+        raters=[f"rater {number}" for number in range(60)],
+        settings=ArenaSettings(matchups_per_rater=600),
     )
     moments = random.Random(5)
     acknowledged: dict[str, set[str]] = {"cast": set(), "undone": set()}
     command = [sys.executable, str(CHILD), str(tmp_path), *made.tokens.values()]
     killed = 0
-    for _ in range(3):
+    for _ in range(5):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
             assert child.stdout is not None
@@ -42,7 +42,7 @@ def test_acknowledged_votes_survive_kill_9(tmp_path: Path) -> None:
             if line.endswith(b"\n") and line != b"end\n":
                 kind, key = line.decode().split()
                 acknowledged[kind].add(key)
-    assert killed == 3, "the child had nothing left to vote on"
+    assert killed == 5, "the child had nothing left to vote on"
     assert len(acknowledged["cast"]) > 100
     assert acknowledged["undone"]
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:

@@ -15,7 +15,7 @@ from arena.serve_process import ServeProcess
 
 from podium.arena.settings import ArenaSettings
 
-VOTERS, ROUNDS = 20, 3
+VOTERS, ROUNDS = 20, 5
 WINNERS = ("left", "right", "tie")
 
 
@@ -91,9 +91,9 @@ def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path:
     made = make_arena(
         tmp_path,
         methods=[f"m{number}" for number in range(7)],
-        cases=[f"c{number}" for number in range(20)],
+        cases=[f"c{number}" for number in range(60)],
         raters=[f"rater {number}" for number in range(VOTERS)],
-        settings=ArenaSettings(matchups_per_rater=200),
+        settings=ArenaSettings(matchups_per_rater=600),
     )
     voters = [Voter(name) for name in made.tokens]
     moments = random.Random(7)
