@@ -24,6 +24,7 @@ from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
+from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.serial import Serial
 from podium.figures import get
@@ -585,3 +586,20 @@ def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     manifest = make_manifest(prepare(folder, Serial()))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"
+
+
+def test_a_missing_case_is_counted_with_the_worst_false_positive_volume(submission: Path, tmp_path: Path) -> None:
+    """0 ml would be the best volume there is: null, which ranking takes for the worst."""
+    truth = write_ground_truth(tmp_path, {"a": LESION, "b": LESION}, settings="steps = 1")
+    for team, cases in (("half", "a"), ("whole", "ab")):
+        for case in cases:
+            write(tmp_path / team / case / "iter_0.nii.gz", LESION)
+        found = run(tmp_path / team, truth, tmp_path / "teams" / team)
+        volumes = [row["metrics"]["final_fpv_ml"] for row in found["results"].values()]
+        assert volumes == ([0.0, None] if team == "half" else [0.0, 0.0])
+        assert found["aggregates"]["final_fpv_ml"]["n"] == len(cases)
+    arguments = ("--scheme", "aggregate-then-rank", "--metric", "final_fpv_ml", "--output", str(tmp_path / "ranking"))
+    assert main(["rank", str(tmp_path / "teams"), *arguments]) == 0
+    ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
+    assert {team["name"]: team["rank"] for team in ranking["teams"]} == {"whole": 1, "half": 2}
+    assert any("worst value" in note for note in ranking["notes"])
