@@ -48,10 +48,18 @@ def test_build_without_an_engine_says_so(engine: None) -> None:  # noqa: ARG001 
     assert done.stderr == "build.sh: no Docker engine answers; start one and try again.\n"
 
 
+@pytest.fixture(scope="module")
+def environment_with_pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment, which takes seconds to make; it is copied, never changed."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(folder, with_pip=True, symlinks=True)
+    return folder
+
+
 @pytest.fixture
-def empty_environment(tmp_path: Path) -> Path:
-    """A new virtual environment's python."""
-    venv.create(tmp_path / "venv", with_pip=True, symlinks=True)
+def empty_environment(environment_with_pip: Path, tmp_path: Path) -> Path:
+    """The python of a virtual environment that has pip and setuptools alone."""
+    shutil.copytree(environment_with_pip, tmp_path / "venv", symlinks=True)
     return tmp_path / "venv/bin/python"
 
 
