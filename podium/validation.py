@@ -72,10 +72,8 @@ def _challenge_without_manifest(submission: Path, kind: str | None) -> AnyChalle
         names = submission_names(submission)
         fitting = [each for each in KINDS if challenge_for_format(each).format.recognises(names)]
         if len(fitting) != 1:
-            raise UsageError(
-                f"Name the kind of challenge with --challenge ({choices}), or give its case list with --cases."
-            )
+            raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
         kind = fitting[0]
     if kind not in KINDS:
-        raise UsageError(f"There is no kind of challenge '{kind}'; there is: {choices}.")
+        raise UsageError(f"There is no challenge '{kind}'; there is: {choices}.")
     return challenge_for_format(kind)

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         container = item.get_closest_marker("container") is not None
         item.add_marker(pytest.mark.xdist_group("container" if container else str(item.path)))
+
+
+SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal"}
+EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests of rules score in their own process: without forks a small evaluation takes milliseconds."""
+    if request.path.parent.name not in SERIAL:
+        yield
+        return
+    from podium.execution.serial import Serial
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(EXECUTOR, lambda **_: Serial())
+        yield
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Score with local processes after all, as users do."""
+    from podium.execution.processes import Processes
+
+    monkeypatch.setattr(EXECUTOR, Processes)

@@ -72,7 +72,7 @@ def manifest(tmp_path: Path, podium: Any) -> Path:
 def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
     content = json.loads(manifest.read_text())
     assert len(content["cases"]) == 12
-    assert set(content) == {"schema_name", "challenge", "title", "version", "settings", "cases"}
+    assert set(content) == {"schema_name", "challenge", "kind", "title", "version", "settings", "cases"}
     assert content["cases"]["csv_0071"] == {
         "long_mask": [160, 184],
         "trans_mask": content["cases"]["csv_0071"]["trans_mask"],

@@ -23,6 +23,7 @@ from challenges.carotid_files import (
     write_job,
     write_predictions,
 )
+from evaluating import evaluate_command
 from readers.archive_files import zip_bytes
 
 from podium.cli.main import main
@@ -59,13 +60,7 @@ def evaluate(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Any:
                 write_ground_truth(ground_truth)
         output = tmp_path / "output"
         capfd.readouterr()
-        code = main(
-            [
-                "evaluate",
-                *("--input", str(submission), "--output", str(output), "--ground-truth", str(ground_truth)),
-                *arguments,
-            ]
-        )
+        code = evaluate_command(submission, ground_truth, output, *arguments)
         out, err = capfd.readouterr()
         return Run(code, out, err, output)
 
@@ -114,8 +109,8 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
-    assert run.metrics["settings"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
-    assert run.metrics["settings"]["tolerance_px"] == 3
+    assert run.metrics["settings"]["carotid"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
+    assert run.metrics["settings"]["carotid"]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 0},
@@ -138,7 +133,7 @@ def test_names_in_capitals_and_accents_written_as_two_characters(tmp_path: Path,
     truth = write_ground_truth(tmp_path / "truth", {"a": 0, "m\u00fc": 1})
     write_case(tmp_path / "s" / "a_PRED.H5", cls=0)
     write_case(tmp_path / "s" / "mu\u0308_pred.h5", cls=1)
-    (tmp_path / "s" / "Runtime.json").write_text('{"total_seconds": 5}')
+    (tmp_path / "s" / "Timing.json").write_text('{"total_seconds": 5}')
     run = evaluate(tmp_path / "s", ground_truth=truth)
     assert run.metrics["counts"]["scored"] == 2
     assert run.metrics["aggregates"]["total_seconds"] == 5
@@ -209,7 +204,7 @@ def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
     (files / "README.md").write_text("x")
     run = evaluate(files)
     assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 2}
-    assert "unmatched: zebra_pred.h5: it is no expected case" in run.out
+    assert "unmatched: zebra_pred.h5: 'zebra' is no expected case" in run.out
     assert "unmatched: notes.docx: it is not named <case>_pred.h5" in run.out
     assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
 
@@ -435,7 +430,7 @@ def test_predictions_for_other_cases_only(tmp_path: Path, evaluate: Any) -> None
     assert run.code == 1
     assert run.last_line == (
         "None of the 1 submitted predictions belongs to an expected case; "
-        "the first is x_pred.h5: it is no expected case."
+        "the first is x_pred.h5: 'x' is no expected case."
     )
 
 
@@ -559,7 +554,7 @@ def test_configuration_mistakes_are_for_the_organiser(files: Path, tmp_path: Pat
     other = write_ground_truth(tmp_path / "o", configuration=CONFIGURATION.replace('"carotid"', '"heart"'))
     run = evaluate(files, ground_truth=other)
     assert run.code == 2
-    assert run.last_line.startswith("challenge.toml, line 1: 'challenge' is 'heart'; the challenges are: ")
+    assert run.last_line.startswith("challenge.toml, line 1: 'kind' is 'heart'; the kinds are: ")
 
 
 def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -637,7 +632,7 @@ def test_a_job_without_any_duration_makes_the_time_unknown(tmp_path: Path, evalu
     jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", exec_duration=None)]
     run = evaluate(write_predictions(root, jobs))
     assert run.metrics["aggregates"]["time_known"] == 0
-    assert "timing: 1 of 2 jobs have no duration: the time is unknown." in run.out
+    assert "runtime: 1 of 2 jobs have no duration: the time is unknown." in run.out
 
 
 def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -687,18 +682,18 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real slow case: NSD that sleeps, in a real worker."""
-    from podium.challenges import carotid
+    from podium.challenges.carotid import scoring
 
-    real = carotid.surface_dice
+    real = scoring.surface_dice
 
-    def slow(**arguments: Any) -> float:
+    def slow(**arguments: Any) -> float | None:
         if arguments["prediction"].sum() == 1:
             import time
 
             time.sleep(60)
         return real(**arguments)
 
-    monkeypatch.setattr(carotid, "surface_dice", slow)
+    monkeypatch.setattr(scoring, "surface_dice", slow)
     single = np.zeros(LONG, dtype=np.uint8)
     single[5, 5] = 1
     write_case(files / "a_pred.h5", long_mask=single)

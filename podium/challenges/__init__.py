@@ -8,6 +8,7 @@ from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
+from podium.challenges.settings import CASES
 
 KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (CAROTID, FREEHAND, LESIONS, REPORTS)}
 
@@ -20,7 +21,9 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
 
 def challenge_from_settings(name: str, kind: str, settings: dict[str, Any]) -> AnyChallenge:
     """The challenge under published settings; raises pydantic's ValidationError where they are not known here."""
-    return KINDS[kind].challenge(name, cases=settings.get("cases", {}), own=settings.get(kind, {}))
+    tables = (CASES, kind)
+    unknown = {key: value for key, value in settings.items() if key not in tables}  # refused with the unknown keys
+    return KINDS[kind].challenge(name, cases=settings.get(CASES, {}), own={**settings.get(kind, {}), **unknown})
 
 
 def challenge_for_format(kind: str) -> AnyChallenge:

@@ -71,12 +71,14 @@ class CohortValues(Mapping[str, Floats]):
 def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float]) -> dict[str, Any]:
     """All figures over the given rows, nested as below `aggregates`; finite numbers only.
 
-    A formula whose terms are not given is left out: a group of cases has no runtime of its own.
+    A metric that the rows do not hold is left out (METEOR with synonyms exists only where WordNet is installed), and so
+    is a formula whose terms are not given: a group of cases has no runtime of its own.
     """
     values = CohortValues(board, rows, Resamples.whole(len(rows)), given)
     figures: dict[str, Any] = {}
     for metric in board.metrics:
-        _publish(figures, metric, values, rows)
+        if metric.mean_path and all(_holds(row, metric.name) for row in rows):
+            _publish(figures, metric, values, rows)
     for curve in board.curves:
         if curve.mean:
             figures[curve.mean] = _mean_curve(curve, rows)
@@ -146,9 +148,15 @@ class _Published(Mapping[str, Floats]):
         return len(self.changed)
 
 
+def _holds(row: Figures, path: str) -> bool:
+    try:
+        get(row, path)
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
 def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
-    if not metric.mean_path:
-        return
     put(figures, metric.mean_path, float(values[metric.mean_path].item()))
     defined = [value for row in rows if (value := get(row, metric.name)) is not None]
     if metric.std_path:

@@ -18,7 +18,7 @@ def resampled_f1(label: int, *, truth: str, predicted: str) -> Callable[[Sequenc
     """
 
     def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        true = np.array([row[truth] for row in rows], dtype=object) == label
+        true = np.array([row[truth] for row in rows]) == label
         found = np.array([row[predicted] for row in rows], dtype=object) == label
         hits = resamples.total(true & found)
         named = resamples.total(true) + resamples.total(found)  # 2TP + FP + FN

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import SimpleITK
+from evaluating import read_metrics
 from numpy.typing import NDArray
 from samples.algorithm_submission import JobFolder, json_socket, random_id
 
-from podium.evaluation import evaluate
+from podium import evaluate
 from podium.execution.serial import Serial
 
 SHAPE = (6, 8, 10)
@@ -84,14 +85,6 @@ def write_jobs(folder: Path, jobs: list[dict[str, Any]]) -> Path:
 
 
 def run(submission: Path, ground_truth: Path, output: Path) -> dict[str, Any]:
-    """metrics.json, with its results by case."""
-    evaluate(
-        submission=submission,
-        output=output,
-        ground_truth=ground_truth,
-        challenge=None,
-        executor=Serial(),
-    )
-    document: dict[str, Any] = json.loads((output / "metrics.json").read_text())
-    document["results"] = {row["case"]: row for row in document["results"]}
-    return document
+    """metrics.json with its rows by case; errors are raised."""
+    evaluate(submission, ground_truth=ground_truth, output=output, executor=Serial())
+    return read_metrics(output)

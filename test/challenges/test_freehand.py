@@ -21,23 +21,15 @@ from challenges.freehand_files import (
     write_npz,
     write_predictions,
 )
+from evaluating import evaluate, evaluate_command
 from metrics import freehand_golden as golden
 
-from podium.cli.main import main
+from podium.cli import main
 
 PROJECT = Path(__file__).resolve().parents[2]
 TEAMS = ("fathom", "gyro", "wander")
 NAMES = ("gpe", "gle", "lpe", "lle")
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
-
-
-def evaluate(submission: Path, truth: Path, output: Path, *arguments: str) -> dict[str, Any]:
-    """metrics.json, its rows by case; the evaluation must succeed."""
-    paths = ("--input", str(submission), "--output", str(output), "--ground-truth", str(truth))
-    assert main(["evaluate", *paths, *arguments]) == 0
-    metrics: dict[str, Any] = json.loads((output / "metrics.json").read_text())
-    metrics["results"] = {row["case"]: row for row in metrics["results"]}
-    return metrics
 
 
 @pytest.fixture
@@ -58,6 +50,7 @@ def assert_close(expected: Any, found: Any, where: str = "") -> None:
 
 
 @pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("workers", ["1", "9"])
 def test_samples_score_what_the_literal_rules_say(team: str, workers: str, tmp_path: Path) -> None:
     expected = json.loads((PROJECT / f"test/expected/freehand/{team}.json").read_text())
@@ -67,6 +60,7 @@ def test_samples_score_what_the_literal_rules_say(team: str, workers: str, tmp_p
     assert_close(expected, found)
 
 
+@pytest.mark.usefixtures("processes")
 def test_threads_and_processes_give_the_same_bytes(tmp_path: Path) -> None:
     submission, truth = PROJECT / "test/submissions/freehand/fathom", PROJECT / "ground-truth/freehand"
     contents = set()
@@ -366,8 +360,7 @@ def test_an_array_in_two_spellings_is_two_predictions(
 ) -> None:
     folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
     np.save(folder / "gp.npy", golden.GP)
-    paths = ("--input", str(tmp_path / "submission"), "--output", str(tmp_path), "--ground-truth", str(truth))
-    assert main(["evaluate", *paths]) == 1
+    assert evaluate_command(tmp_path / "submission", truth, tmp_path) == 1
     words = f"There are 2 predictions for this case ('{SCAN}/', '{SCAN}/gp.npy'); send one."
     assert words in capfd.readouterr().err
 

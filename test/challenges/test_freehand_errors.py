@@ -1,7 +1,6 @@
 """What is wrong with a scan costs that scan, and is said in words; what is wrong with a reference stops everything."""
 
 import io
-import json
 import os
 import shutil
 import zipfile
@@ -20,9 +19,8 @@ from challenges.freehand_files import (
     write_npy,
     write_npz,
 )
+from evaluating import evaluate, evaluate_command
 from metrics import freehand_golden as golden
-
-from podium.cli.main import main
 
 OTHER = "sub051__RH_rotation"
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
@@ -36,9 +34,7 @@ def refusal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[[Path
     def run(folder: Path) -> str:
         write_h5(folder / f"{OTHER}.h5", {"local_transforms": golden.LOCAL})
         output = tmp_path / "output"
-        paths = ("--input", str(folder), "--output", str(output), "--ground-truth", str(truth))
-        assert main(["evaluate", *paths, "--workers", "4"]) == 0
-        rows = {row["case"]: row for row in json.loads((output / "metrics.json").read_text())["results"]}
+        rows = evaluate(folder, truth, output, "--workers", "4")["results"]
         assert rows[OTHER]["status"] == "scored"
         assert rows[OTHER]["metrics"]["final_score"] == pytest.approx(1, abs=1e-5)
         row = rows[SCAN]
@@ -119,6 +115,7 @@ def test_a_single_value_that_is_not_finite(  # noqa: PLR0917
     assert refusal(folder) == f"{label} holds {what}, first at {list(place)}."
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_earliest_of_several_faults_is_named_whatever_the_threads(
     tmp_path: Path, refusal: Callable[[Path], str]
 ) -> None:
@@ -376,8 +373,7 @@ def broken(truth: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> tu
     """The last line a participant reads, and the organiser's log, of an evaluation that must stop."""
     write_npy(tmp_path / "submission" / SCAN, reference_sets())
     output = tmp_path / "output"
-    paths = ("--input", str(tmp_path / "submission"), "--output", str(output), "--ground-truth", str(truth))
-    assert main(["evaluate", *paths]) == 2
+    assert evaluate_command(tmp_path / "submission", truth, output) == 2
     assert not (output / "metrics.json").exists()
     out, err = capfd.readouterr()
     assert SCAN not in err

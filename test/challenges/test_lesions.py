@@ -588,7 +588,7 @@ def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     assert manifest.load_challenge().kind == "lesions"
 
 
-def test_a_missing_case_is_counted_with_the_worst_false_positive_volume(submission: Path, tmp_path: Path) -> None:
+def test_a_missing_case_is_counted_with_the_worst_false_positive_volume(tmp_path: Path) -> None:
     """0 ml would be the best volume there is: null, which ranking takes for the worst."""
     truth = write_ground_truth(tmp_path, {"a": LESION, "b": LESION}, settings="steps = 1")
     for team, cases in (("half", "a"), ("whole", "ab")):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from challenges.built import reports
+from evaluating import evaluate_command
 
 from podium.cli.main import main
 from podium.platform.results import CaseResult
@@ -50,8 +51,7 @@ class Bench:
         """The exit code and the last line on stderr."""
         if not self.truth.exists():
             write_truth(self.truth)
-        arguments = ["--input", self.submission, "--output", self.output, "--ground-truth", self.truth]
-        code = main(["evaluate", *map(str, arguments), "--workers", "1"])
+        code = evaluate_command(self.submission, self.truth, self.output)
         self.log, errors = self._capsys.readouterr()
         return code, errors.strip().splitlines()[-1]
 
@@ -200,7 +200,7 @@ def test_a_pk_names_the_case_only_where_no_input_does(bench: Bench) -> None:
     perfect(bench.rows())
 
 
-def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench) -> None:
     """As many jobs as cases: pairing the leftover job with the leftover case would look right."""
     jobs = [
         job("9f-c2", inputs=image("secret-name.mha"), report={"report": TEXTS["b.7"]}),
@@ -210,7 +210,7 @@ def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench, capsys:
     rows = bench.rows()
     assert (rows["A003"]["status"], rows["b.7"]["status"]) == ("scored", "missing")
     assert json.loads((bench.output / "metrics.json").read_text())["counts"]["unmatched"] == 1
-    assert "unmatched: job 9f-c2: no input is an expected case ('secret-name.mha')" in capsys.readouterr().out
+    assert "unmatched: job 9f-c2: no input is an expected case ('secret-name.mha')" in bench.log
 
 
 def test_a_job_whose_inputs_name_two_cases_belongs_to_none(bench: Bench) -> None:

@@ -1,6 +1,5 @@
 """`podium freehand pack` and `plot` from the outside."""
 
-import json
 from pathlib import Path
 
 import h5py
@@ -16,18 +15,13 @@ from challenges.freehand_files import (
     write_npy,
     write_npz,
 )
+from evaluating import evaluate
 from metrics import freehand_golden as golden
 from PIL import Image
 
-from podium.cli.main import main
+from podium.cli import main
 
 PROJECT = Path(__file__).resolve().parents[2]
-
-
-def evaluate(submission: Path, truth: Path, output: Path) -> bytes:
-    paths = ("--input", str(submission), "--output", str(output), "--ground-truth", str(truth))
-    assert main(["evaluate", *paths]) == 0
-    return (output / "metrics.json").read_bytes()
 
 
 def test_plot_is_for_freehand(capfd: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +38,7 @@ def test_packing_keeps_the_values_and_the_score(form: str, dtype: str, tmp_path:
     truth, folder = write_ground_truth(tmp_path / "truth"), tmp_path / "submission"
     sets = off_by_5_mm(dtype)
     scan = write_npy(folder / SCAN, sets) if form == "folder" else write_npz(folder / f"{SCAN}.npz", sets)
-    before = json.loads(evaluate(folder, truth, tmp_path / "before"))["aggregates"]
+    before = evaluate(folder, truth, tmp_path / "before")["aggregates"]
     assert main(["freehand", "pack", str(scan), "--output", str(tmp_path / "packed")]) == 0
     with h5py.File(tmp_path / "packed" / f"{SCAN}.h5") as file:
         assert sorted(file) == ["GL", "GP", "LL", "LP"]
@@ -53,7 +47,7 @@ def test_packing_keeps_the_values_and_the_score(form: str, dtype: str, tmp_path:
             assert (file[name].compression, file[name].compression_opts, file[name].shuffle) == ("gzip", 1, True)
             assert file[name].dtype == (np.float16 if dtype == "<f2" else np.float32)
             assert np.array_equal(file[name][()], sets[name].astype(file[name].dtype))
-    after = json.loads(evaluate(tmp_path / "packed", truth, tmp_path / "after"))["aggregates"]
+    after = evaluate(tmp_path / "packed", truth, tmp_path / "after")["aggregates"]
     assert after["final_score"] == pytest.approx(before["final_score"], abs=1e-6)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import score_in_process
 from judge.scripted_server import ScriptedServer
 
 from podium.cli.main import main
@@ -81,7 +80,6 @@ class Desk:
 
 
 def prepare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    score_in_process(monkeypatch)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("PODIUM_JUDGE_BACKOFF_SECONDS", "0.01")
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from evaluating import evaluate_command
 from judge.conftest import ALPHA, BETA, REFERENCES, Desk
 from judge.scripted_server import Call, ScriptedServer, sentences
 from literal.reports import radfact
@@ -400,8 +401,7 @@ def test_nothing_is_written_over_unless_asked(desk: Desk, server: ScriptedServer
 
 def evaluate(desk: Desk, team: str) -> Path:
     output = desk.root / "scores" / team
-    arguments = ["--input", desk.root / "teams" / team, "--output", output, "--ground-truth", desk.root / "truth"]
-    assert main(["evaluate", *map(str, arguments)]) == 0
+    assert evaluate_command(desk.root / "teams" / team, desk.root / "truth", output) == 0
     return output / "metrics.json"
 
 

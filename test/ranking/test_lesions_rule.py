@@ -44,7 +44,7 @@ def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str,
         "kind": "lesions",
         "title": "Lesions in small",
         "version": "1",
-        "settings": LesionsSettings(regime=regime).model_dump(mode="json"),
+        "settings": lesions(LesionsSettings(regime=regime)).published_settings(),
         "aggregates": {"ranked": ranked},
         "counts": {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 0},
         "results": rows,
@@ -128,7 +128,7 @@ def test_settings_of_both_regimes_can_be_read_again() -> None:
 def test_within_a_regime_settings_must_agree(tmp_path: Path) -> None:
     write(tmp_path / "a" / "metrics.json", document(*TEAMS["one"]))
     other = document(*TEAMS["two"])
-    other["settings"]["iou_threshold"] = 0.5
+    other["settings"]["lesions"]["iou_threshold"] = 0.5
     write(tmp_path / "b" / "metrics.json", other)
-    with pytest.raises(UsageError, match=r"b/metrics\.json was scored with iou_threshold = 0\.5, but .*= 0\.1"):
+    with pytest.raises(UsageError, match=r"b/metrics\.json was scored with lesions\.iou_threshold = 0\.5, but .*= 0\.1"):
         read_cohorts([tmp_path])

@@ -2,12 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import score_in_process
+from evaluating import evaluate_command
 from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
@@ -20,19 +19,12 @@ IMAGES = ROOT / "test/images/carotid"
 SUBMISSIONS = ROOT / "test/submissions/carotid"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _scored_in_process() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        score_in_process(monkeypatch)
-        yield
-
-
 @pytest.fixture(scope="module")
 def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What every sample team gets, as <team>/metrics.json."""
     folder = tmp_path_factory.mktemp("evaluated")
     for submission in SUBMISSIONS.iterdir():
-        assert evaluate(submission, folder / submission.name, GROUND_TRUTH) == 0
+        assert evaluate_command(submission, GROUND_TRUTH, folder / submission.name) == 0
     return folder
 
 
@@ -40,22 +32,6 @@ def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def metrics(teams: Path) -> Path:
     """What the sample team with broken files gets."""
     return teams / "dropout/metrics.json"
-
-
-def evaluate(submission: Path, output: Path, ground_truth: Path) -> int:
-    return main(
-        [
-            "evaluate",
-            "--input",
-            str(submission),
-            "--output",
-            str(output),
-            "--ground-truth",
-            str(ground_truth),
-            "--workers",
-            "2",
-        ]
-    )
 
 
 def page_of(*arguments: object, output: Path) -> Page:
@@ -128,7 +104,7 @@ def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
     (ground_truth / "references").mkdir()
     for file in (GROUND_TRUTH / "references").iterdir():
         (ground_truth / "references" / file.name).write_bytes(file.read_bytes())
-    assert evaluate(SUBMISSIONS / "dropout", tmp_path / "out", ground_truth) == 0
+    assert evaluate_command(SUBMISSIONS / "dropout", ground_truth, tmp_path / "out") == 0
     metrics = tmp_path / "out/metrics.json"
     page = page_of(metrics, *overlay_options(ground_truth), output=tmp_path / "page.html")
     assert {row[0][:5] for row in page.table("Case", "Segmentation")} == {"case-"}
@@ -258,7 +234,7 @@ def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
 
 def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> None:
     ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
-    assert evaluate(submission, tmp_path / "ember", ground_truth) == 0
+    assert evaluate_command(submission, ground_truth, tmp_path / "ember") == 0
     metrics = tmp_path / "ember/metrics.json"
     images = ROOT / "test/images/lesions"
     options = ["--images", images, "--submission", submission, "--ground-truth", ground_truth]
@@ -275,7 +251,10 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("team", ["fathom", "gyro"])
 def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
-    assert evaluate(ROOT / "test/submissions/freehand" / team, tmp_path / team, ROOT / "ground-truth/freehand") == 0
+    assert (
+        evaluate_command(ROOT / "test/submissions/freehand" / team, ROOT / "ground-truth/freehand", tmp_path / team)
+        == 0
+    )
     metrics = tmp_path / team / "metrics.json"
     expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text(encoding="utf-8"))["results"]
     rows = {row["case"]: row for row in json.loads(metrics.read_text(encoding="utf-8"))["results"]}

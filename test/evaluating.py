@@ -1,0 +1,26 @@
+"""`podium evaluate` in the test's own process, for every test that needs scores."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from podium.cli import main
+
+
+def evaluate_command(submission: Path, ground_truth: Path, output: Path, *arguments: str) -> int:
+    """The command's exit code."""
+    paths = ("--input", submission, "--output", output, "--ground-truth", ground_truth)
+    return main(["evaluate", *map(str, paths), *arguments])
+
+
+def evaluate(submission: Path, ground_truth: Path, output: Path, *arguments: str) -> dict[str, Any]:
+    """metrics.json with its rows by case; the evaluation must succeed."""
+    assert evaluate_command(submission, ground_truth, output, *arguments) == 0
+    return read_metrics(output)
+
+
+def read_metrics(output: Path) -> dict[str, Any]:
+    """metrics.json with its rows by case."""
+    metrics: dict[str, Any] = json.loads((output / "metrics.json").read_text())
+    metrics["results"] = {row["case"]: row for row in metrics["results"]}
+    return metrics
