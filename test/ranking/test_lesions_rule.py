@@ -130,5 +130,5 @@ def test_within_a_regime_settings_must_agree(tmp_path: Path) -> None:
     other = document(*TEAMS["two"])
     other["settings"]["lesions"]["iou_threshold"] = 0.5
     write(tmp_path / "b" / "metrics.json", other)
-    with pytest.raises(UsageError, match=r"b/metrics\.json was scored with lesions\.iou_threshold = 0\.5, but .*= 0\.1"):
+    with pytest.raises(UsageError, match=r"was scored with lesions\.iou_threshold = 0\.5, but .*= 0\.1"):
         read_cohorts([tmp_path])
