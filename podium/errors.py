@@ -26,7 +26,7 @@ class PodiumError(Exception):
 
 
 class SubmissionError(PodiumError):
-    """The submission cannot be scored at all; the message tells its author how to mend it."""
+    """The submission cannot be scored at all; the message tells its author how to fix it."""
 
     exit_code = 1
 

@@ -141,7 +141,7 @@ class Candidate:
 
     where    what it is a part of, as messages name it: the file itself, or its folder
     part     the step, or the name of the array, "" where a case has one file
-    source   None where nobody will open it; `refusal` then says why
+    source   None where it will not be opened; `refusal` then says why
     """
 
     where: str

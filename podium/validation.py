@@ -12,7 +12,7 @@ from podium.extras import preload_readers
 from podium.manifest import Manifest
 from podium.platform.submission import open_submission, submission_names
 
-# Without a case list nobody knows how large the predictions may be; generous for a home computer.
+# Without a case list the size of the predictions is unknown; a generous limit for a home computer.
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3
 
 

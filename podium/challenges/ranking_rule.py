@@ -31,7 +31,7 @@ class RankingRule:
     tie_breaks    asked in turn among teams that the criteria leave equal; teams equal in these too share the position
     case_metrics  the declared per-case metrics that the general schemes rank by
     division      a setting whose values are ranked apart, such as a regime: files that differ in it are no mixture
-    finalists     so many of the best go on to the arena, whose ratings then decide among them
+    finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
 
     words: str

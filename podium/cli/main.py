@@ -111,7 +111,7 @@ class _PrintingHandler(logging.Handler):
 
 @contextmanager
 def _printed_log() -> Iterator[None]:
-    """The organiser's log goes to stdout; without a command, from Python, nobody prints it."""
+    """The organiser's log goes to stdout; without a command, from Python, it is not printed."""
     log = logging.getLogger("podium")
     handler, level = _PrintingHandler(), log.level
     log.addHandler(handler)
@@ -124,7 +124,7 @@ def _printed_log() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Python flushes both streams once more as it ends: what nobody reads must not become a traceback there."""
+    """Python flushes both streams once more as it ends: what is not read must not become a traceback there."""
     with Path(os.devnull).open("wb") as nowhere:
         for stream in (sys.stdout, sys.stderr):
             try:

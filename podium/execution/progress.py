@@ -33,7 +33,7 @@ def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Pr
 
 class _Silence:
     def advance(self) -> None:
-        """Nobody asked."""
+        """Nothing is shown."""
 
     def close(self) -> None:
         """There is nothing to close."""

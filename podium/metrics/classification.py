@@ -33,13 +33,13 @@ def confusion_counts(
     """Cases by true class, then by predicted class, None for no prediction. Source: evalutils' confusion matrix."""
     from grand_challenge_metrics.stats import calculate_confusion_matrix
 
-    unanswered = _unused_label(classes)
+    missing = _unused_label(classes)
     matrix = calculate_confusion_matrix(
-        np.asarray(truth), _with_unanswered(predicted, classes), labels=[*classes, unanswered]
+        np.asarray(truth), _with_missing(predicted, classes), labels=[*classes, missing]
     )
-    answers: list[int | None] = [*classes, None]
+    columns: list[int | None] = [*classes, None]
     return {
-        true: {answer: int(matrix[row, column]) for column, answer in enumerate(answers)}
+        true: {found: int(matrix[row, column]) for column, found in enumerate(columns)}
         for row, true in enumerate(classes)
     }
 
@@ -48,6 +48,6 @@ def _unused_label(classes: Sequence[int]) -> int:
     return min(classes) - 1
 
 
-def _with_unanswered(predicted: Sequence[int | None], classes: Sequence[int]) -> NDArray[np.int64]:
-    unanswered = _unused_label(classes)
-    return np.asarray([unanswered if label is None else label for label in predicted], dtype=np.int64)
+def _with_missing(predicted: Sequence[int | None], classes: Sequence[int]) -> NDArray[np.int64]:
+    missing = _unused_label(classes)
+    return np.asarray([missing if label is None else label for label in predicted], dtype=np.int64)

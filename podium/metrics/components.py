@@ -19,9 +19,9 @@ Connectivity = Literal[6, 18, 26]
 Box = tuple[slice, ...]
 
 SPARSE_VOXELS = 1 << 22
-"""Up to so many voxels a mask is labelled by its voxels: more than any lesion mask, few enough to cost no memory."""
+"""A mask of up to this many voxels is labelled voxel by voxel: more than any lesion mask, and little memory."""
 
-# So many labels are widened at once: a volume full of prediction must not cost eight times its size.
+# The number of labels widened at once: a volume full of prediction must not need eight times its size.
 _SLAB_VOXELS = 1 << 24
 # Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.
 _WORTH_A_COPY = 4 / 3

@@ -11,7 +11,7 @@ def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy:
 
     Empty masks follow the policy (default: both empty 1, one empty 0). MONAI divides in the dtype of a multi-channel
     reference, so the masks go in as float64: the counts are exact and the quotient is rounded once. Its single-channel
-    path would answer in float32, off in the eighth digit.
+    path would give float32, off in the eighth digit.
     """
     sizes = {"prediction": int(prediction.any()), "reference": int(reference.any())}
     if policy.applies(**sizes):

@@ -32,7 +32,7 @@ STILL_MM = 1e-6
 """A nanometre: less is rounding, not motion. Only asked where the reference itself does not move."""
 
 Matrices = NDArray[np.float64]  # (n, 4, 4)
-Coefficients = NDArray[np.float64]  # (n, 3 components, 3): a, b, c of d = a + b x + c y, mm and mm a pixel
+Coefficients = NDArray[np.float64]  # (n, 3 components, 3): a, b, c of d = a + b x + c y, mm and mm per pixel
 
 
 def global_transforms(tool_to_camera: Matrices, image_to_tool: NDArray[np.float64]) -> Matrices:

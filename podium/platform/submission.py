@@ -16,7 +16,7 @@ _ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
 @dataclass(frozen=True)
 class RefusedFile:
-    """A submitted file that nobody will open: a link, a device, a FIFO."""
+    """A submitted file that is never opened: a link, a device, a FIFO."""
 
     name: str
     reason: str

@@ -48,7 +48,7 @@ def sentences(facts: MethodFacts) -> Iterator[str]:
         best = f"The best {facts.rule.finalists} teams by the official rule go on to pairwise comparison by experts"
         yield f"{best}, whose ratings decided among them." if facts.is_arena_decided else f"{best}."
     yield (
-        "A case that a team did not answer, or answered with something that could not be read, counts with the worst "
+        "A case without a prediction, or with one that could not be read, counts with the worst "
         "value of all that teams are ranked by; the same cases count for every team."
     )
     if facts.bootstraps:

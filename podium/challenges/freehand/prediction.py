@@ -159,7 +159,7 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
 
 
 def _announced(source: ArraySource, found: list[str]) -> Expected:
-    """Where nobody says how large the sets must be, the first of them says it for the others."""
+    """Without expected sizes, the first set decides for the others."""
     frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
     pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
     (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)

@@ -66,7 +66,7 @@ def box_and_dots(metric: Metric, teams: Sequence[str], values: Sequence[NDArray[
 
 
 def summary_table(names: Sequence[str], summaries: Sequence[Summary | None], *, cases: Sequence[int]) -> Table:
-    """One row of figures a team; `Undefined` counts the cases without a value."""
+    """One row of figures per team; `Undefined` counts the cases without a value."""
     head = (
         "Team",
         "Cases",

@@ -26,7 +26,7 @@ _TABLE_ROWS = 24
 
 
 def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit:
-    """A thin line a case, and over them the mean and the middle half of the cases that reach so far."""
+    """A thin line per case, and over them the mean and the middle half of the cases that reach that far."""
     table = _padded(list(cases.values()))
     length = table.shape[1]
     places = [(math.floor(start) + math.ceil(end) - 1) / 2 + curve.first for start, end in _spans(length, _MOST_POINTS)]

@@ -55,9 +55,9 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
     unfinished = target.with_name(f".{target.name}.part")
     try:
         with open_arrays(prediction, None) as source:
-            answer = read_scan_prediction(source, None, name=scan.name)
+            found = read_scan_prediction(source, None, name=scan.name)
             with h5py.File(unfinished, "w") as file:
-                for level, stream in answer.fields.items():
+                for level, stream in found.fields.items():
                     _write_field(file, PIXEL_SETS[level], stream, threads=threads)
                 for array in (*LANDMARK_SETS.values(), *TRANSFORM_SETS.values()):
                     if source.has(array):

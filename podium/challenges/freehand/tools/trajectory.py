@@ -36,8 +36,8 @@ def scan_trajectory(
         return Trajectory(start + moved, None, {}, identity)
     expected = Expected(scan.frames, grid.pixels, len(scan.landmarks))
     with open_arrays(prediction, expected) as source:
-        answer = read_scan_prediction(source, expected, name="the prediction")
-        fields = {level: answer.pixels(level, scan.pixel_to_mm) for level in references}
+        found = read_scan_prediction(source, expected, name="the prediction")
+        fields = {level: found.pixels(level, scan.pixel_to_mm) for level in references}
         errors = _errors(fields, references, grid, threads)
         guessed = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])
     return Trajectory(start + moved, start + guessed, errors, identity)

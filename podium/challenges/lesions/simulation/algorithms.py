@@ -1,7 +1,7 @@
 """Algorithms to interact with: a container, a program or a Python function, all asked in the platform's own way.
 
-Asked once a step: `/input` holds `images/ct/<case>.mha`, `images/pet/<case>.mha` and `lesion-clicks.json`; the answer
-is the one image in `/output/images/tumor-lesion-segmentation`.
+Called once per step: `/input` holds `images/ct/<case>.mha`, `images/pet/<case>.mha` and `lesion-clicks.json`; the
+prediction is the one image in `/output/images/tumor-lesion-segmentation`.
 """
 
 import importlib
@@ -33,7 +33,7 @@ _FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or pyth
 
 
 class StepFailedError(PodiumError):
-    """The algorithm gave no answer; the step is recorded as failed and the case goes on."""
+    """The algorithm gave no prediction; the step is recorded as failed and the case goes on."""
 
 
 class Algorithm(ABC):

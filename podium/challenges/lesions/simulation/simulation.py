@@ -97,9 +97,9 @@ class _Case:
         for step in range(len(outcomes), self.plan.steps):
             if step > 0 and self.reference.any():
                 scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
-            outcome, answer = self._step(step, scribbles)
-            if answer is not None:
-                prediction = answer
+            outcome, found = self._step(step, scribbles)
+            if found is not None:
+                prediction = found
             outcomes.append(outcome)
             self._remember(outcomes)
             tell(outcome)
@@ -133,17 +133,17 @@ class _Case:
         return outcome, prediction
 
     def _ask(self, step: int, scribbles: Scribbles) -> Mask:
-        """The algorithm's answer, kept as this step's prediction once it could be read."""
+        """The algorithm's output, kept as this step's prediction once it was read."""
         # What a container leaves may belong to another user; that must not end the run.
         with TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True) as temporary:
             input_folder, output_folder = Path(temporary) / "input", Path(temporary) / "output"
-            answers = output_folder / OUTPUT_FOLDER
+            images = output_folder / OUTPUT_FOLDER
             for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
                 _write_image(image, input_folder / "images" / channel / f"{self.case.name}.mha")
             write_scribbles(scribbles, input_folder / "lesion-clicks.json")
-            answers.mkdir(parents=True)
+            images.mkdir(parents=True)
             Path(temporary).chmod(0o755)
-            for folder in (output_folder, answers.parent, answers):
+            for folder in (output_folder, images.parent, images):
                 folder.chmod(0o777)  # the algorithm's user need not be ours
             self.plan.algorithm.run(
                 input_folder=input_folder, output_folder=output_folder, timeout_seconds=self.plan.timeout_seconds
@@ -194,7 +194,7 @@ class _Case:
         return kept
 
     def _state(self, steps: int) -> tuple[Mask | None, Scribbles]:
-        """The last prediction and all scribbles after so many steps."""
+        """The last prediction and all scribbles after a number of steps."""
         prediction: Mask | None = None
         for step in reversed(range(steps)):
             path = find_prediction(self.folder, step)
@@ -224,7 +224,7 @@ class _Case:
 
 
 def find_prediction(folder: Path, step: int) -> Path | None:
-    """A case's prediction at a step, in whichever format the algorithm answers."""
+    """A case's prediction at a step, in whichever format the algorithm wrote it."""
     candidates = (folder / f"iter_{step}{ending}" for ending in ENDINGS)
     return next((path for path in candidates if path.is_file()), None)
 
