@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +53,34 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     from podium.execution.processes import Processes
 
     monkeypatch.setattr(EXECUTOR, Processes)
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Evaluate a folder against a ground truth (by default carotid, cases a, b, c): what it said and wrote."""
+    from challenges.carotid_files import write_ground_truth
+    from evaluating import Run, evaluate_command
+
+    def run(submission: Path, *arguments: str, ground_truth: Path | None = None) -> Any:
+        if ground_truth is None:
+            ground_truth = tmp_path / "truth"
+            if not ground_truth.exists():
+                write_ground_truth(ground_truth)
+        output = tmp_path / "output"
+        capfd.readouterr()
+        code = evaluate_command(submission, ground_truth, output, *arguments)
+        out, err = capfd.readouterr()
+        return Run(code, out, err, output)
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A perfect submission of loose files for the cases a, b, c of carotid."""
+    from challenges.carotid_files import write_case
+
+    folder = tmp_path / "submission"
+    for case, cls in {"a": 0, "b": 1, "c": 0}.items():
+        write_case(folder / f"{case}_pred.h5", cls=cls)
+    return folder

@@ -24,3 +24,20 @@ def read_metrics(output: Path) -> dict[str, Any]:
     metrics: dict[str, Any] = json.loads((output / "metrics.json").read_text())
     metrics["results"] = {row["case"]: row for row in metrics["results"]}
     return metrics
+
+
+class Run:
+    """One evaluation: exit code, streams, and metrics.json if there is one."""
+
+    def __init__(self, code: int, out: str, err: str, output: Path) -> None:
+        self.code, self.out, self.err = code, out, err
+        file = output / "metrics.json"
+        self.metrics: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
+
+    @property
+    def last_line(self) -> str:
+        return [line for line in self.err.splitlines() if line.strip()][-1]
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {row["case"]: row for row in self.metrics["results"]}

@@ -18,7 +18,7 @@ from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings
 from podium.errors import Refused
 from podium.figures import Figures, get, put
-from podium.metrics.aggregation import CohortValues, aggregate, aggregate_groups, recombined, row_of
+from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
@@ -198,7 +198,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             members: dict[str, list[Figures]] = {}
             for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
                 members.setdefault(self.cases.group_of(result.case) or "", []).append(result.metrics)
-            figures |= aggregate_groups(self.scoreboard, members)
+            add_groups(self.scoreboard, members, figures)
         return figures
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:

@@ -101,9 +101,9 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
     return figures
 
 
-def aggregate_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]]) -> dict[str, Any]:
-    """`groups.<group>` with every figure of the group's rows; `<name>_group_mean`, the mean over the groups."""
-    figures: dict[str, Any] = {"groups": {name: aggregate(board, rows, {}) for name, rows in groups.items()}}
+def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
+    """Add `groups.<group>` with every figure of the group's rows, and `<name>_group_mean`, the mean over the groups."""
+    figures["groups"] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
     for metric in board.metrics:
         if metric.mean_path:
             defined = [
@@ -116,7 +116,6 @@ def aggregate_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figur
         if not cohort.whole:
             found = [group for group in figures["groups"].values() if not cohort.defined or get(group, cohort.defined)]
             put(figures, f"{cohort.path}_group_mean", mean_of([get(group, cohort.path) for group in found]))
-    return figures
 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:
