@@ -1,4 +1,4 @@
-"""The docs keep up with the code: links lead somewhere, and no setting, command or named test is left behind."""
+"""The docs keep up with the code: links lead somewhere, and no setting, command, path or named test is left behind."""
 
 import re
 import subprocess
@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from podium.arena.settings import ArenaSettings
+from podium.challenges import KINDS
+from podium.challenges.settings import CasesSettings, Common
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -58,6 +61,12 @@ def test_every_page_can_be_found_from_the_readme(page: Path) -> None:
     assert f"docs/{page.name}" in links(REPOSITORY / "README.md")
 
 
+def documented(*pages: str) -> set[str]:
+    """Everything in code marks on these pages, and the last part of every dotted name."""
+    text = "".join((REPOSITORY / "docs" / page).read_text(encoding="utf-8") for page in pages)
+    return {part for code in re.findall(r"`([^`\n]+)`", text) for part in (code, code.rsplit(".", 1)[-1])}
+
+
 def settings(table: dict[str, object], prefix: str = "") -> Iterator[str]:
     for key, value in table.items():
         yield prefix + key
@@ -71,18 +80,57 @@ CHALLENGES = sorted((REPOSITORY / "ground-truth").glob("*/challenge.toml"))
 
 @pytest.mark.parametrize("file", CHALLENGES, ids=lambda file: file.parent.name)
 def test_every_setting_is_documented(file: Path) -> None:
-    name = file.parent.name
-    pages = (REPOSITORY / "docs/organisers.md", REPOSITORY / f"docs/{name}.md")
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    documented = {part for code in re.findall(r"`([^`\n]+)`", text) for part in (code, code.rsplit(".", 1)[-1])}
-    keys = list(settings(tomllib.loads(file.read_text(encoding="utf-8"))))
-    assert "challenge" in keys
-    assert [key for key in keys if key != name and not {key, key.rsplit(".", 1)[-1]} & documented] == []
+    keys = list(settings(content := tomllib.loads(file.read_text(encoding="utf-8"))))
+    kind = content["kind"]
+    known = {kind, "cases", *documented("organisers.md", f"{kind}.md")}
+    assert [key for key in keys if not {key, key.rsplit(".", 1)[-1]} & known] == []
+
+
+def fields(model: type[BaseModel]) -> Iterator[str]:
+    """The settings of a table and of the tables in it."""
+    for name, field in model.model_fields.items():
+        yield name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from fields(field.annotation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_setting_that_there_is_is_documented(kind: str) -> None:
+    known = documented("organisers.md", f"{kind}.md")
+    models = (Common, CasesSettings, KINDS[kind].settings_model)
+    assert [name for model in models for name in fields(model) if name not in {*known, "sockets", "judge"}] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_socket_is_listed(kind: str) -> None:
+    defaults = KINDS[kind].settings_model.model_fields["sockets"].default.model_dump()
+    assert defaults
+    assert {f"{kind}.sockets.{name}" for name in defaults} | set(defaults.values()) <= documented("organisers.md")
 
 
 def test_every_setting_of_the_arena_is_documented() -> None:
     text = (REPOSITORY / "docs/arena.md").read_text(encoding="utf-8")
     assert [name for name in ArenaSettings.model_fields if f"`{name}`" not in text] == []
+
+
+def test_the_readme_shows_every_part_of_the_package() -> None:
+    package = REPOSITORY / "podium"
+    parts = {f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").is_file()}
+    parts |= {path.name for path in package.glob("*.py") if not path.stem.startswith("__")}
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    tree = readme[readme.index("\npodium/\n") :].split("```")[0]
+    assert set(re.findall(r"(?:(?<=  )|(?<= ))[a-z_]+(?:/|\.py)(?=\s)", tree)) == parts
+
+
+PATH = re.compile(r"`((?:podium|test|bench|readers|platform|arena|metrics|challenges|execution)/[\w/.-]+?)\.?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_every_named_file_exists(page: Path) -> None:
+    """`test/literal/` from the root, `readers/files.py` from podium/; `arena/arena.sqlite` is an organiser's."""
+    named = {name for name in PATH.findall(prose(page)) if not name.endswith(".sqlite")}
+    roots = (REPOSITORY, REPOSITORY / "podium")
+    assert sorted(name for name in named if not any((root / name).exists() for root in roots)) == []
 
 
 def verbs() -> list[str]:
