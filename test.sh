@@ -16,7 +16,7 @@ TEXT
 }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-arguments=(-n auto --dist loadgroup)
+arguments=(-n auto --dist loadfile)
 if [[ ${1:-} == --fast ]]; then
   shift
   arguments+=(-m "not container and not browser")

@@ -1,4 +1,4 @@
-"""What holds for all tests: imports, signals, and how they are divided among processes."""
+"""What holds for all tests: imports, signals, what scores cases, and how one evaluation is run."""
 
 import signal
 import sys
@@ -16,18 +16,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark browser tests by the names of their files, and keep together what is costly to set up.
-
-    With `--dist loadgroup` every group runs in one process: all tests of the container share its images, the tests of
-    any other file share its fixtures.
-    """
+    """Browser tests are marked by the names of their files."""
     for item in items:
         if item.path.name.startswith("test_browser_"):
             item.add_marker("browser")
-        container = item.get_closest_marker("container") is not None
-        item.add_marker(pytest.mark.xdist_group("container" if container else str(item.path)))
 
 
 SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal"}

@@ -1,11 +1,13 @@
 """The Docker engine as the tests use it: is there one, build by build.sh, run as the platform runs."""
 
+import fcntl
 import shutil
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UPLOADED_GROUND_TRUTH = "/opt/ml/input/data/ground_truth"
@@ -62,15 +64,17 @@ def docker(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[
 
 
 def build(*challenge: str, tree: Path = REPOSITORY) -> str:
-    """The tag that ./build.sh names in its last line."""
-    done = subprocess.run(
-        [tree / "build.sh", *challenge],
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    """The tag that ./build.sh names in its last line. One build at a time: the next finds the layers of the first."""
+    with (Path(gettempdir()) / "podium-build.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [tree / "build.sh", *challenge],
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1].removeprefix("Built ")
 
