@@ -34,7 +34,7 @@ class OverlaySource:
         """Read the ground truth of `challenge` and list the images."""
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
-        folders = read_challenge_folders(ground_truth, known=KINDS)
+        folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
         task = prepare(choose_challenge(folders, named=challenge, submission=None), executor)
         return cls(task, list_files(images).files, executor)
 
