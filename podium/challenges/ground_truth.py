@@ -51,7 +51,10 @@ def read_challenge_folders(
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
-        return {folder.name: folder for folder in [_read_folder(root, known, name=named or root.resolve().name)]}
+        # The platform's folder says nothing: an upload without its own folder is named after its kind.
+        own_name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
+        folder = _read_folder(root, known, name=named or own_name)
+        return {folder.name: folder}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
     if not paths:
         inner = [path for path in root.iterdir() if path.is_dir()]

@@ -76,7 +76,9 @@ def test_sockets_and_the_input_that_names_the_case_come_from_the_settings(root: 
     assert {row.case: row.status for row in scored.results} == {"a": "scored", "b": "missing", "c": "missing"}
 
 
-def test_an_upload_without_its_folder_takes_the_name_of_the_image(root: Path, files: Path, tmp_path: Path) -> None:
+def test_an_upload_without_its_folder_takes_the_name_of_the_image(
+    root: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The platform extracts an upload into a folder whose name says nothing; the image knows its challenge's name."""
     uploaded = tmp_path / "ground_truth"
     shutil.copytree(root / "carotid-final", uploaded)
@@ -85,6 +87,8 @@ def test_an_upload_without_its_folder_takes_the_name_of_the_image(root: Path, fi
         == "carotid-final"
     )
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "ground_truth"
+    monkeypatch.setattr("podium.challenges.ground_truth.UPLOADED", uploaded)
+    assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "carotid", "its kind"
 
 
 def test_the_old_key_says_what_to_write(root: Path, files: Path) -> None:
