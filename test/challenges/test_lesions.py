@@ -210,7 +210,7 @@ def test_two_jobs_that_tell_the_same_step(submission: Path, tmp_path: Path) -> N
 
 def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path) -> None:
     jobs = [{"case": "a.mha", "mask": LESION, "step": 0}, {"case": "a.mha", "mask": LESION, "points": 5}]
-    jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
+    jobs += [{"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
 
@@ -225,7 +225,27 @@ def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -
 def test_jobs_that_belong_to_no_case(submission: Path, tmp_path: Path) -> None:
     jobs = [{"case": "zz.mha", "mask": LESION, "points": 5}, {"case": "b.mha", "mask": LESION, "slug": "mri"}]
     jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
-    assert scored(write_jobs(submission, jobs), tmp_path)["counts"]["unmatched"] == 2
+    assert scored(write_jobs(submission, jobs), tmp_path, settings="steps = 1")["counts"]["unmatched"] == 2
+
+
+def test_an_absent_job_must_not_move_later_steps_forward(submission: Path, tmp_path: Path) -> None:
+    """a: the job of step 0 is absent, and by their points steps 1 and 2 would be steps 0 and 1."""
+    jobs = [{"case": "a.mha", "mask": LESION, "points": points} for points in (4, 9)]
+    jobs += [{"case": "b.mha", "mask": LESION, "points": points} for points in (0, 4, 9)]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert found["results"]["a"]["status"] == "failed"
+    assert found["results"]["a"]["error"] == (
+        "2 of the 3 jobs of this case are there, and nothing tells which steps they are; "
+        "the input 'interaction-step' would."
+    )
+    assert found["results"]["a"]["metrics"]["auc_dice"] == 0.0
+    assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
+
+
+def test_clinicians_jobs_are_ranked_by_their_points_however_many(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "a.mha", "mask": mask, "points": points} for mask, points in ((HALF, 0), (LESION, 9))]
+    found = scored(write_jobs(submission, jobs), tmp_path, settings='regime = "clinician"')
+    assert steps(found, "a", "dice") == [0.8, 1.0]
 
 
 def test_two_files_for_one_step_cost_that_case_only(submission: Path, tmp_path: Path) -> None:
