@@ -333,6 +333,18 @@ def test_missing_steps_are_scored_as_nothing(submission: Path, tmp_path: Path) -
     found = scored(submission, tmp_path)
     assert steps(found, "a", "status") == ["scored", "missing", "scored"]
     assert found["results"]["a"]["metrics"]["auc_dice"] == 1.0
+    assert found["results"]["a"]["warnings"] == ["step 1 missing"]
+
+
+def test_missing_steps_are_counted_in_the_log(
+    submission: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for case in ("a", "b"):
+        write_steps(submission / case, LESION, None, LESION)
+    with caplog.at_level("INFO", logger="podium"):
+        found = scored(submission, tmp_path, settings="steps = 6")
+    assert found["results"]["a"]["warnings"] == ["steps 1, 3-5 missing"]
+    assert caplog.messages == ["warning: steps 1, 3-5 missing in 2 of 2 cases"]
 
 
 def test_a_case_of_which_no_step_can_be_read_is_failed(submission: Path, tmp_path: Path) -> None:
