@@ -24,6 +24,7 @@ from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
+from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.serial import Serial
@@ -380,6 +381,22 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
 
 
+def test_clinicians_may_be_ranked_by_raw_areas(submission: Path, tmp_path: Path) -> None:
+    """a: Dice 0.8, 1, 1 has the area 1.9; b: one perfect step has the area 0."""
+    write_steps(submission / "a", HALF, LESION, LESION)
+    write_steps(submission / "b", LESION)
+    settings = 'regime = "clinician"\nclinician_auc = "raw"'
+    found = scored(submission, tmp_path, settings=settings)
+    assert found["aggregates"]["ranked"]["auc_dice"]["mean"] == pytest.approx(1.9 / 2)
+    assert found["settings"]["lesions"]["clinician_auc"] == "raw"
+    raw, normalised = (
+        lesions(LesionsSettings(regime="clinician", clinician_auc=choice)).ranking for choice in ("raw", "normalised")
+    )
+    assert raw.case_metrics == ("auc_dice", "auc_dmm")
+    assert normalised.case_metrics == ("auc_dice_normalised", "auc_dmm_normalised")
+    assert "divided by the number of corrections" not in raw.words
+
+
 def test_a_gap_in_a_clinicians_steps_is_a_missing_step(submission: Path, tmp_path: Path) -> None:
     write_steps(submission / "a", LESION, None, LESION)
     found = scored(submission, tmp_path, settings='regime = "clinician"')
@@ -458,6 +475,7 @@ def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> N
         ("centroid_radius_mm = -1.0", "'lesions.centroid_radius_mm' is wrong"),
         ('regime = "both"', "'lesions.regime' is wrong"),
         ('regime = "clinician"\nsteps = 6', "'steps' belongs to the regime 'simulated'"),
+        ('clinician_auc = "raw"', "'clinician_auc' belongs to the regime 'clinician'"),
         ("stepz = 6", "'lesions.stepz' is not a known key"),
     ],
 )
