@@ -17,7 +17,7 @@ from podium.extras import preload_readers
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, CaseScore
+from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.submission import open_submission, submission_names
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
@@ -59,6 +59,8 @@ def evaluate(
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
         results = _score(task, collected, executor)
+    for line in summarise_warnings(results):
+        LOG.info("warning: %s", line)
     evaluation = MetricsFile(
         schema=SCHEMA_NAME,
         challenge=task.challenge.name,

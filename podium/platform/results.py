@@ -1,15 +1,21 @@
 """What a run found out about single cases, and helpers for nested figures."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from podium.figures import Figures
+from podium.readers.names import escape_for_display
 
 Status = Literal["scored", "failed", "missing"]
 
 _ROW_KEYS = ("case", "status", "metrics", "warnings", "error")
+_QUOTED = re.compile(r"(?<!\w)'.*'(?!\w)", re.DOTALL)
+_NUMBER = re.compile(r"[0-9]+")
+_LONGEST_WARNING = 300
 
 
 class CaseResult(BaseModel):
@@ -53,3 +59,22 @@ class CaseScore:
 
     metrics: Figures
     warnings: tuple[str, ...] = field(default=())
+
+
+def summarise_warnings(results: Sequence[CaseResult]) -> list[str]:
+    """A line for each kind of warning, with the number of its cases, in the order of their first.
+
+    Warnings that quote a file's name are of one kind if they differ in that name and in numbers alone.
+    """
+    kinds: dict[str, dict[str, set[str]]] = {}  # kind -> text -> its cases
+    for result in results:
+        for text in result.warnings:
+            kind, quoted = _QUOTED.subn("''", text)
+            texts = kinds.setdefault(_NUMBER.sub("0", kind) if quoted else text, {})
+            texts.setdefault(text, set()).add(result.case)
+    lines = []
+    for texts in kinds.values():
+        first = escape_for_display(next(iter(texts)), longest=_LONGEST_WARNING)
+        share = f"in {len(set().union(*texts.values()))} of {len(results)} cases"
+        lines.append(f"{share}, such as: {first}" if len(texts) > 1 else f"{first.removesuffix('.')} {share}")
+    return lines

@@ -24,6 +24,7 @@ from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
+from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.serial import Serial
@@ -210,7 +211,7 @@ def test_two_jobs_that_tell_the_same_step(submission: Path, tmp_path: Path) -> N
 
 def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path) -> None:
     jobs = [{"case": "a.mha", "mask": LESION, "step": 0}, {"case": "a.mha", "mask": LESION, "points": 5}]
-    jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
+    jobs += [{"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
 
@@ -225,7 +226,27 @@ def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -
 def test_jobs_that_belong_to_no_case(submission: Path, tmp_path: Path) -> None:
     jobs = [{"case": "zz.mha", "mask": LESION, "points": 5}, {"case": "b.mha", "mask": LESION, "slug": "mri"}]
     jobs += [{"case": "b.mha", "mask": LESION, "points": 0}]
-    assert scored(write_jobs(submission, jobs), tmp_path)["counts"]["unmatched"] == 2
+    assert scored(write_jobs(submission, jobs), tmp_path, settings="steps = 1")["counts"]["unmatched"] == 2
+
+
+def test_an_absent_job_must_not_move_later_steps_forward(submission: Path, tmp_path: Path) -> None:
+    """a: the job of step 0 is absent, and by their points steps 1 and 2 would be steps 0 and 1."""
+    jobs = [{"case": "a.mha", "mask": LESION, "points": points} for points in (4, 9)]
+    jobs += [{"case": "b.mha", "mask": LESION, "points": points} for points in (0, 4, 9)]
+    found = scored(write_jobs(submission, jobs), tmp_path)
+    assert found["results"]["a"]["status"] == "failed"
+    assert found["results"]["a"]["error"] == (
+        "2 of the 3 jobs of this case are there, and nothing tells which steps they are; "
+        "the input 'interaction-step' would."
+    )
+    assert found["results"]["a"]["metrics"]["auc_dice"] == 0.0
+    assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
+
+
+def test_clinicians_jobs_are_ranked_by_their_points_however_many(submission: Path, tmp_path: Path) -> None:
+    jobs = [{"case": "a.mha", "mask": mask, "points": points} for mask, points in ((HALF, 0), (LESION, 9))]
+    found = scored(write_jobs(submission, jobs), tmp_path, settings='regime = "clinician"')
+    assert steps(found, "a", "dice") == [0.8, 1.0]
 
 
 def test_two_files_for_one_step_cost_that_case_only(submission: Path, tmp_path: Path) -> None:
@@ -313,6 +334,18 @@ def test_missing_steps_are_scored_as_nothing(submission: Path, tmp_path: Path) -
     found = scored(submission, tmp_path)
     assert steps(found, "a", "status") == ["scored", "missing", "scored"]
     assert found["results"]["a"]["metrics"]["auc_dice"] == 1.0
+    assert found["results"]["a"]["warnings"] == ["step 1 missing"]
+
+
+def test_missing_steps_are_counted_in_the_log(
+    submission: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for case in ("a", "b"):
+        write_steps(submission / case, LESION, None, LESION)
+    with caplog.at_level("INFO", logger="podium"):
+        found = scored(submission, tmp_path, settings="steps = 6")
+    assert found["results"]["a"]["warnings"] == ["steps 1, 3-5 missing"]
+    assert caplog.messages == ["warning: steps 1, 3-5 missing in 2 of 2 cases"]
 
 
 def test_a_case_of_which_no_step_can_be_read_is_failed(submission: Path, tmp_path: Path) -> None:
@@ -346,6 +379,22 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     }
     assert found["aggregates"]["ranked"]["auc_dice"]["mean"] == pytest.approx(1.7 / 3)
     assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
+
+
+def test_clinicians_may_be_ranked_by_raw_areas(submission: Path, tmp_path: Path) -> None:
+    """a: Dice 0.8, 1, 1 has the area 1.9; b: one perfect step has the area 0."""
+    write_steps(submission / "a", HALF, LESION, LESION)
+    write_steps(submission / "b", LESION)
+    settings = 'regime = "clinician"\nclinician_auc = "raw"'
+    found = scored(submission, tmp_path, settings=settings)
+    assert found["aggregates"]["ranked"]["auc_dice"]["mean"] == pytest.approx(1.9 / 2)
+    assert found["settings"]["lesions"]["clinician_auc"] == "raw"
+    raw, normalised = (
+        lesions(LesionsSettings(regime="clinician", clinician_auc=choice)).ranking for choice in ("raw", "normalised")
+    )
+    assert raw.case_metrics == ("auc_dice", "auc_dmm")
+    assert normalised.case_metrics == ("auc_dice_normalised", "auc_dmm_normalised")
+    assert "divided by the number of corrections" not in raw.words
 
 
 def test_a_gap_in_a_clinicians_steps_is_a_missing_step(submission: Path, tmp_path: Path) -> None:
@@ -426,6 +475,7 @@ def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> N
         ("centroid_radius_mm = -1.0", "'lesions.centroid_radius_mm' is wrong"),
         ('regime = "both"', "'lesions.regime' is wrong"),
         ('regime = "clinician"\nsteps = 6', "'steps' belongs to the regime 'simulated'"),
+        ('clinician_auc = "raw"', "'clinician_auc' belongs to the regime 'clinician'"),
         ("stepz = 6", "'lesions.stepz' is not a known key"),
     ],
 )

@@ -6,18 +6,21 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from challenges.built import reports
 from evaluating import evaluate_command
+from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 
+from podium.challenges.reports.settings import ReportsSettings
 from podium.cli.main import main
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
-from podium.readers.wordnet import find_wordnet
+from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "test/submissions/reports"
@@ -126,6 +129,69 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
         for row in document["results"]
     ]
     assert reports().aggregate(rows, Runtime()) == document["aggregates"]
+
+
+# Which BLEU and METEOR enter the score
+
+
+def write_golden(bench: Bench, captioning: str) -> None:
+    write_truth(bench.truth, {"A": A_REFERENCE, "C": C_REFERENCE})
+    with (bench.truth / "challenge.toml").open("a") as stream:
+        stream.write(f'[reports]\ncaptioning = "{captioning}"\n')
+    bench.write("reports.json", json.dumps({"A": A_CANDIDATE, "C": C_CANDIDATE}))
+
+
+@pytest.mark.skipif(find_wordnet() is None, reason="WordNet is not installed")
+@pytest.mark.parametrize(
+    ("captioning", "pair"), [("leaderboard", ("bleu_4", "meteor")), ("offline", ("bleu_13a", "meteor_wordnet"))]
+)
+def test_either_pair_may_be_the_captioning_score_and_both_are_reported(
+    bench: Bench, captioning: str, pair: tuple[str, str]
+) -> None:
+    write_golden(bench, captioning)
+    metrics = bench.metrics()
+    found, rows = metrics["aggregates"], [row["metrics"] for row in metrics["results"]]
+    assert [round(row["bleu_13a"], 4) for row in (*rows, found)] == [0.2932, 0, 0.2305]
+    assert round(found["bleu_4"], 8) == 0.24222779
+    assert found["score"] == found["captioning"]
+    for figures in (*rows, found):
+        assert figures["captioning"] == (figures[pair[0]] + figures[pair[1]]) / 2
+    assert metrics["settings"]["reports"]["captioning"] == captioning
+
+
+@pytest.fixture
+def without_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "nowhere"))
+    find_wordnet.cache_clear()
+    yield
+    find_wordnet.cache_clear()
+
+
+@pytest.mark.usefixtures("without_wordnet")
+def test_the_offline_pair_needs_wordnet(bench: Bench) -> None:
+    write_golden(bench, "offline")
+    assert bench.run() == (
+        2,
+        "'reports.captioning' is \"offline\", which needs WordNet, and WordNet is not installed; install Debian's "
+        "wordnet-base, or name the folder of its files in PODIUM_WORDNET.",
+    )
+
+
+@pytest.mark.usefixtures("without_wordnet")
+def test_rows_that_were_scored_elsewhere_need_no_wordnet() -> None:
+    facts = {
+        f"{name}{suffix}": counts
+        for suffix in ("", "_13a")
+        for name, counts in {
+            "ngrams": {kind: dict.fromkeys("1234", 1) for kind in ("matches", "totals")},
+            "tokens": {"candidate": 4, "reference": 4},
+        }.items()
+    }
+    row = {"bleu_4": 1, "meteor": 0.5, "bleu_13a": 1, "meteor_wordnet": 0.5, "captioning": 0.75, **facts}
+    challenge = reports(ReportsSettings(captioning="offline"))
+    found = challenge.aggregate([CaseResult(case="A", status="scored", metrics=row)], Runtime())
+    assert found["score"] == 0.75
+    assert "meteor_wordnet" in [column.path for column in challenge.columns()]
 
 
 # Forms of a submission
@@ -417,7 +483,7 @@ def test_anonymous_rows_hold_no_count_that_tells_of_a_reference(bench: Bench) ->
     metrics = bench.metrics()
     assert all(row["case"].startswith("case-") for row in metrics["results"])
     shown = {key for row in metrics["results"] for key in row["metrics"]}
-    assert shown <= {"bleu_4", "meteor", "meteor_wordnet", "captioning"}
+    assert shown <= {"bleu_4", "bleu_13a", "meteor", "meteor_wordnet", "captioning"}
 
 
 @pytest.mark.parametrize(

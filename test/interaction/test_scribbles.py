@@ -78,6 +78,15 @@ def test_the_largest_component_of_any_slice_wins_and_the_first_of_equals() -> No
     assert (largest_component(error) or (None, None))[1] == 2
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_equal_components_in_one_slice_are_taken_in_the_order_y_x(strategy: str) -> None:
+    """The worked example: the slice is read along x within y, as the organisers' arrays lie in memory."""
+    error = np.zeros((4, 4, 1), bool)
+    error[0, 2, 0] = error[2, 0, 0] = True
+    assert scribble(error, strategy) == ((2, 0, 0),)
+    assert literal.scribble(error, strategy) == [(2, 0, 0)]
+
+
 def test_pixels_that_touch_at_a_corner_are_one_component() -> None:
     error = np.zeros((4, 4, 1), bool)
     error[0, 0, 0] = error[1, 1, 0] = error[2, 2, 0] = True

@@ -47,6 +47,54 @@ def bleu(candidate: Sequence[str], reference: Sequence[str]) -> float:
     return corpus_bleu([(candidate, reference)]) if candidate and reference else 0.0
 
 
+def in_pairs(text: str, first: str | None, second: str | None, spaced: tuple[str, str, str]) -> str:
+    """Go through the text from the left. Where a character of `first` is followed by one of `second` (None: anything
+    but a digit), write the two with these spaces before, between and after, and go on behind both."""
+
+    def fits(character: str, kind: str | None) -> bool:
+        return character not in "0123456789" if kind is None else character in kind
+
+    written, place = "", 0
+    while place < len(text):
+        one, other = text[place], text[place + 1 : place + 2]
+        if other and fits(one, first) and fits(other, second):
+            written += spaced[0] + one + spaced[1] + other + spaced[2]
+            place += 2
+        else:
+            written += one
+            place += 1
+    return written
+
+
+def tokens_13a(text: str) -> list[str]:
+    """mteval-v13a: language-independent part, then the part for Western languages."""
+    for old, new in (
+        *(("<skipped>", ""), ("-\n", ""), ("\n", " ")),
+        *(("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")),
+    ):
+        text = new.join(text.split(old))
+    text = " " + text + " "
+    for low, high in (("{", "~"), ("[", "`"), (" ", "&"), ("(", "+"), (":", "@"), ("/", "/")):
+        text = "".join(f" {letter} " if low <= letter <= high else letter for letter in text)
+    text = in_pairs(text, None, ".,", ("", " ", " "))
+    text = in_pairs(text, ".,", None, (" ", " ", ""))
+    text = in_pairs(text, "0123456789", "-", ("", " ", " "))
+    return text.split()
+
+
+def corpus_bleu_13a(pairs: Sequence[tuple[str, str]]) -> float:
+    """Of (candidate, reference) texts: cased, nothing smoothed, so 0 as soon as one order has no match."""
+    split = [(tokens_13a(candidate), tokens_13a(reference)) for candidate, reference in pairs]
+    product = 1.0
+    for order in (1, 2, 3, 4):
+        matches = sum(clipped_matches(candidate, reference, order) for candidate, reference in split)
+        if matches == 0:
+            return 0.0
+        product *= matches / sum(len(ngrams(candidate, order)) for candidate, _ in split)
+    ratio = sum(len(candidate) for candidate, _ in split) / sum(len(reference) for _, reference in split)
+    return product**0.25 * (1.0 if ratio > 1 else math.exp(1 - 1 / ratio))
+
+
 def meteor(candidate: Sequence[str], reference: Sequence[str]) -> float:
     used = [False] * len(reference)
     positions = []
@@ -86,6 +134,7 @@ class Row:
         return {
             "bleu_4": bleu(candidate, reference),
             "meteor": meteor(candidate, reference),
+            "bleu_13a": corpus_bleu_13a([(self.candidate, self.reference)]),
             "captioning": (bleu(candidate, reference) + meteor(candidate, reference)) / 2,
         }
 
@@ -108,6 +157,7 @@ def aggregates(rows: Sequence[Row]) -> dict[str, Any]:
         "bleu_4": bleu_4,
         "bleu_4_case_mean": mean_bleu,
         "bleu_4_case_std": bleu_std,
+        "bleu_13a": corpus_bleu_13a([(row.candidate, row.reference) for row in rows]),
         "meteor": mean_meteor,
         "meteor_std": meteor_std,
         "radfact_known": 0,

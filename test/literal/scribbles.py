@@ -35,10 +35,15 @@ def pieces(mask: NDArray[Any]) -> list[set[Pixel]]:
     return found
 
 
+def y_then_x(piece: set[Pixel]) -> tuple[int, int]:
+    """Where the piece's first pixel stands when the slice is read along x within y."""
+    return min((y, x) for x, y in piece)
+
+
 def largest(error: NDArray[Any]) -> tuple[set[Pixel], int] | None:
     best: tuple[set[Pixel], int] | None = None
     for z in range(error.shape[2]):
-        for piece in pieces(error[:, :, z]):
+        for piece in sorted(pieces(error[:, :, z]), key=y_then_x):
             if best is None or len(piece) > len(best[0]):
                 best = piece, z
     return best

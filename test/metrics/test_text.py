@@ -1,4 +1,4 @@
-"""BLEU-4 and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
+"""BLEU-4, BLEU-13a and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
 
 import tracemalloc
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from literal import reports as literal
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
 
-from podium.metrics.text import bleu_4, count_ngrams, meteor, sum_counts, tokens_of
+from podium.metrics.text import bleu_4, bleu_13a, count_ngrams, meteor, sum_counts, tokens_13a, tokens_of
 
 A_REFERENCE = (
     "Transverse relationships are within normal limits, with no crossbite. The overbite is increased. Class II molar "
@@ -33,6 +33,13 @@ C_CANDIDATE = (
 # Few words, so that they repeat and match; some that a tokeniser may stumble over.
 WORDS = st.sampled_from(["tooth", "46", "is", "missing", ".", "è", "l", "’", "no_bite", "ß"])
 TOKENS = st.lists(WORDS, max_size=14)
+# Whatever the rules of 13a look for, and what they must leave alone.
+TEXTS = st.lists(
+    st.sampled_from(
+        [*"aB 19.,-'/(&<\n\r\u00a0\u0663é’_", "<skipped>", "&quot;", "&amp;", "&lt;", "tooth ", "46 ", "is "]
+    ),
+    max_size=24,
+).map("".join)
 PAIRS = st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=6)
 
 
@@ -59,6 +66,45 @@ def test_golden_figures(
 def test_golden_corpus() -> None:
     both = sum_counts([counts(A_CANDIDATE, A_REFERENCE), counts(C_CANDIDATE, C_REFERENCE)])
     assert round(bleu_4(both), 8) == 0.24222779
+
+
+def counts_13a(candidate: str, reference: str):
+    return count_ngrams(candidate=tokens_13a(candidate), reference=tokens_13a(reference), least_total=0)
+
+
+def test_golden_bleu_13a() -> None:
+    a, c = counts_13a(A_CANDIDATE, A_REFERENCE), counts_13a(C_CANDIDATE, C_REFERENCE)
+    assert [round(bleu_13a(counts), 4) for counts in (a, c, sum_counts([a, c]))] == [0.2932, 0, 0.2305]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Class II, no open-bite.", ["Class", "II", ",", "no", "open-bite", "."]),
+        ("1,000.5 mm; 3.5mm, 46.", ["1,000.5", "mm", ";", "3.5mm", ",", "46", "."]),
+        ("36-37 isn't (at all) 50%", ["36", "-", "37", "isn't", "(", "at", "all", ")", "50", "%"]),
+        ("over-\nbite<skipped>\nis", ["overbite", "is"]),
+        ("a&amp;lt;b &quot;c&quot;", ["a", "<", "b", '"', "c", '"']),
+        ("x,.5", ["x", ",", ".5"]),  # matches of a rule do not overlap
+        ("l’È snake_case", ["l’È", "snake", "_", "case"]),
+        (" \t\u00a0\n", []),
+    ],
+)
+def test_tokens_13a(text: str, tokens: list[str]) -> None:
+    assert tokens_13a(text) == tokens
+
+
+@given(st.one_of(TEXTS, st.text(max_size=60)))
+def test_tokens_13a_follow_the_literal_reading(text: str) -> None:
+    assert tokens_13a(text) == literal.tokens_13a(text)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
+def test_bleu_13a_follows_the_literal_reading(pairs: list[tuple[str, str]]) -> None:
+    pairs += [(text, text) for text, _ in pairs[:1]]  # else four words in a row rarely match
+    found = bleu_13a(sum_counts(counts_13a(candidate, reference) for candidate, reference in pairs))
+    assert found == pytest.approx(literal.corpus_bleu_13a(pairs), abs=1e-12)
+    assert 0 <= found <= 1
 
 
 @pytest.mark.parametrize(
@@ -88,6 +134,7 @@ def test_an_unmatched_candidate_token_does_not_break_a_chunk() -> None:
 @pytest.mark.parametrize(("candidate", "reference"), [([], []), ([], ["a"]), (["a"], []), (["a"], ["b"])])
 def test_nothing_in_common_is_zero(candidate: list[str], reference: list[str]) -> None:
     assert bleu_4(count_ngrams(candidate=candidate, reference=reference)) == 0
+    assert bleu_13a(count_ngrams(candidate=candidate, reference=reference, least_total=0)) == 0
     assert meteor(candidate=candidate, reference=reference) == 0
 
 

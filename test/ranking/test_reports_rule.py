@@ -13,7 +13,7 @@ from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
-from podium.metrics.text import bleu_4, count_ngrams
+from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 from podium.ranking.result import Ranking, ranking_from_json
@@ -29,20 +29,30 @@ def resampled_final_score(rows: list[Any], resamples: Resamples, settings: Repor
 TeamRadFact = Sequence[tuple[float, float] | None]  # precision and recall of each case, None where the judge failed
 
 
+def facts(counts: NgramCounts, suffix: str) -> dict[str, Any]:
+    return {
+        f"ngrams{suffix}": {
+            "matches": {str(order): count for order, count in enumerate(counts.matches, start=1)},
+            "totals": {str(order): count for order, count in enumerate(counts.totals, start=1)},
+        },
+        f"tokens{suffix}": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
+    }
+
+
 def rows(reports: Sequence[str], radfact: TeamRadFact | None) -> list[CaseResult]:
     results = []
     for number, (report, reference) in enumerate(zip(reports, REFERENCE, strict=True)):
         counts = count_ngrams(candidate=report.split(), reference=reference.split())
+        unsmoothed = count_ngrams(candidate=report.split(), reference=reference.split(), least_total=0)
         quality = len(set(report.split()) & set(reference.split())) / len(set(reference.split()))
         figures: dict[str, Any] = {
             "bleu_4": bleu_4(counts),
             "meteor": quality,
             "captioning": (bleu_4(counts) + quality) / 2,
-            "ngrams": {
-                "matches": {str(order): count for order, count in enumerate(counts.matches, start=1)},
-                "totals": {str(order): count for order, count in enumerate(counts.totals, start=1)},
-            },
-            "tokens": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
+            "bleu_13a": bleu_13a(unsmoothed),
+            "meteor_wordnet": quality**2,
+            **facts(counts, ""),
+            **facts(unsmoothed, "_13a"),
         }
         if radfact is not None:
             found = radfact[number]
@@ -91,9 +101,12 @@ def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **
     }
 
 
+@pytest.mark.parametrize("captioning", ["leaderboard", "offline"])
 @pytest.mark.parametrize("clinical", ["f1_of_means", "mean_of_f1"])
-def test_every_replicate_scores_as_the_judged_submission_of_the_drawn_cases_would(clinical: Any) -> None:
-    settings = ReportsSettings(clinical=clinical)
+def test_every_replicate_scores_as_the_judged_submission_of_the_drawn_cases_would(
+    clinical: Any, captioning: Any
+) -> None:
+    settings = ReportsSettings(clinical=clinical, captioning=captioning)
     results = rows(("the overjet is increased", "no crossbite here and an open bite"), ((0.75, 0.5), (0.25, 1.0)))
     resamples = Resamples(np.array([[1, 1], [2, 0], [0, 2]], dtype=np.int32))
     found = resampled_final_score([row.metrics for row in results], resamples, settings)
@@ -110,6 +123,17 @@ def test_cases_the_judge_failed_on_are_left_out_and_none_left_is_zero() -> None:
     assert found is not None
     # Both reports are the references word for word: BLEU-4 and METEOR are 1, so captioning gives 0.2.
     assert found == pytest.approx([0.8 * 2 / 3 + 0.2, 0.2])
+
+
+def test_the_offline_pair_may_enter_the_final_score() -> None:
+    """Both drawn as one corpus, and METEOR with WordNet in place of the leaderboard's."""
+    settings = ReportsSettings(captioning="offline")
+    found = aggregates(
+        rows(("the overjet is increased", "no crossbite and no open"), ((1.0, 1.0), (1.0, 1.0))), settings
+    )
+    assert found["bleu_13a"] > 0
+    assert found["captioning"] == found["score"] == (found["bleu_13a"] + found["meteor_wordnet"]) / 2
+    assert found["score_final"] == pytest.approx(0.8 + 0.2 * found["captioning"])
 
 
 def test_rows_without_counts_cannot_be_drawn_anew() -> None:

@@ -70,7 +70,7 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         return candidates  # one per step
 
     def prediction(self, candidates: Sequence[Candidate]) -> LesionsPrediction:
-        return sort_steps(candidates, self._settings.sockets)
+        return sort_steps(candidates, self._settings)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[LesionsPrediction]:
         """Steps that are not scored are unmatched."""

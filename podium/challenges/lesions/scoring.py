@@ -91,7 +91,8 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionsCase]):
             del mask
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
-        warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["error"]]
+        warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["status"] == "failed"]
+        warnings += _missing_warnings([step["step"] for step in steps if step["status"] == "missing"])
         return LesionsCase(expected, steps, final, warnings)
 
     def lost(self, reference: SafeFile) -> LesionsCase:
@@ -146,6 +147,20 @@ def _geometry_warnings(name: str, found: Geometry, expected: Geometry) -> list[s
         return []
     verb = "differs" if len(differing) == 1 else "differ"
     return [f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."]
+
+
+def _missing_warnings(steps: Sequence[int]) -> list[str]:
+    """One for all missing steps of a case, such as "steps 1, 6-7 missing"."""
+    if not steps:
+        return []
+    runs: list[list[int]] = []
+    for step in steps:
+        if runs and runs[-1][-1] == step - 1:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    words = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return [f"step{'s' if len(steps) > 1 else ''} {words} missing"]
 
 
 # Figures

@@ -23,11 +23,16 @@ class LesionsSockets(Settings):
     step: Text = "interaction-step"
 
 
+_REGIME_OF = {"steps": "simulated", "clinician_auc": "clinician"}  # keys that mean nothing in the other regime
+
+
 class LesionsSettings(Settings):
     """The `[lesions]` table of challenge.toml.
 
     regime              simulated: every case has `steps` predictions; clinician: as many as were submitted
     steps               predictions per case, step 0 (no scribbles) included
+    clinician_auc       raw: clinicians' cases are ranked by their areas, which grow with the number of corrections;
+                        normalised: by the areas divided by that number
     iou_threshold       from this IoU on, a component and a lesion match
     connectivity        6 (faces), 18 (and edges) or 26 (and corners)
     empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0
@@ -38,6 +43,7 @@ class LesionsSettings(Settings):
     sockets: LesionsSockets = LesionsSockets()
     regime: Literal["simulated", "clinician"] = "simulated"
     steps: Annotated[StrictInt, Field(ge=1, le=1000)] = 6
+    clinician_auc: Literal["normalised", "raw"] = "normalised"
     iou_threshold: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.1
     connectivity: Connectivity = 18
     empty_reference: Literal["undefined", "score"] = "undefined"
@@ -45,19 +51,22 @@ class LesionsSettings(Settings):
     centroid_radius_mm: Positive | None = None
 
     @model_validator(mode="after")
-    def _steps_belong_to_the_simulation(self) -> Self:
-        if self.regime == "clinician" and "steps" in self.model_fields_set:
-            raise ValueError("'steps' belongs to the regime 'simulated'; clinicians take as many as they take")
+    def _belongs_to_the_regime(self) -> Self:
+        for key, regime in _REGIME_OF.items():
+            if self.regime != regime and key in self.model_fields_set:
+                raise ValueError(f"'{key}' belongs to the regime '{regime}'")
         return self
 
     @model_serializer(mode="wrap")
-    def _without_steps_that_do_not_belong(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is written can be read again: the default of `steps` would be refused beside the regime 'clinician'."""
+    def _without_what_does_not_belong(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is written can be read again: defaults of the other regime's keys would be refused."""
         content: dict[str, Any] = dump(self)
-        return {key: value for key, value in content.items() if key != "steps" or self.regime == "simulated"}
+        return {key: value for key, value in content.items() if _REGIME_OF.get(key, self.regime) == self.regime}
 
     @property
     def ranked_suffix(self) -> str:
         """Of the areas that teams are ranked by: the published ones, or their mean heights where cases differ in their
-        number of steps, or have but one, whose area is 0 whatever it shows."""
-        return "_normalised" if self.regime == "clinician" or self.steps == 1 else ""
+        number of steps (unless the settings say otherwise), or have but one, whose area is 0 whatever it shows."""
+        if self.regime == "clinician":
+            return "_normalised" if self.clinician_auc == "normalised" else ""
+        return "_normalised" if self.steps == 1 else ""

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.challenges.lesions.settings import LesionsSockets
+from podium.challenges.lesions.settings import LesionsSettings
 from podium.errors import Refused
 from podium.pairing import Candidate
 from podium.platform.jobs import Job
@@ -37,13 +37,14 @@ class LesionsPrediction:
     steps: Mapping[int, StepSource]
 
 
-def sort_steps(candidates: Sequence[Candidate], sockets: LesionsSockets) -> LesionsPrediction:
+def sort_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -> LesionsPrediction:
     """One source per step; two for the same step cost the case, since choosing one would be a guess."""
     by_step: dict[int, list[StepSource]] = defaultdict(list)
-    for step, candidate in _numbered(candidates, sockets):
+    socket = settings.sockets.segmentation
+    for step, candidate in _numbered(candidates, settings):
         source = candidate.source
         assert source is None or isinstance(source, SafeFile | Job)
-        by_step[step].append(StepSource(candidate.label, source, sockets.segmentation, candidate.refusal))
+        by_step[step].append(StepSource(candidate.label, source, socket, candidate.refusal))
     for step, sources in sorted(by_step.items()):
         if len(sources) > 1:
             names = ", ".join(f"'{source.label}'" for source in sources[:5])
@@ -51,11 +52,13 @@ def sort_steps(candidates: Sequence[Candidate], sockets: LesionsSockets) -> Lesi
     return LesionsPrediction({step: by_step[step][0] for step in sorted(by_step)})
 
 
-def _numbered(candidates: Sequence[Candidate], sockets: LesionsSockets) -> list[tuple[int, Candidate]]:
+def _numbered(candidates: Sequence[Candidate], settings: LesionsSettings) -> list[tuple[int, Candidate]]:
     """The step of each candidate: its number, what the step socket says, else its rank by the number of points.
 
-    Jobs with equally many points cannot be ranked: nothing tells which came first.
+    Jobs with equally many points cannot be ranked: nothing tells which came first. Where a job is absent the rank would
+    move later and better steps forward.
     """
+    sockets = settings.sockets
     if not isinstance(candidates[0].source, Job):
         return [(int(candidate.part), candidate) for candidate in candidates]
     jobs = {candidate.label: candidate.source for candidate in candidates if isinstance(candidate.source, Job)}
@@ -77,6 +80,11 @@ def _numbered(candidates: Sequence[Candidate], sockets: LesionsSockets) -> list[
                 f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else tells which step "
                 f"is which; the input '{sockets.step}' would."
             )
+    if settings.regime == "simulated" and len(jobs) < settings.steps:
+        raise Refused(
+            f"{len(jobs)} of the {settings.steps} jobs of this case are there, and nothing tells which steps they are; "
+            f"the input '{sockets.step}' would."
+        )
     return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
 
 

@@ -1,4 +1,4 @@
-"""ODIN 2026: radiology report generation (BLEU-4 and METEOR here; RadFact by `podium judge`, offline).
+"""ODIN 2026: radiology report generation (BLEU and METEOR here; RadFact by `podium judge`, offline).
 
 One case is one free-text report; see docs/reports.md for the rules and their sources.
 """
@@ -21,11 +21,11 @@ def build(name: str, cases: CasesSettings, settings: ReportsSettings) -> Challen
         cases=cases,
         settings=settings,
         format=files,
-        scorer=ReportsScorer(files),
+        scorer=ReportsScorer(files, settings),
         scoreboard=scoreboard(settings),
         ranking=ranking_rule(settings),
         # Matches tell which words of a word list are in a reference; lengths tell the reference's, and whose row it is.
-        confidential=("ngrams", "tokens"),
+        confidential=("ngrams", "tokens", "ngrams_13a", "tokens_13a"),
         given=lambda _results, _runtime: {"radfact_known": 0},
     )
 

@@ -1,8 +1,8 @@
-"""Reports' rules: BLEU-4 and METEOR here, RadFact by `podium judge`, and how they make the score."""
+"""Reports' rules: BLEU and METEOR here, RadFact by `podium judge`, and how they make the score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,56 +11,71 @@ from podium.challenges.base import Scorer
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.challenges.reports.format import ReportsFormat
 from podium.challenges.reports.settings import ReportsSettings
+from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard
 from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.resampling import Floats, Resamples
-from podium.metrics.text import NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
+from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams, meteor, tokens_13a, tokens_of
 from podium.pairing import Source
 from podium.readers.files import SafeFile
-from podium.readers.wordnet import WordNet, find_wordnet
+from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of the best methods that go on to the arena
 EMPTY_REPORT = "The report is empty and scores 0."
+CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "meteor_wordnet")}
+"""By the setting `captioning`, the two figures whose mean is the captioning score."""
 
 
 @dataclass(frozen=True)
 class ReportsCase:
-    """The tokens of one case's two texts."""
+    """The tokens of one case's two texts, and what BLEU needs to know of them."""
 
     candidate: Sequence[str]
     reference: Sequence[str]
+    counts: NgramCounts
+    counts_13a: NgramCounts
+
+    @classmethod
+    def of(cls, *, candidate: str, reference: str) -> Self:
+        """Two texts."""
+        mine, theirs = tokens_of(candidate), tokens_of(reference)
+        counts_13a = count_ngrams(candidate=tokens_13a(candidate), reference=tokens_13a(reference), least_total=0)
+        return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
 class ReportsScorer(Scorer[Source, SafeFile, ReportsCase]):
     """Reads both texts of a case; a missing report is an empty one."""
 
-    def __init__(self, format: ReportsFormat) -> None:  # noqa: A002  (the part's name everywhere)
-        self._format = format
+    def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
+        self._format, self._settings = format, settings
 
     def import_packages(self) -> None:
-        find_wordnet()
+        if find_wordnet() is None and self._settings.captioning == "offline":
+            raise ConfigurationError(
+                "'reports.captioning' is \"offline\", which needs WordNet, and WordNet is not installed; install "
+                f"Debian's wordnet-base, or name the folder of its files in {FOLDER_VARIABLE}."
+            )
 
     def compare(self, prediction: Source, reference: SafeFile) -> ReportsCase:
-        return ReportsCase(tokens_of(self._format.read(prediction)), tokens_of(self._format.read(reference)))
+        return ReportsCase.of(candidate=self._format.read(prediction), reference=self._format.read(reference))
 
     def lost(self, reference: SafeFile) -> ReportsCase:
-        return ReportsCase([], tokens_of(self._format.read(reference)))
+        return ReportsCase.of(candidate="", reference=self._format.read(reference))
 
     def facts(self, case: ReportsCase) -> Figures:
-        """The counts from which the corpus BLEU can be computed again."""
-        counts = _counts(case)
-        return {
-            "ngrams": {"matches": _by_order(counts.matches), "totals": _by_order(counts.totals)},
-            "tokens": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
-        }
+        """The counts from which the corpus BLEUs can be computed again."""
+        return {**_facts(case.counts, ""), **_facts(case.counts_13a, "_13a")}
 
     def warnings(self, case: ReportsCase) -> Sequence[str]:
         return () if case.candidate else (EMPTY_REPORT,)
 
 
-def _counts(case: ReportsCase) -> NgramCounts:
-    return count_ngrams(candidate=case.candidate, reference=case.reference)
+def _facts(counts: NgramCounts, suffix: str) -> Figures:
+    return {
+        f"ngrams{suffix}": {"matches": _by_order(counts.matches), "totals": _by_order(counts.totals)},
+        f"tokens{suffix}": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
+    }
 
 
 def _by_order(counts: Sequence[int]) -> dict[str, int]:
@@ -71,14 +86,16 @@ def _by_order(counts: Sequence[int]) -> dict[str, int]:
 
 
 def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
-    """Every figure of reports; METEOR with synonyms only where WordNet is installed."""
+    """Every figure of reports; METEOR with synonyms only where WordNet is installed, or was, as the settings say."""
     wordnet, weights = find_wordnet(), settings.weights
+    bleu_name, meteor_name = CAPTIONING[settings.captioning]
+    with_synonyms = wordnet is not None or settings.captioning == "offline"
     return Scoreboard(
         metrics=(
             _metric(
                 "bleu_4",
                 "BLEU-4",
-                of=lambda case: bleu_4(_counts(case)),
+                of=lambda case: bleu_4(case.counts),
                 mean="bleu_4_case_mean",
                 std="bleu_4_case_std",
                 mean_title="BLEU-4 (mean of cases)",
@@ -90,12 +107,14 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
                 mean="meteor",
                 std="meteor_std",
             ),
-            *([_synonyms_metric(wordnet)] if wordnet is not None else []),
-            _metric("captioning", "Captioning", of_row=lambda row: (row["bleu_4"] + row["meteor"]) / 2, mean=""),
+            _metric("bleu_13a", "BLEU-13a", of=lambda case: bleu_13a(case.counts_13a), mean=""),
+            *([_synonyms_metric(wordnet)] if with_synonyms else []),
+            _metric("captioning", "Captioning", of_row=lambda row: (row[bleu_name] + row[meteor_name]) / 2, mean=""),
         ),
         offline_metrics=(_metric("radfact.f1", "RadFact F1", mean=""),),
         cohort_metrics=(
-            CohortMetric(path="bleu_4", title="BLEU-4 (corpus)", of=_corpus_bleu),
+            CohortMetric(path="bleu_4", title="BLEU-4 (corpus)", of=_corpus(bleu_4, "")),
+            CohortMetric(path="bleu_13a", title="BLEU-13a (corpus)", of=_corpus(bleu_13a, "_13a")),
             CohortMetric(
                 path="empty_reports",
                 title="Empty reports",
@@ -106,15 +125,15 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
         ),
         given=(GivenFigure(path="radfact_known"),),
         formulas=(
-            Formula(path="captioning", of=lambda values: (values["bleu_4"] + values["meteor"]) / 2),
+            Formula(path="captioning", of=lambda values: (values[bleu_name] + values[meteor_name]) / 2),
             Formula(path="score", title="Score (captioning)", of=lambda values: values["captioning"]),
         ),
         leaderboard=(
-            *("score", "bleu_4", "meteor", "bleu_4_case_mean"),
-            *(["meteor_wordnet"] if wordnet is not None else []),
+            *("score", "bleu_4", "meteor", "bleu_4_case_mean", "bleu_13a"),
+            *(["meteor_wordnet"] if with_synonyms else []),
             "empty_reports",
         ),
-        headline=("score", "bleu_4", "meteor", "score_final", "clinical"),
+        headline=("score", bleu_name, meteor_name, "score_final", "clinical"),
         offline=(
             Formula(
                 path="score_final",
@@ -132,39 +151,50 @@ def _metric(name: str, title: str, **declared: Any) -> CaseMetric[ReportsCase]:
     return CaseMetric(name=name, title=title, direction="higher", lowest=0.0, highest=1.0, worst=0.0, **declared)
 
 
-def _synonyms_metric(wordnet: WordNet) -> CaseMetric[ReportsCase]:
+def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
+    """Without WordNet only for rows that were scored elsewhere."""
+
+    def of(case: ReportsCase) -> float:
+        assert wordnet is not None
+        return meteor_synonyms(candidate=case.candidate, reference=case.reference, synonyms=wordnet.synonyms)
+
     return _metric(
         "meteor_wordnet",
         "METEOR (WordNet)",
-        of=lambda case: meteor_synonyms(candidate=case.candidate, reference=case.reference, synonyms=wordnet.synonyms),
+        of=None if wordnet is None else of,
         mean="meteor_wordnet",
         std="meteor_wordnet_std",
     )
 
 
-def _corpus_bleu(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """BLEU-4 of each replicate as one corpus: counts are summed first, a report drawn twice counted twice."""
-    orders = sorted(rows[0]["ngrams"]["matches"], key=int)
-    matches, totals = (
-        _whole(resamples.total([[row["ngrams"][kind][order] for order in orders] for row in rows]))
-        for kind in ("matches", "totals")
-    )
-    candidate, reference = (
-        _whole(resamples.total([row["tokens"][side] for row in rows])) for side in ("candidate", "reference")
-    )
-    return np.array(
-        [
-            bleu_4(
-                NgramCounts(
-                    matches=tuple(matches[replicate].tolist()),
-                    totals=tuple(totals[replicate].tolist()),
-                    candidate_tokens=int(candidate[replicate]),
-                    reference_tokens=int(reference[replicate]),
+def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
+    """BLEU of each replicate as one corpus: counts are summed first, a report drawn twice counted twice."""
+
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        ngrams, tokens = f"ngrams{suffix}", f"tokens{suffix}"
+        orders = sorted(rows[0][ngrams]["matches"], key=int)
+        matches, totals = (
+            _whole(resamples.total([[row[ngrams][kind][order] for order in orders] for row in rows]))
+            for kind in ("matches", "totals")
+        )
+        candidate, reference = (
+            _whole(resamples.total([row[tokens][side] for row in rows])) for side in ("candidate", "reference")
+        )
+        return np.array(
+            [
+                bleu(
+                    NgramCounts(
+                        matches=tuple(matches[replicate].tolist()),
+                        totals=tuple(totals[replicate].tolist()),
+                        candidate_tokens=int(candidate[replicate]),
+                        reference_tokens=int(reference[replicate]),
+                    )
                 )
-            )
-            for replicate in range(resamples.replicates)
-        ]
-    )
+                for replicate in range(resamples.replicates)
+            ]
+        )
+
+    return of
 
 
 def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resamples], Floats]:
@@ -195,7 +225,8 @@ def ranking_rule(settings: ReportsSettings) -> RankingRule:
     """0.8 clinical + 0.2 captioning; the best go on to the arena."""
     weights = settings.weights
     return RankingRule(
-        words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score",
+        words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score"
+        + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else ""),
         criteria=(
             Criterion(
                 path="score_final",

@@ -57,11 +57,14 @@ class ReportsSockets(Settings):
 class ReportsSettings(Settings):
     """The `[reports]` table of challenge.toml.
 
+    `captioning`: which BLEU and METEOR enter the score, those of the live leaderboard (BLEU-4 and METEOR without
+    synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet).
     `clinical`: the documents leave open whether the harmonic mean is taken of the mean precision and the mean recall
     (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`).
     """
 
     sockets: ReportsSockets = ReportsSockets()
+    captioning: Literal["leaderboard", "offline"] = "leaderboard"
     clinical: ClinicalRule = "f1_of_means"
     weights: FinalWeights = FinalWeights()
     judge: JudgeSettings = JudgeSettings()

@@ -71,14 +71,18 @@ def scribble(error: Mask, strategy: Strategy) -> tuple[Point, ...]:
 
 
 def largest_component(error: Mask) -> tuple[Mask, int] | None:
-    """The largest 8-connected component of any slice [:, :, z], and its z; the first of equals."""
+    """The largest 8-connected component of any slice [:, :, z], and its z; the first of equals.
+
+    Within a slice the first is the one whose first pixel comes first in the order (y, x): the organisers' arrays are
+    Fortran-ordered.
+    """
     best: tuple[Mask, int] | None = None
     largest = 0
     areas = np.count_nonzero(error, axis=(0, 1))
     for z in np.flatnonzero(areas):
         if areas[z] <= largest:
             continue  # not even all of the slice's error would be larger
-        component = _largest_piece(error[:, :, z])
+        component = _largest_piece(error[:, :, z].T).T
         size = int(np.count_nonzero(component))
         if size > largest:
             best, largest = (component, int(z)), size
