@@ -53,7 +53,7 @@ def evaluate(
     task = prepare(folder, executor)
     prepare_output(output)
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
-    with open_submission(submission, max_bytes=limit) as opened:
+    with open_submission(submission, max_bytes=limit, shape=folder.common.submission) as opened:
         collected = task.challenge.format.collect(opened, task.references.keys())
         _log_pairing(collected)
         if not collected.predictions and not collected.refused:

@@ -58,6 +58,44 @@ def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> N
     assert evaluate(folder / kind).metrics["counts"]["scored"] == 3
 
 
+# The platform's ways
+
+
+def test_the_phase_decides_what_predictions_json_is(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    """A participant's own file must not turn a phase for predictions into one for jobs, where the time is believed."""
+    (files / "predictions.json").write_text(json.dumps([{"pk": "1", "exec_duration": "PT1S"}]))
+    truth = {
+        shape: write_ground_truth(
+            tmp_path / shape, configuration=CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
+        )
+        for shape in ("predictions", "algorithm")
+    }
+    run = evaluate(files, ground_truth=truth["predictions"])
+    assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 1}
+    assert "unmatched: predictions.json: it is not named <case>_pred.h5" in run.out
+    (files / "predictions.json").unlink()
+    run = evaluate(files, ground_truth=truth["algorithm"])
+    assert (run.code, run.last_line) == (
+        1,
+        "This phase takes algorithms, and the submission has no predictions.json: submit an algorithm instead of files "
+        "with predictions.",
+    )
+
+
+def test_the_platforms_file_beside_a_submission_is_not_counted(files: Path, evaluate: Any) -> None:
+    (files / "inputs.json").write_text("[]")
+    assert evaluate(files).last_line == "Scored 3 of 3 cases."
+
+
+def test_input_and_output_may_be_links(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "input").symlink_to(files)
+    (tmp_path / "task").mkdir()
+    (tmp_path / "output").symlink_to(tmp_path / "task")
+    assert evaluate(tmp_path / "input").code == 0
+    assert json.loads((tmp_path / "task" / "metrics.json").read_text())["counts"]["scored"] == 3
+    assert [path.name for path in (tmp_path / "task").iterdir()] == ["metrics.json"]
+
+
 # Pairing
 
 

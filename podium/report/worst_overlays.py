@@ -46,7 +46,7 @@ class OverlaySource:
         captions = {self._true_name(case, label): caption for case, caption in worst.items()}
         challenge = self.task.challenge
         limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
-        with open_submission(submission, max_bytes=limit) as opened:
+        with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
             collected = challenge.format.collect(opened, self.task.references.keys())
             lost = sorted(set(captions) - set(collected.predictions))
             if lost:
