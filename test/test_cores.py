@@ -61,5 +61,5 @@ def test_a_quota_of_one_and_a_half_cores_is_two_workers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cap", "expected"), [("1", 1), ("", AFFINITY), ("0", AFFINITY), ("many", AFFINITY), ("999", AFFINITY)]
 )
-def test_platform_cap(cap: str, expected: int, tmp_path: Path) -> None:
-    assert available_workers(environment={"GRAND_CHALLENGE_MAX_WORKERS": cap}, cgroup=tmp_path) == expected
+def test_the_cap_of_the_environment(cap: str, expected: int, tmp_path: Path) -> None:
+    assert available_workers(environment={"PODIUM_MAX_WORKERS": cap}, cgroup=tmp_path) == expected

@@ -367,6 +367,32 @@ def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch
     assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
 
 
+def test_several_challenges_are_never_told_apart_by_the_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    parent = tmp_path / "parent"
+    write_ground_truth(parent / "carotid")
+    write_ground_truth(
+        parent / "reports", {}, configuration='kind = "reports"\ntitle="R"\nversion="1"\nper_case="full"'
+    )
+    run = evaluate(files, ground_truth=parent)
+    assert (run.code, run.last_line) == (
+        2,
+        "There are several challenges here (carotid, reports); name one with --challenge or the variable "
+        "PODIUM_CHALLENGE.",
+    )
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+@pytest.mark.parametrize(("expected", "found"), [(4, 3), (2, 3), (4, 0)])
+def test_another_number_of_references(expected: int, found: int, tmp_path: Path, files: Path, evaluate: Any) -> None:
+    configuration = CONFIGURATION.replace("per_case", f"expected_cases = {expected}\nper_case")
+    truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc"[:found], 0), configuration=configuration)
+    run = evaluate(files, ground_truth=truth)
+    sentence = f"The ground truth has {found} references, but 'expected_cases' in challenge.toml is {expected}."
+    assert (run.code, run.last_line) == (2, sentence)
+    (truth / "challenge.toml").write_text(CONFIGURATION.replace("per_case", f"expected_cases = {found}\nper_case"))
+    assert evaluate(files, ground_truth=truth).code == (0 if found else 2)
+
+
 def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:
     (tmp_path / "output").write_text("a file where the folder should be")
     run = evaluate(files)

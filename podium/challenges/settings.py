@@ -32,7 +32,8 @@ class Common(Settings):
     `per_case` has no default on purpose: the platform shows all of metrics.json to participants, so whoever holds a
     hidden test set has to decide what a row may say.
 
-    submission  which shape of submission the phase takes; "any" goes by whether there is a predictions.json
+    submission      which shape of submission the phase takes; "any" goes by whether there is a predictions.json
+    expected_cases  how many references there must be, for whoever would notice a forgotten one too late
     """
 
     kind: Text
@@ -40,6 +41,7 @@ class Common(Settings):
     version: Text
     per_case: PerCase
     submission: SubmissionShape = "any"
+    expected_cases: Annotated[int, Field(strict=True, gt=0)] | None = None
 
 
 class CasesSettings(Settings):

@@ -73,7 +73,7 @@ def add_challenge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--challenge",
         metavar="NAME",
-        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}]",
     )
 
 

@@ -1,11 +1,11 @@
-"""How many cores this process may really use: affinity, cgroup quota and the platform's own cap, not the machine's."""
+"""How many cores this process may really use: affinity, cgroup quota and the caller's cap, not the machine's."""
 
 import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-MAX_WORKERS_VARIABLE = "GRAND_CHALLENGE_MAX_WORKERS"
+MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
 
 
 def available_workers(*, environment: Mapping[str, str] = os.environ, cgroup: Path = Path("/sys/fs/cgroup")) -> int:

@@ -35,7 +35,7 @@ class OverlaySource:
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS)
-        task = prepare(choose_challenge(folders, named=challenge, submission=None), executor)
+        task = prepare(choose_challenge(folders, named=challenge), executor)
         return cls(task, list_files(images).files, executor)
 
     def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
