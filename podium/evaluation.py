@@ -168,7 +168,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     for case, outcome in scored.items():
         if outcome.error is not None:
             errors[case] = outcome.error
-            LOG.info("%s", f"{case}: {outcome.error} {outcome.detail or ''}".rstrip())
+            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
     lacking = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(lacking, lost, label="filling in worst values")
     return [_result(case, scored, errors, worst) for case in task.cases]

@@ -96,6 +96,51 @@ def test_input_and_output_may_be_links(files: Path, tmp_path: Path, evaluate: An
     assert [path.name for path in (tmp_path / "task").iterdir()] == ["metrics.json"]
 
 
+def test_the_log_is_short_and_ends_with_the_summary(files: Path, evaluate: Any) -> None:
+    """The platform keeps about 500 lines of each stream: 400 in all are printed, what matters last."""
+    for number in range(1000):
+        (files / f"zebra_{number}.bin").touch()
+    run = evaluate(files)
+    lines = run.out.splitlines()
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert sum(line.startswith("unmatched: zebra_") for line in lines) == 15
+    assert lines[-2:] == ["unmatched: and 985 more", "Scored 3 of 3 cases (1000 unmatched)."]
+    assert run.last_line == lines[-1]
+
+
+def test_a_submission_in_which_every_case_fails_by_our_own_error(
+    tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, depth: int = 12) -> None:
+        if depth:
+            fail(depth=depth - 1)
+        raise ValueError("broken")
+
+    cases = [f"case_{number}" for number in range(60)]
+    truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
+    for case in (*cases, *(f"zebra_{number}" for number in range(60))):
+        write_case(tmp_path / "s" / f"{case}_pred.h5")
+    monkeypatch.setattr("podium.challenges.carotid.scoring.CarotidScorer.compare", fail)
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    lines = run.out.splitlines()
+    assert run.code == 1
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert "failed: case_0: This case could not be scored because of an unexpected ValueError." in run.out
+    assert lines.count("ValueError: broken") == 15
+    assert lines[-1] == "failed: and 45 more"
+
+
+def test_the_list_of_broken_references_is_shortened(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "truth", {})
+    for number in range(500):
+        (truth / "references" / f"{number:03}_label.h5").touch()
+    run = evaluate(files, ground_truth=truth)
+    assert run.last_line.startswith("500 of 500 references are broken")
+    lines = run.out.splitlines()
+    assert (len(lines), lines[130]) == (260, "... and 241 more lines ...")
+    assert (lines[0][:17], lines[-1][:17]) == ("reference of 000:", "reference of 499:")
+
+
 # Pairing
 
 

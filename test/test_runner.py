@@ -246,3 +246,15 @@ def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.Mon
         now[0] += 2.5
         progress.advance()
     assert stream.getvalue() == "scoring: 2 of 9\n"
+
+
+def test_progress_of_a_day_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("podium.execution.progress.time.monotonic", lambda: now[0])
+    stream = StringIO()
+    progress = show_progress("scoring", 86_400, stream=stream)
+    for _ in range(86_400):
+        now[0] += 1
+        progress.advance()
+    assert stream.getvalue().startswith("scoring: 5 of 86400\nscoring: 10 of 86400\n")
+    assert 30 < stream.getvalue().count("\n") <= 42

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from podium.cli.log import end_log
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.execution.progress import show_progress
@@ -27,6 +28,7 @@ _LONGEST_SENTENCE = 1000
 
 def end(sentence: str, code: int = 0) -> int:
     """Print the last line of a command: the platform shows the last line of stderr to participants."""
+    end_log()
     sys.stdout.flush()
     print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
