@@ -85,7 +85,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=available_workers(),
         metavar="N",
-        help=f"number of worker processes [all available cores, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+        help=f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
     )
 
 
