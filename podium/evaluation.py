@@ -18,7 +18,7 @@ from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
-from podium.platform.submission import open_submission, submission_names
+from podium.platform.submission import open_submission
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
@@ -47,13 +47,11 @@ def evaluate(
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
-    folder = choose_challenge(
-        read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge, submission=submission
-    )
+    folder = choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge)
     task = prepare(folder, executor)
     prepare_output(output)
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
-    with open_submission(submission, max_bytes=limit) as opened:
+    with open_submission(submission, max_bytes=limit, shape=folder.common.submission) as opened:
         collected = task.challenge.format.collect(opened, task.references.keys())
         _log_pairing(collected)
         if not collected.predictions and not collected.refused:
@@ -84,32 +82,19 @@ def evaluate(
     return evaluation
 
 
-def choose_challenge(
-    folders: Mapping[str, ChallengeFolder], *, named: str | None, submission: Path | None
-) -> ChallengeFolder:
-    """The named challenge, else the only one, else the only one that the submission looks made for."""
+def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
+    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
     choices = ", ".join(sorted(folders))
     if named is not None:
         if named not in folders:
             raise UsageError(f"There is no ground truth for the challenge '{named}'; there is: {choices}.")
         return folders[named]
-    if len(folders) == 1:
-        return next(iter(folders.values()))
-    if submission is None:
-        raise UsageError(f"There are several challenges here ({choices}); name one with --challenge.")
-    names = submission_names(submission)
-    fitting = [folder for folder in folders.values() if load_challenge(folder).format.recognises(names)]
-    if not fitting:
-        raise SubmissionError(
-            f"The submission looks made for none of the challenges here ({choices}): check the names of its files, or "
-            "name the challenge with --challenge or PODIUM_CHALLENGE."
-        )
-    if len(fitting) > 1:
+    if len(folders) > 1:
         raise UsageError(
-            f"The submission fits more than one of the challenges here ({choices}); "
-            "name one with --challenge or PODIUM_CHALLENGE."
+            f"There are several challenges here ({choices}); name one with --challenge or the "
+            "variable PODIUM_CHALLENGE."
         )
-    return fitting[0]
+    return next(iter(folders.values()))
 
 
 def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
@@ -118,6 +103,12 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
     references = challenge.format.find_references(folder.references)
+    expected = folder.common.expected_cases
+    if expected is not None and len(references) != expected:
+        raise GroundTruthError(
+            f"The ground truth has {len(references)} references, but 'expected_cases' in challenge.toml is {expected}.",
+            detail=str(folder.references),
+        )
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     _check_groups(challenge, references)
@@ -179,7 +170,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     for case, outcome in scored.items():
         if outcome.error is not None:
             errors[case] = outcome.error
-            LOG.info("%s", f"{case}: {outcome.error} {outcome.detail or ''}".rstrip())
+            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
     lacking = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(lacking, lost, label="filling in worst values")
     return [_result(case, scored, errors, worst) for case in task.cases]

@@ -11,6 +11,7 @@ from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.evaluation import Task
+from podium.platform.submission import SubmissionShape
 from podium.validation_errors import first_problem
 
 
@@ -24,6 +25,7 @@ class Manifest(BaseModel):
     kind: str
     title: str
     version: str
+    submission: SubmissionShape = "any"
     settings: Mapping[str, Any]
     cases: Mapping[str, Mapping[str, tuple[int, ...]]]
 
@@ -39,6 +41,7 @@ def make_manifest(task: Task) -> Manifest:
         kind=task.challenge.kind,
         title=task.folder.common.title,
         version=task.folder.common.version,
+        submission=task.folder.common.submission,
         settings=task.challenge.published_settings(),
         cases={case: task.shapes[case] for case in task.cases},
     )

@@ -39,7 +39,8 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
-    with open_submission(submission, max_bytes=limit) as opened:
+    shape = manifest.submission if manifest else "any"
+    with open_submission(submission, max_bytes=limit, shape=shape) as opened:
         collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
 
         def check(case: str) -> bool:

@@ -1,48 +1,37 @@
-"""Which challenge a submission is for, where the ground truth holds several."""
+"""Which challenge is meant: for an evaluation by name alone, for a participant's own check also by the files."""
 
 from pathlib import Path
 
 import pytest
 
-from podium.challenges import KINDS
-from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
-from podium.errors import SubmissionError, UsageError
+from podium.challenges import KINDS, challenge_for_format
+from podium.challenges.ground_truth import read_challenge_folders
+from podium.errors import UsageError
 from podium.evaluation import choose_challenge
+from podium.platform.submission import submission_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 SUBMISSIONS = sorted((PROJECT / "test" / "submissions").glob("*/*"))
+FOLDERS = read_challenge_folders(PROJECT / "ground-truth", known=KINDS)
 
 
-def chosen(submission: Path | None, *, named: str | None = None) -> ChallengeFolder:
-    folders = read_challenge_folders(PROJECT / "ground-truth", known=KINDS)
-    assert len(folders) > 1
-    return choose_challenge(folders, named=named, submission=submission)
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_a_name_decides(name: str) -> None:
+    assert choose_challenge(FOLDERS, named=name).name == name
+
+
+def test_the_only_challenge_needs_no_name() -> None:
+    assert choose_challenge({"carotid": FOLDERS["carotid"]}, named=None).name == "carotid"
+
+
+def test_several_challenges_need_a_name() -> None:
+    with pytest.raises(
+        UsageError, match=r"There are several challenges here \(carotid, .*--challenge.*PODIUM_CHALLENGE"
+    ):
+        choose_challenge(FOLDERS, named=None)
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_sample_is_recognised(submission: Path) -> None:
-    assert chosen(submission).name == submission.parent.name
-
-
-def test_a_name_decides_whatever_the_submission_looks_like() -> None:
-    for submission in SUBMISSIONS:
-        assert chosen(submission, named="carotid").name == "carotid"
-
-
-def test_a_submission_for_none_of_them_is_at_fault(tmp_path: Path) -> None:
-    (tmp_path / "notes.bin").write_text("x")
-    with pytest.raises(SubmissionError, match=r"looks made for none of the challenges here \(carotid, .*--challenge"):
-        chosen(tmp_path)
-
-
-def test_a_submission_for_several_needs_a_name(tmp_path: Path) -> None:
-    (tmp_path / "a_pred.h5").touch()
-    (tmp_path / "case").mkdir()
-    (tmp_path / "case" / "iter_0.nii.gz").touch()
-    with pytest.raises(UsageError, match=r"fits more than one of the challenges here \(carotid, .*PODIUM_CHALLENGE"):
-        chosen(tmp_path)
-
-
-def test_without_a_submission_a_name_is_needed() -> None:
-    with pytest.raises(UsageError, match=r"There are several challenges here \(carotid, "):
-        chosen(None)
+    names = submission_names(submission)
+    assert [kind for kind in KINDS if challenge_for_format(kind).format.recognises(names)] == [submission.parent.name]

@@ -13,7 +13,15 @@ from typing import Any
 
 import jsonschema
 import pytest
-from challenges.carotid_files import LONG, mask, write_case, write_job, write_predictions
+from challenges.carotid_files import (
+    CONFIGURATION,
+    LONG,
+    mask,
+    write_case,
+    write_ground_truth,
+    write_job,
+    write_predictions,
+)
 
 from podium import __version__
 from podium.challenges import KINDS
@@ -72,7 +80,7 @@ def manifest(tmp_path: Path, podium: Any) -> Path:
 def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
     content = json.loads(manifest.read_text())
     assert len(content["cases"]) == 12
-    assert set(content) == {"schema_name", "challenge", "kind", "title", "version", "settings", "cases"}
+    assert set(content) == {"schema_name", "challenge", "kind", "title", "version", "submission", "settings", "cases"}
     assert content["cases"]["csv_0071"] == {
         "long_mask": [160, 184],
         "trans_mask": content["cases"]["csv_0071"]["trans_mask"],
@@ -80,6 +88,28 @@ def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, 
     again = tmp_path / "again.json"
     podium("manifest", "--ground-truth", PROJECT / "ground-truth" / "carotid", "--output", again)
     assert again.read_bytes() == manifest.read_bytes()
+
+
+def test_the_case_list_says_which_shape_the_phase_takes(podium: Any, tmp_path: Path) -> None:
+    cases = tmp_path / "cases.json"
+    files, jobs = tmp_path / "files", tmp_path / "jobs"
+    write_case(files / "a_pred.h5")
+    (files / "predictions.json").write_text("[]")
+    write_predictions(jobs, [write_job(jobs, "1", "a")])
+    for shape in ("algorithm", "predictions"):
+        configuration = CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
+        truth = write_ground_truth(tmp_path / shape, {"a": 0}, configuration=configuration)
+        podium("manifest", "--ground-truth", truth, "--output", cases)
+        assert json.loads(cases.read_text())["submission"] == shape
+        if shape == "predictions":
+            ended = podium("validate", files, "--cases", cases)
+            assert "predictions.json │ belongs to no case" in ended.out
+            assert "a_pred.h5" not in ended.out
+        else:
+            assert podium("validate", jobs, "--cases", cases).last_line == "The submission is ready."
+            ended = podium("validate", tmp_path / shape / "references", "--cases", cases)
+            assert ended.code == 1
+            assert ended.last_line.startswith("This phase takes algorithms, and the submission has no predictions.json")
 
 
 @pytest.mark.parametrize("team", ["aorta", "bifurcation", "carina"])

@@ -1,6 +1,7 @@
 """The number of workers follows what the process may really use."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,48 @@ def test_a_quota_of_one_and_a_half_cores_is_two_workers(tmp_path: Path) -> None:
     assert available_workers(environment={}, cgroup=v2(tmp_path, "150000 100000")) == min(2, AFFINITY)
 
 
+GIGABYTE = 1_000_000_000
+
+
+@pytest.fixture
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(
+    ("file", "text", "data_limit", "expected"),
+    [
+        ("memory.max", "max", None, 8),
+        ("memory.max", f"{8 * GIGABYTE}", None, 5),
+        ("memory.max", f"{32 * GIGABYTE}", None, 8),
+        ("memory.max", f"{8 * GIGABYTE}", 7 * GIGABYTE, 4),  # the platform: 8 GB, of which 7 are usable
+        ("memory.max", f"{4 * GIGABYTE}", 7 * GIGABYTE, 2),
+        ("memory.max", "max", GIGABYTE, 1),
+        ("memory.max", "", 3 * GIGABYTE, 2),
+        ("memory/memory.limit_in_bytes", f"{4 * GIGABYTE}", None, 2),
+        ("memory/memory.limit_in_bytes", "9223372036854771712", None, 8),
+    ],
+)
+def test_every_worker_has_memory(file: str, text: str, data_limit: int | None, expected: int, tmp_path: Path) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    limit = resource.RLIM_INFINITY if data_limit is None else data_limit
+    assert available_workers(environment={}, cgroup=tmp_path, data_limit=limit) == expected
+
+
+@pytest.mark.usefixtures("eight_cores")
+def test_the_limit_of_this_process_counts(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (7 * GIGABYTE, before[1]))
+    try:
+        assert available_workers(environment={}, cgroup=tmp_path) == 4
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
 @pytest.mark.parametrize(
     ("cap", "expected"), [("1", 1), ("", AFFINITY), ("0", AFFINITY), ("many", AFFINITY), ("999", AFFINITY)]
 )
-def test_platform_cap(cap: str, expected: int, tmp_path: Path) -> None:
-    assert available_workers(environment={"GRAND_CHALLENGE_MAX_WORKERS": cap}, cgroup=tmp_path) == expected
+def test_the_cap_of_the_environment(cap: str, expected: int, tmp_path: Path) -> None:
+    assert available_workers(environment={"PODIUM_MAX_WORKERS": cap}, cgroup=tmp_path) == expected

@@ -58,6 +58,89 @@ def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> N
     assert evaluate(folder / kind).metrics["counts"]["scored"] == 3
 
 
+# The platform's ways
+
+
+def test_the_phase_decides_what_predictions_json_is(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    """A participant's own file must not turn a phase for predictions into one for jobs, where the time is believed."""
+    (files / "predictions.json").write_text(json.dumps([{"pk": "1", "exec_duration": "PT1S"}]))
+    truth = {
+        shape: write_ground_truth(
+            tmp_path / shape, configuration=CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
+        )
+        for shape in ("predictions", "algorithm")
+    }
+    run = evaluate(files, ground_truth=truth["predictions"])
+    assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 1}
+    assert "unmatched: predictions.json: it is not named <case>_pred.h5" in run.out
+    (files / "predictions.json").unlink()
+    run = evaluate(files, ground_truth=truth["algorithm"])
+    assert (run.code, run.last_line) == (
+        1,
+        "This phase takes algorithms, and the submission has no predictions.json: submit an algorithm instead of files "
+        "with predictions.",
+    )
+
+
+def test_the_platforms_file_beside_a_submission_is_not_counted(files: Path, evaluate: Any) -> None:
+    (files / "inputs.json").write_text("[]")
+    assert evaluate(files).last_line == "Scored 3 of 3 cases."
+
+
+def test_input_and_output_may_be_links(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "input").symlink_to(files)
+    (tmp_path / "task").mkdir()
+    (tmp_path / "output").symlink_to(tmp_path / "task")
+    assert evaluate(tmp_path / "input").code == 0
+    assert json.loads((tmp_path / "task" / "metrics.json").read_text())["counts"]["scored"] == 3
+    assert [path.name for path in (tmp_path / "task").iterdir()] == ["metrics.json"]
+
+
+def test_the_log_is_short_and_ends_with_the_summary(files: Path, evaluate: Any) -> None:
+    """The platform keeps about 500 lines of each stream: 400 in all are printed, what matters last."""
+    for number in range(1000):
+        (files / f"zebra_{number}.bin").touch()
+    run = evaluate(files)
+    lines = run.out.splitlines()
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert sum(line.startswith("unmatched: zebra_") for line in lines) == 15
+    assert lines[-2:] == ["unmatched: and 985 more", "Scored 3 of 3 cases (1000 unmatched)."]
+    assert run.last_line == lines[-1]
+
+
+def test_a_submission_in_which_every_case_fails_by_our_own_error(
+    tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, depth: int = 12) -> None:
+        if depth:
+            fail(depth=depth - 1)
+        raise ValueError("broken")
+
+    cases = [f"case_{number}" for number in range(60)]
+    truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
+    for case in (*cases, *(f"zebra_{number}" for number in range(60))):
+        write_case(tmp_path / "s" / f"{case}_pred.h5")
+    monkeypatch.setattr("podium.challenges.carotid.scoring.CarotidScorer.compare", fail)
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    lines = run.out.splitlines()
+    assert run.code == 1
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert "failed: case_0: This case could not be scored because of an unexpected ValueError." in run.out
+    assert lines.count("ValueError: broken") == 15
+    assert lines[-1] == "failed: and 45 more"
+
+
+def test_the_list_of_broken_references_is_shortened(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "truth", {})
+    for number in range(500):
+        (truth / "references" / f"{number:03}_label.h5").touch()
+    run = evaluate(files, ground_truth=truth)
+    assert run.last_line.startswith("500 of 500 references are broken")
+    lines = run.out.splitlines()
+    assert (len(lines), lines[130]) == (260, "... and 241 more lines ...")
+    assert (lines[0][:17], lines[-1][:17]) == ("reference of 000:", "reference of 499:")
+
+
 # Pairing
 
 
@@ -327,6 +410,32 @@ def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch
     monkeypatch.setenv("PODIUM_CHALLENGE", "heart")
     assert evaluate(files, ground_truth=parent).last_line == sentence
     assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+def test_several_challenges_are_never_told_apart_by_the_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    parent = tmp_path / "parent"
+    write_ground_truth(parent / "carotid")
+    write_ground_truth(
+        parent / "reports", {}, configuration='kind = "reports"\ntitle="R"\nversion="1"\nper_case="full"'
+    )
+    run = evaluate(files, ground_truth=parent)
+    assert (run.code, run.last_line) == (
+        2,
+        "There are several challenges here (carotid, reports); name one with --challenge or the variable "
+        "PODIUM_CHALLENGE.",
+    )
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+@pytest.mark.parametrize(("expected", "found"), [(4, 3), (2, 3), (4, 0)])
+def test_another_number_of_references(expected: int, found: int, tmp_path: Path, files: Path, evaluate: Any) -> None:
+    configuration = CONFIGURATION.replace("per_case", f"expected_cases = {expected}\nper_case")
+    truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc"[:found], 0), configuration=configuration)
+    run = evaluate(files, ground_truth=truth)
+    sentence = f"The ground truth has {found} references, but 'expected_cases' in challenge.toml is {expected}."
+    assert (run.code, run.last_line) == (2, sentence)
+    (truth / "challenge.toml").write_text(CONFIGURATION.replace("per_case", f"expected_cases = {found}\nper_case"))
+    assert evaluate(files, ground_truth=truth).code == (0 if found else 2)
 
 
 def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:

@@ -153,6 +153,28 @@ def test_a_case_that_never_ends_is_ended() -> None:
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 
+UNDER_A_LIMIT = """
+import resource
+from podium.execution.processes import Processes
+
+resource.setrlimit(resource.RLIMIT_DATA, (2_000_000_000, 2_000_000_000))
+
+def work(case):
+    import numpy as np
+    return float(np.ones(4_000_000_000 if case == "large" else 4)[0])
+
+outcomes = Processes(workers=2).run(["a", "large", "b"], work, label="testing")
+print([(case, outcome.value, outcome.error) for case, outcome in outcomes.items()])
+"""
+
+
+def test_memory_past_the_data_limit_costs_its_case_only() -> None:
+    """The platform limits memory by RLIMIT_DATA: what asks for more gets a MemoryError, and no process is killed."""
+    done = subprocess.run([sys.executable, "-c", UNDER_A_LIMIT], capture_output=True, text=True, check=True, timeout=60)
+    words = "Scoring this case needed more memory than there is."
+    assert done.stdout == f"{[('a', 1.0, None), ('large', None, words), ('b', 1.0, None)]}\n"
+
+
 def test_a_value_that_cannot_be_sent_costs_its_case() -> None:
     outcomes = run(lambda case: (lambda: case) if case == "case3" else case)
     assert outcomes["case3"].error is not None
@@ -246,3 +268,15 @@ def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.Mon
         now[0] += 2.5
         progress.advance()
     assert stream.getvalue() == "scoring: 2 of 9\n"
+
+
+def test_progress_of_a_day_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("podium.execution.progress.time.monotonic", lambda: now[0])
+    stream = StringIO()
+    progress = show_progress("scoring", 86_400, stream=stream)
+    for _ in range(86_400):
+        now[0] += 1
+        progress.advance()
+    assert stream.getvalue().startswith("scoring: 5 of 86400\nscoring: 10 of 86400\n")
+    assert 30 < stream.getvalue().count("\n") <= 42

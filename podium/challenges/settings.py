@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
+from podium.platform.submission import SubmissionShape
 from podium.validation_errors import first_problem
 
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
@@ -30,12 +31,17 @@ class Common(Settings):
 
     `per_case` has no default on purpose: the platform shows all of metrics.json to participants, so whoever holds a
     hidden test set has to decide what a row may say.
+
+    submission      which shape of submission the phase takes; "any" goes by whether there is a predictions.json
+    expected_cases  how many references there must be, for whoever would notice a forgotten one too late
     """
 
     kind: Text
     title: Text
     version: Text
     per_case: PerCase
+    submission: SubmissionShape = "any"
+    expected_cases: Annotated[int, Field(strict=True, gt=0)] | None = None
 
 
 class CasesSettings(Settings):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from podium.cli.log import end_log
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.execution.progress import show_progress
@@ -27,6 +28,7 @@ _LONGEST_SENTENCE = 1000
 
 def end(sentence: str, code: int = 0) -> int:
     """Print the last line of a command: the platform shows the last line of stderr to participants."""
+    end_log()
     sys.stdout.flush()
     print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
     return code
@@ -73,7 +75,7 @@ def add_challenge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--challenge",
         metavar="NAME",
-        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}]",
     )
 
 
@@ -83,7 +85,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=available_workers(),
         metavar="N",
-        help=f"number of worker processes [all available cores, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+        help=f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
     )
 
 

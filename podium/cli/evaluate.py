@@ -15,6 +15,7 @@ from podium.cli.arguments import (
     chosen_executor,
     end,
 )
+from podium.cli.log import end_log
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -43,5 +44,6 @@ def _evaluate(options: argparse.Namespace) -> int:
     counts = found.counts
     numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
     lost = [f"{number} {status}" for status, number in numbers if number]
-    summary = f"Scored {counts.scored} of {counts.expected} cases"
-    return end(f"{summary}{' (' + ', '.join(lost) + ')' if lost else ''}.")
+    summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."
+    end_log(summary)  # the platform shows the two streams separately
+    return end(summary)

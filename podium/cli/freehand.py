@@ -80,7 +80,7 @@ def _plot(options: argparse.Namespace) -> int:
         draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan, path=path)
     else:
         limit = files.submission_bytes([files.check_reference(each) for each in references.values()])
-        with open_submission(options.input, max_bytes=limit) as submission:
+        with open_submission(options.input, max_bytes=limit, shape=folder.common.submission) as submission:
             collected = files.collect(submission, references.keys())
             if options.scan in collected.refused:
                 raise UsageError(collected.refused[options.scan])

@@ -21,7 +21,7 @@ def _leaderboard(options: argparse.Namespace) -> int:
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
     folders = read_challenge_folders(root, known=KINDS, named=name)
-    chosen = [choose_challenge(folders, named=name, submission=None)] if name else list(folders.values())
+    chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
     settings = {folder.name: phase_settings(load_challenge(folder).columns()) for folder in chosen}
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0

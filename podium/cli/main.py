@@ -1,7 +1,6 @@
 """The command line: one module per command."""
 
 import argparse
-import logging
 import os
 import signal
 import sys
@@ -26,6 +25,7 @@ from podium.cli import (
     validate,
 )
 from podium.cli.arguments import EXIT_CODES, Command, end
+from podium.cli.log import end_log, printed_log
 from podium.errors import PodiumError
 from podium.extras import missing_packages
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Handlers and variables that a command needs are put back when it ends.
     """
-    with _signals(), _one_thread_per_process(), _printed_log():
+    with _signals(), _one_thread_per_process(), printed_log():
         try:
             try:
                 return _run(arguments)
@@ -56,8 +56,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return command(options)
     except PodiumError as error:
-        if error.detail:
-            print(error.detail, flush=True)
+        end_log(error.detail or "")
         return end(str(error), error.exit_code)
     except KeyboardInterrupt:
         return end("Stopped on request.", 130)
@@ -71,7 +70,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _end_by_our_error() -> int:
     """The platform shows the last line of stderr to participants, and a traceback may hold paths and values."""
-    print(traceback.format_exc(), flush=True)
+    end_log(traceback.format_exc())
     return end("Podium failed by an error of its own; the organisers find the details in the log.", 2)
 
 
@@ -102,25 +101,6 @@ def _one_thread_per_process() -> Iterator[None]:
     finally:
         for variable in ours:
             os.environ.pop(variable, None)
-
-
-class _PrintingHandler(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        print(record.getMessage(), flush=True)
-
-
-@contextmanager
-def _printed_log() -> Iterator[None]:
-    """The organiser's log goes to stdout; without a command, from Python, it is not printed."""
-    log = logging.getLogger("podium")
-    handler, level = _PrintingHandler(), log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
-        log.removeHandler(handler)
 
 
 def _discard_output() -> None:

@@ -36,7 +36,7 @@ def _manifest(options: argparse.Namespace) -> int:
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     folders = read_challenge_folders(root, known=KINDS, named=chosen_challenge(options))
-    folder = choose_challenge(folders, named=chosen_challenge(options), submission=None)
+    folder = choose_challenge(folders, named=chosen_challenge(options))
     task = prepare(folder, chosen_executor(options))
     write_manifest(make_manifest(task), options.output)
     return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")

@@ -4,7 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_challenge, add_verb, add_workers, chosen_challenge, chosen_executor, end
+from podium.cli.arguments import (
+    CHALLENGE_VARIABLE,
+    Verbs,
+    add_verb,
+    add_workers,
+    chosen_challenge,
+    chosen_executor,
+    end,
+)
 
 if TYPE_CHECKING:
     from podium.validation import Report
@@ -14,7 +22,11 @@ def add_verbs(verbs: Verbs) -> None:
     parser = add_verb(verbs, "validate", _validate, "check a submission before sending it, without ground truth")
     parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="a folder or one archive")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="the challenge's case list (from its organisers)")
-    add_challenge(parser)
+    parser.add_argument(
+        "--challenge",
+        metavar="KIND",
+        help=f"the kind of challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+    )
     add_workers(parser)
 
 

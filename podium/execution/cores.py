@@ -1,23 +1,41 @@
-"""How many cores this process may really use: affinity, cgroup quota and the platform's own cap, not the machine's."""
+"""How many workers this process may really use: affinity, cgroup and memory limits, not the machine's size."""
 
 import math
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-MAX_WORKERS_VARIABLE = "GRAND_CHALLENGE_MAX_WORKERS"
+MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
+WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
 
 
-def available_workers(*, environment: Mapping[str, str] = os.environ, cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    """The number of workers that keeps every usable core busy, at least 1."""
+def available_workers(
+    *,
+    environment: Mapping[str, str] = os.environ,
+    cgroup: Path = Path("/sys/fs/cgroup"),
+    data_limit: int | None = None,
+) -> int:
+    """The number of workers that keeps every usable core busy, with enough memory for each; at least 1.
+
+    `data_limit` stands in for this process's RLIMIT_DATA, by which the platform says how much memory is usable.
+    """
     limits: list[float] = [len(os.sched_getaffinity(0))]
     quota = _quota_v2(cgroup) or _quota_v1(cgroup)
     if quota is not None:
         limits.append(math.ceil(quota))
+    limits += [memory // WORKER_BYTES for memory in _memory_limits(cgroup, data_limit)]
     cap = environment.get(MAX_WORKERS_VARIABLE, "").strip()
     if cap.isascii() and cap.isdigit() and int(cap) > 0:
         limits.append(int(cap))
     return max(1, int(min(limits)))
+
+
+def _memory_limits(cgroup: Path, data_limit: int | None) -> list[int]:
+    """In bytes: cgroup v2 ("max" for no limit), cgroup v1 (a huge number for no limit) and RLIMIT_DATA."""
+    words = [*_words(cgroup / "memory.max"), *_words(cgroup / "memory" / "memory.limit_in_bytes")]
+    data = resource.getrlimit(resource.RLIMIT_DATA)[0] if data_limit is None else data_limit
+    return [int(word) for word in words if word.isdigit()] + ([data] if data != resource.RLIM_INFINITY else [])
 
 
 def _quota_v2(cgroup: Path) -> float | None:

@@ -1,4 +1,4 @@
-"""Progress on long work: a bar on a terminal, otherwise a plain line every few seconds. Always on stderr."""
+"""Progress on long work: a bar on a terminal, otherwise a plain line now and then. Always on stderr."""
 
 import sys
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TextIO
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, of which the platform keeps 500
 
 
 class Progress(Protocol):
@@ -43,12 +44,12 @@ class _Lines:
     def __init__(self, label: str, total: int, stream: TextIO) -> None:
         self._label, self._total, self._stream = label, total, stream
         self._done = 0
-        self._last_line = time.monotonic()
+        self._start = self._last_line = time.monotonic()
 
     def advance(self) -> None:
         self._done += 1
         now = time.monotonic()
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES:
+        if now - self._last_line >= max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (self._last_line - self._start)):
             self._last_line = now
             print(f"{self._label}: {self._done} of {self._total}", file=self._stream, flush=True)
 

@@ -1,16 +1,22 @@
 """What was submitted: the jobs of an algorithm, or a participant's own files, perhaps still in one archive."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from podium.errors import SubmissionError
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives.extract import archive_names, extract_archive
 from podium.readers.files import FileListing, SafeFile, list_files
 
+SubmissionShape = Literal["algorithm", "predictions", "any"]
+"""What a phase takes: the jobs of an algorithm, a participant's own files, or whichever of the two it is."""
+
+_PLATFORM_FILE = "inputs.json"  # lies beside every submission: the platform's list of the evaluation's own inputs
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
@@ -41,9 +47,13 @@ class SubmissionNames:
 
 
 @contextmanager
-def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
-    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts."""
-    if _is_algorithm_submission(root):
+def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any") -> Iterator[Submission]:
+    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts.
+
+    `shape` is what the phase takes: in a phase for predictions, predictions.json is a file like any other.
+    """
+    root = _resolved(root)
+    if _is_algorithm_submission(root, shape):
         yield Submission(is_algorithm=True, jobs=read_jobs(root))
         return
     files, refused, archive = _loose_files(root)
@@ -65,7 +75,8 @@ def open_submission(root: Path, *, max_bytes: int) -> Iterator[Submission]:
 
 def submission_names(root: Path) -> SubmissionNames:
     """A look from outside, without unpacking anything."""
-    if _is_algorithm_submission(root):
+    root = _resolved(root)
+    if _is_algorithm_submission(root, "any"):
         slugs = (slug for job in read_jobs(root) for slug in job.outputs)
         return SubmissionNames(output_sockets=frozenset(slugs), files=())
     files, _, archive = _loose_files(root)
@@ -75,11 +86,22 @@ def submission_names(root: Path) -> SubmissionNames:
     return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
 
 
-def _is_algorithm_submission(root: Path) -> bool:
+def _resolved(root: Path) -> Path:
+    """The folder itself where `root` is a link, as the platform's /input is. No link below it is followed."""
+    return Path(os.path.realpath(root))
+
+
+def _is_algorithm_submission(root: Path, shape: SubmissionShape) -> bool:
     try:
-        return (root / PREDICTIONS_FILE).is_file()
+        has_jobs = (root / PREDICTIONS_FILE).is_file()
     except OSError:
         raise SubmissionError("The input folder cannot be opened; check its permissions.") from None
+    if shape == "algorithm" and not has_jobs:
+        raise SubmissionError(
+            f"This phase takes algorithms, and the submission has no {PREDICTIONS_FILE}: submit an algorithm instead "
+            "of files with predictions."
+        )
+    return has_jobs and shape != "predictions"
 
 
 def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
@@ -87,7 +109,11 @@ def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, .
     if root.is_file():
         listing = FileListing(files=(SafeFile.inside(root.parent, root.name),), refused=())
     elif root.is_dir():
-        listing = list_files(root)
+        found = list_files(root)
+        listing = FileListing(
+            files=tuple(file for file in found.files if file.name != _PLATFORM_FILE),
+            refused=tuple((name, reason) for name, reason in found.refused if name != _PLATFORM_FILE),
+        )
     else:
         raise SubmissionError("There is no submission: the input folder does not exist.")
     if not listing.files and not listing.refused:

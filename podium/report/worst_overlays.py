@@ -35,7 +35,7 @@ class OverlaySource:
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-        task = prepare(choose_challenge(folders, named=challenge, submission=None), executor)
+        task = prepare(choose_challenge(folders, named=challenge), executor)
         return cls(task, list_files(images).files, executor)
 
     def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
@@ -46,7 +46,7 @@ class OverlaySource:
         captions = {self._true_name(case, label): caption for case, caption in worst.items()}
         challenge = self.task.challenge
         limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
-        with open_submission(submission, max_bytes=limit) as opened:
+        with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
             collected = challenge.format.collect(opened, self.task.references.keys())
             lost = sorted(set(captions) - set(collected.predictions))
             if lost:

@@ -23,7 +23,9 @@ from challenges.freehand_files import (
 from evaluating import evaluate, evaluate_command
 from metrics import freehand_golden as golden
 
+from podium.challenges import challenge_for_format
 from podium.cli import main
+from podium.platform.submission import submission_names
 
 PROJECT = Path(__file__).resolve().parents[2]
 TEAMS = ("fathom", "gyro", "wander")
@@ -375,10 +377,8 @@ def test_a_freehand_submission_is_recognised_from_outside(name: str, tmp_path: P
     (folder / name).write_bytes(b"")
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.write(folder / name, name)
-    truth = PROJECT / "ground-truth"
     for submission in (folder, tmp_path / "all.zip"):
-        paths = ("--input", str(submission), "--output", str(tmp_path / "o"), "--ground-truth", str(truth))
-        assert main(["evaluate", *paths]) == 1  # understood as freehand, and empty
+        assert challenge_for_format("freehand").format.recognises(submission_names(submission))
 
 
 def test_reference_values_stay_out_of_anonymous_rows(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_pat
     assert "challenge.toml is not valid TOML" in run.sentence
 
 
+def test_an_image_with_several_challenges_needs_a_name(image: str, carotid_submission: Path, tmp_path: Path) -> None:
+    run = evaluate(image, carotid_submission, tmp_path / "output")
+    assert_refused(run, exit_code=2)
+    assert "PODIUM_CHALLENGE" in run.sentence
+
+
 def test_an_unknown_challenge_is_the_organisers_fault(image: str, tmp_path: Path) -> None:
     submission = tmp_path / "input"
     submission.mkdir()

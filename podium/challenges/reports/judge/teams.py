@@ -115,7 +115,7 @@ def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamRepor
     scored = {result.case for result in evaluation.results if result.status == "scored"}
     texts: dict[str, str] = {}
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
-    with open_submission(team.submission, max_bytes=limit) as opened:
+    with open_submission(team.submission, max_bytes=limit, shape=task.folder.common.submission) as opened:
         collected = task.challenge.format.collect(opened, task.references.keys())
         for case in scored:
             try:
