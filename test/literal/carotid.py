@@ -135,15 +135,15 @@ def time_score_provisional(t: float, baseline: float) -> float:
 
 
 def time_scores_cohort(times: Sequence[float], baseline: float) -> list[float]:
-    """Bounds from the cohort itself, unless someone is below a third or above twice the baseline."""
-    lowest = baseline / 3 if any(t < baseline / 3 for t in times) else min(times)
-    highest = 2 * baseline if any(t > 2 * baseline for t in times) else max(times)
-    return [time_score_between(t, lowest=lowest, highest=highest) for t in times]
+    """Times below a third of the baseline count as that, times above twice the baseline as that; then the fastest has
+    100 and the slowest 0. All the same: 0 if that is twice the baseline, else 100."""
+    counted = [baseline / 3 if t < baseline / 3 else 2 * baseline if t > 2 * baseline else t for t in times]
+    if len(set(counted)) == 1:
+        return [0.0 if t == 2 * baseline else 100.0 for t in counted]
+    return [time_score_between(t, lowest=min(counted), highest=max(counted)) for t in counted]
 
 
 def time_score_between(t: float, *, lowest: float, highest: float) -> float:
-    if highest == lowest:
-        return 100.0
     clamped = min(max(t, lowest), highest)
     return (highest - clamped) / (highest - lowest) * 100
 

@@ -82,8 +82,12 @@ def test_fixed_time_rule(seconds: float, expected: float) -> None:
         ([20, 100, 200], [100, 53.333333, 0]),
         ([40, 100, 150], [100, 45.454545, 0]),
         ([70, 70], [100, 100]),
+        ([10, 20], [100, 100]),
+        ([10], [100]),
+        ([200, 250], [0, 0]),
+        ([180, 250], [0, 0]),
+        ([10, 200], [100, 0]),
     ],
-    ids=["one below", "one above", "below and above", "neither", "all equal"],
 )
 def test_cohort_time_rule(times: list[float], expected: list[float]) -> None:
     assert carotid.time_scores_cohort(times, 90) == pytest.approx(expected, abs=5e-7)

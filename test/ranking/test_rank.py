@@ -84,6 +84,8 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path:
         ((40, 100, 200), (100, 57.142857, 0)),
         ((20, 100, 200), (100, 53.333333, 0)),
         ((40, 100, 150), (100, 45.454545, 0)),
+        ((10, 20, 20), (100, 100, 100)),
+        ((180, 200, 250), (0, 0, 0)),
     ],
 )
 def test_time_scores_are_recomputed_over_the_cohort(

@@ -18,7 +18,7 @@ from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenF
 from podium.metrics.overlap import dice
 from podium.metrics.resampling import Floats
 from podium.metrics.surface import surface_dice
-from podium.metrics.time_score import cohort_bounds, fixed_bounds, widest_cohort_bounds
+from podium.metrics.time_score import cohort_scores, fixed_bounds, widest_cohort_bounds
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 from podium.readers.files import SafeFile
@@ -214,17 +214,11 @@ def time_figures(settings: CarotidSettings, runtime: Runtime) -> dict[str, float
 def cohort_times(settings: CarotidSettings, aggregates: Mapping[str, Figures]) -> dict[str, Mapping[str, float]]:
     """Under the cohort rule the time score needs all teams' times; a team without a known time keeps 0 and sets no
     bound."""
-    times = [figures["total_seconds"] for figures in aggregates.values() if figures["time_known"]]
+    times = {team: figures["total_seconds"] for team, figures in aggregates.items() if figures["time_known"]}
     if settings.time.rule != "cohort" or not times:
         return {}
-    bounds = cohort_bounds(times, settings.time.baseline_seconds)
-    return {
-        team: {
-            "time_score": bounds.score(figures["total_seconds"]) if figures["time_known"] else 0.0,
-            "time_score_is_provisional": 0,
-        }
-        for team, figures in aggregates.items()
-    }
+    scores = dict(zip(times, cohort_scores(list(times.values()), settings.time.baseline_seconds), strict=True))
+    return {team: {"time_score": scores.get(team, 0.0), "time_score_is_provisional": 0} for team in aggregates}
 
 
 def given_figures(
