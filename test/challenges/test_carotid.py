@@ -206,7 +206,7 @@ def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path:
     [
         ('{"total_seconds": 60}', 60, None),
         ('{"cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
-        ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: the time is unknown."),
+        ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: their time is unknown."),
         (
             '{"total_seconds": -1}',
             None,
@@ -222,6 +222,8 @@ def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path:
             None,
             "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
         ),
+        ('{"total_seconds": -0.0}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative"),
+        ('{"total_seconds": 1, "cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
         ('{"total_seconds": NaN}', None, "timing.json"),
         ('{"cases": {"a": 1.7e308, "b": 1.7e308, "c": 1}}', None, "timing.json: 'a' must be a number of seconds"),
         ('{"cases": {"a": 1, "b": 2, "c": 3, "x\\ny": -1}}', None, "timing.json: 'x\\ny' must be a number of seconds"),
@@ -234,7 +236,7 @@ def test_timing_file(timing: str, seconds: float | None, problem: str | None, fi
     run = evaluate(files)
     aggregates = run.metrics["aggregates"]
     assert aggregates["time_known"] == int(seconds is not None)
-    assert aggregates["total_seconds"] == (seconds or 0)
+    assert aggregates["total_seconds"] == (180 if seconds is None else seconds)
     assert problem is None or problem in run.out
     if seconds is None:
         assert aggregates["time_score"] == 0
@@ -246,7 +248,56 @@ def test_a_job_without_any_duration_makes_the_time_unknown(tmp_path: Path, evalu
     jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", exec_duration=None)]
     run = evaluate(write_predictions(root, jobs))
     assert run.metrics["aggregates"]["time_known"] == 0
-    assert "runtime: 1 of 2 jobs have no duration: the time is unknown." in run.out
+    assert "runtime: 1 of 2 jobs have no duration that can be read: the time of their cases is unknown." in run.out
+
+
+def test_durations_that_cannot_be_read_are_said(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    run = evaluate(write_predictions(root, [write_job(root, case, case, exec_duration="1 min") for case in "abc"]))
+    aggregates = run.metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["time_score"], aggregates["total_seconds"]) == (0, 0, 180)
+    assert "runtime: 3 of 3 jobs have no duration that can be read: the time of their cases is unknown." in run.out
+
+
+def test_a_missing_timing_file_is_said(files: Path, evaluate: Any) -> None:
+    run = evaluate(files)
+    assert run.metrics["aggregates"]["total_seconds"] == 180
+    assert "runtime: There is no timing.json: the time is unknown." in run.out
+
+
+@pytest.mark.parametrize(
+    ("timing", "total"),
+    [
+        ('{"total_seconds": 0}', 120),
+        ('{"total_seconds": 10}', 130),
+        ('{"cases": {"a": 5, "b": 1000, "c": 0}}', 125),
+        ('{"cases": {"a": 5, "b": 1}}', 125),
+        ('{"cases": {"b": 1}}', None),
+    ],
+)
+def test_cases_without_a_usable_prediction_count_with_the_slowest_time(
+    timing: str, total: float | None, files: Path, evaluate: Any
+) -> None:
+    """Of 3 cases one is missing and one has an unreadable mask: each counts 2 x 90 / 3 = 60 s, whatever it took."""
+    (files / "c_pred.h5").unlink()
+    write_case(files / "b_pred.h5", cls=9)
+    (files / "timing.json").write_text(timing)
+    aggregates = evaluate(files).metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["total_seconds"]) == (int(total is not None), total or 180)
+    assert aggregates["time_score"] == pytest.approx(100 * (180 - (total or 180)) / 120)
+
+
+def test_only_jobs_of_usable_cases_are_timed(tmp_path: Path, evaluate: Any) -> None:
+    """Job b is unusable and untimed; job x belongs to no case: neither changes the time of a and c."""
+    root = tmp_path / "s"
+    jobs = [
+        write_job(root, "1", "a", exec_duration="PT5S"),
+        write_job(root, "2", "b", cls=9, exec_duration=None),
+        write_job(root, "3", "c", exec_duration="PT7S"),
+        write_job(root, "4", "x", exec_duration="PT9S"),
+    ]
+    aggregates = evaluate(write_predictions(root, jobs)).metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["total_seconds"]) == (1, 5 + 7 + 60)
 
 
 def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:

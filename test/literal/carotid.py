@@ -167,19 +167,23 @@ def worst_case(status: str, reference: Answer) -> Row:
 
 
 def aggregates(cases: Sequence[Row], *, total_seconds: float | None, baseline: float) -> dict[str, Any]:
-    """Everything the leaderboard may show, from the rows of all expected cases, under the fixed time rule."""
+    """Everything the leaderboard may show, from the rows of all expected cases, under the fixed time rule;
+    `total_seconds` is what the scored cases took."""
     truth = [case.true_class for case in cases]
     predicted = [case.predicted_class for case in cases]
     classification = 100 * macro_f1(truth, predicted)
     segmentation = 100 * mean([case.segmentation_score for case in cases])
-    time = 0.0 if total_seconds is None else time_score_fixed(total_seconds, baseline)
+    # A case that is missing or failed counts as if it had taken its share of twice the baseline.
+    lost = sum(1 for case in cases if case.status != "scored")
+    seconds = 2 * baseline if total_seconds is None else total_seconds + lost * 2 * baseline / len(cases)
+    time = 0.0 if total_seconds is None else time_score_fixed(seconds, baseline)
     return {
         "score": 0.4 * classification + 0.4 * segmentation + 0.2 * time,
         "classification_score": classification,
         "segmentation_score": segmentation,
         "time_score": time,
         "time_score_is_provisional": 0,
-        "total_seconds": 0.0 if total_seconds is None else total_seconds,
+        "total_seconds": seconds,
         "time_known": 0 if total_seconds is None else 1,
         "score_without_time": 0.5 * classification + 0.5 * segmentation,
         "f1": {name: f1_of_class(truth, predicted, cls) for cls, name in CLASS_NAMES.items()},

@@ -128,12 +128,13 @@ def test_the_case_score_weighs_structures_and_views() -> None:
 
 
 def test_aggregates_by_hand() -> None:
-    """Class 1: TP 1, FN 1, so F1 2/3; macro 1/3. Segmentation 0.925 / 2. Time 75 s of 90 s: 87.5."""
-    result = carotid.aggregates(two_cases(), total_seconds=75, baseline=90)
+    """Class 1: TP 1, FN 1, so F1 2/3; macro 1/3. Segmentation 0.925 / 2.
+    Time 15 s, and 90 s for the missing half: 105 s of 90 s, so 62.5."""
+    result = carotid.aggregates(two_cases(), total_seconds=15, baseline=90)
     assert result["classification_score"] == pytest.approx(100 / 3)
     assert result["segmentation_score"] == pytest.approx(46.25)
-    assert result["time_score"] == pytest.approx(87.5)
-    assert result["score"] == pytest.approx(0.4 * 100 / 3 + 0.4 * 46.25 + 0.2 * 87.5)
+    assert result["time_score"] == pytest.approx(62.5)
+    assert result["score"] == pytest.approx(0.4 * 100 / 3 + 0.4 * 46.25 + 0.2 * 62.5)
     assert result["score_without_time"] == pytest.approx((100 / 3 + 46.25) / 2)
     assert result["dice"]["long_vessel"] == {"mean": 0.375, "std": 0.375}
     assert result["nsd"]["long_vessel"] == {"mean": 0.25, "std": 0.25}
@@ -142,11 +143,11 @@ def test_aggregates_by_hand() -> None:
         "low_risk": {"low_risk": 0, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 1},
     }
-    assert (result["time_known"], result["total_seconds"], result["time_score_is_provisional"]) == (1, 75, 0)
+    assert (result["time_known"], result["total_seconds"], result["time_score_is_provisional"]) == (1, 105, 0)
     json.dumps(result, allow_nan=False)
 
 
 def test_without_times_the_score_uses_zero_and_says_so() -> None:
     result = carotid.aggregates(two_cases(), total_seconds=None, baseline=90)
-    assert (result["time_known"], result["total_seconds"], result["time_score"]) == (0, 0, 0)
+    assert (result["time_known"], result["total_seconds"], result["time_score"]) == (0, 180, 0)
     assert result["score"] == pytest.approx(0.4 * (100 / 3 + 46.25))

@@ -92,7 +92,7 @@ class CarotidFormat(Format[CarotidPrediction, SafeFile]):
 
     def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
         if submission.is_algorithm:
-            return job_runtime({job.pk: [job] for job in submission.jobs})
+            return job_runtime(pairing.jobs)
         return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
 
     def check_reference(self, reference: SafeFile) -> Shapes:

@@ -199,16 +199,28 @@ def _confusion(rows: Sequence[Figures], settings: CarotidSettings) -> Figures:
 # Time
 
 
-def time_figures(settings: CarotidSettings, runtime: Runtime) -> dict[str, float]:
-    """The time score as far as one team's time gives it."""
-    rule, seconds = settings.time, runtime.total_seconds
+def given_figures(settings: CarotidSettings) -> Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]]:
+    """The time score as far as one team's time gives it.
+
+    A case without a usable prediction counts with its share of the slowest time, so that failing fast never beats
+    working slowly. An unknown time is published as the slowest: no column may show it as the fastest.
+    """
+    rule = settings.time
     bounds = (fixed_bounds if rule.rule == "fixed" else widest_cohort_bounds)(rule.baseline_seconds)
-    return {
-        "time_score": 0.0 if seconds is None else bounds.score(seconds),
-        "time_score_is_provisional": int(rule.rule == "cohort"),
-        "time_known": int(seconds is not None),
-        "total_seconds": seconds or 0.0,
-    }
+
+    def figures(results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:
+        usable = [result.case for result in results if result.status == "scored"]
+        seconds = runtime.of(usable)
+        unusable_seconds = (len(results) - len(usable)) * bounds.slow / len(results)
+        total = bounds.slow if seconds is None else seconds + unusable_seconds
+        return {
+            "time_score": bounds.score(total),
+            "time_score_is_provisional": int(rule.rule == "cohort"),
+            "time_known": int(seconds is not None),
+            "total_seconds": total,
+        }
+
+    return figures
 
 
 def cohort_times(settings: CarotidSettings, aggregates: Mapping[str, Figures]) -> dict[str, Mapping[str, float]]:
@@ -219,12 +231,6 @@ def cohort_times(settings: CarotidSettings, aggregates: Mapping[str, Figures]) -
         return {}
     scores = dict(zip(times, cohort_scores(list(times.values()), settings.time.baseline_seconds), strict=True))
     return {team: {"time_score": scores.get(team, 0.0), "time_score_is_provisional": 0} for team in aggregates}
-
-
-def given_figures(
-    settings: CarotidSettings,
-) -> Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]]:
-    return lambda _, runtime: time_figures(settings, runtime)
 
 
 def ranking_rule(settings: CarotidSettings) -> RankingRule:
