@@ -103,7 +103,7 @@ def scoreboard(settings: CarotidSettings) -> Scoreboard[CarotidCase]:
             GivenFigure(path="time_score", title="Time"),
             GivenFigure(path="time_score_is_provisional"),
             GivenFigure(path="time_known"),
-            GivenFigure(path="total_seconds", title="Seconds", direction="lower"),
+            GivenFigure(path="total_seconds", title="Seconds", direction="lower", known="time_known"),
         ),
         formulas=_formulas(settings),
         leaderboard=(
