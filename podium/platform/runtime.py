@@ -5,14 +5,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.errors import Refused
-from podium.platform.jobs import Job
+from podium.errors import Refused, SubmissionError
+from podium.platform.jobs import CLOCKS, Clock, Job
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.names import escape_for_display
 
 TIMING_FILE = "timing.json"
 RUNTIME_FILE = "runtime.json"
+_SHOWN = 5  # names in one sentence
 LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
 
 
@@ -22,12 +23,14 @@ class Runtime:
 
     total_seconds  of everything, where that alone was given
     by_case        of the cases whose time is known
+    jobs           how many jobs each clock measured
     problem        what is wrong with the times, if anything
     warning        what is not wrong, but costs points or is unfair
     """
 
     total_seconds: float | None = None
     by_case: Mapping[str, float] = field(default_factory=dict)
+    jobs: Mapping[Clock, int] = field(default_factory=dict)
     problem: str | None = None
     warning: str | None = None
 
@@ -40,10 +43,30 @@ class Runtime:
         known = [each for each in seconds if each is not None]
         return math.fsum(known) if len(known) == len(seconds) else None
 
+    def clock_figures(self) -> dict[str, float]:
+        """Which clock measured the jobs, for `aggregates`: all 0 where the participant's own file says the time."""
+        return {clock_path(clock): self.jobs.get(clock, 0) for clock in CLOCKS}
 
-def job_runtime(jobs: Mapping[str, Sequence[Job]]) -> Runtime:
-    """`exec_duration` of the jobs of every case, or `invoke_duration` where that is missing; `jobs` by case."""
+
+def clock_path(clock: Clock) -> str:
+    """Where `aggregates` holds the number of jobs that a clock measured."""
+    return f"jobs.{clock}_duration"
+
+
+def job_runtime(jobs: Mapping[str, Sequence[Job]], *, clock: Clock | None = None) -> Runtime:
+    """`exec_duration` of the jobs of every case, or `invoke_duration` where that is missing; `jobs` by case.
+
+    Raises SubmissionError where another clock measured a job than the one that counts, if only one does.
+    """
     every = [job for together in jobs.values() for job in together]
+    measured: dict[Clock, list[Job]] = {each: [job for job in every if job.clock == each] for each in CLOCKS}
+    for other, theirs in measured.items():
+        if clock is not None and other != clock and theirs:
+            raise SubmissionError(
+                f"{len(theirs)} of {len(every)} jobs were measured by {other}_duration ({_names(theirs)}), but only "
+                f"{clock}_duration counts here; submit a container image whose label org.grand-challenge.api-method is "
+                f"'{clock}'."
+            )
     unknown = sum(job.seconds is None for job in every)
     by_case = {}
     for case, together in jobs.items():
@@ -52,10 +75,26 @@ def job_runtime(jobs: Mapping[str, Sequence[Job]]) -> Runtime:
             by_case[case] = math.fsum(known)
     return Runtime(
         by_case=by_case,
+        jobs={each: len(theirs) for each, theirs in measured.items()},
         problem=f"{unknown} of {len(every)} jobs have no duration that can be read: the time of their cases is unknown."
         if unknown
         else None,
+        warning=_mix(measured) if all(measured.values()) else None,
     )
+
+
+def _mix(measured: Mapping[Clock, Sequence[Job]]) -> str:
+    most, fewest = sorted(measured, key=lambda clock: len(measured[clock]), reverse=True)
+    return (
+        f"{len(measured[fewest])} of {sum(map(len, measured.values()))} measured jobs have {fewest}_duration "
+        f"({_names(measured[fewest])}), the others {most}_duration: exec_duration includes starting the container, "
+        "invoke_duration does not, so their sum is unfair."
+    )
+
+
+def _names(jobs: Sequence[Job]) -> str:
+    shown = ", ".join(job.label for job in jobs[:_SHOWN])
+    return shown if len(jobs) <= _SHOWN else f"{shown} and {len(jobs) - _SHOWN} more"
 
 
 def timing_file_runtime(files: Sequence[SafeFile], *, cases: Collection[str]) -> Runtime:

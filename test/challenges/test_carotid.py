@@ -53,7 +53,11 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
-    assert run.metrics["settings"]["carotid"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
+    assert run.metrics["settings"]["carotid"]["time"] == {
+        "rule": "fixed",
+        "baseline_seconds": 90.0,
+        "clock": "any",
+    }
     assert run.metrics["settings"]["carotid"]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
@@ -298,6 +302,43 @@ def test_only_jobs_of_usable_cases_are_timed(tmp_path: Path, evaluate: Any) -> N
     ]
     aggregates = evaluate(write_predictions(root, jobs)).metrics["aggregates"]
     assert (aggregates["time_known"], aggregates["total_seconds"]) == (1, 5 + 7 + 60)
+
+
+def two_clocks(root: Path) -> Path:
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", cls=1), write_job(root, "3", "c")]
+    jobs[1] |= {"exec_duration": None, "invoke_duration": "PT4S"}
+    return write_predictions(root, jobs)
+
+
+def test_a_mix_of_two_clocks_is_said_by_name(tmp_path: Path, evaluate: Any) -> None:
+    run = evaluate(two_clocks(tmp_path / "s"))
+    assert run.metrics["aggregates"]["jobs"] == {"exec_duration": 2, "invoke_duration": 1}
+    assert run.metrics["aggregates"]["total_seconds"] == 24
+    assert "runtime: 1 of 3 measured jobs have invoke_duration (job 2), the others exec_duration: " in run.out
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        (
+            "exec",
+            "1 of 3 jobs were measured by invoke_duration (job 2), but only exec_duration counts here; submit a "
+            "container image whose label org.grand-challenge.api-method is 'exec'.",
+        ),
+        ("invoke", "2 of 3 jobs were measured by exec_duration (job 1, job 3), but only invoke_duration counts here;"),
+    ],
+)
+def test_another_clock_than_the_one_that_counts_is_an_error(
+    clock: str, words: str, files: Path, tmp_path: Path, evaluate: Any
+) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=f'{CONFIGURATION}clock = "{clock}"\n')
+    run = evaluate(two_clocks(tmp_path / "s"), ground_truth=truth)
+    assert (run.code, run.metrics) == (1, {})
+    assert run.last_line.startswith(words)
+    assert evaluate(files, ground_truth=truth).metrics["aggregates"]["jobs"] == {
+        "exec_duration": 0,
+        "invoke_duration": 0,
+    }
 
 
 def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:

@@ -118,6 +118,17 @@ def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> Non
     assert ranking.teams[1].tied_with == ("unknown",)
 
 
+def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
+    clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
+    teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
+    (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
+    assert "Warning: the times were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
+        warning
+    )
+    alike = {team: teams[team] for team in ("a", "file")}
+    assert not any("clock" in note for note in ranked(tmp_path / "alike", alike).notes)
+
+
 def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
     assert not any("recomputed" in note for note in ranking.notes)

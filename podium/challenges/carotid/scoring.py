@@ -218,6 +218,7 @@ def given_figures(settings: CarotidSettings) -> Callable[[Sequence[CaseResult], 
             "time_score_is_provisional": int(rule.rule == "cohort"),
             "time_known": int(seconds is not None),
             "total_seconds": total,
+            **runtime.clock_figures(),
         }
 
     return figures

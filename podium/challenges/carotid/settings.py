@@ -57,10 +57,14 @@ class LabelValues(Settings):
 
 
 class TimeRule(Settings):
-    """`fixed`: the ISBI document; `cohort`: the challenge site, final only once all teams' times are known."""
+    """`fixed`: the ISBI document; `cohort`: the challenge site, final only once all teams' times are known.
+
+    `clock` is the one that counts: jobs that were measured by the other are then an error.
+    """
 
     rule: Literal["fixed", "cohort"] = "fixed"
     baseline_seconds: Positive
+    clock: Literal["exec", "invoke", "any"] = "any"
 
 
 class RiskClass(Settings):

@@ -260,6 +260,7 @@ def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, 
     return {
         "runtime_known": int(len(known) == len(results)),
         "runtime_seconds": mean_of(known) if known else LONGEST_SECONDS,
+        **runtime.clock_figures(),
         "scans.expected": len(results),
         **{f"scans.{status}": count for status, count in counts.items()},
     }
