@@ -179,6 +179,22 @@ def test_durations_beyond_reason_are_no_durations(tmp_path: Path, evaluate: Any)
     assert evaluate(write_predictions(root, jobs)).metrics["aggregates"]["time_known"] == 0
 
 
+@pytest.mark.parametrize(("setting", "value"), [("", 1), ("both_empty = 0.0", 0), ("both_empty = 0.5", 0.5)])
+def test_two_empty_masks_score_what_the_setting_says(
+    setting: str, value: float, files: Path, tmp_path: Path, evaluate: Any
+) -> None:
+    """Neither side has a plaque in the longitudinal view; every other mask agrees."""
+    configuration = CONFIGURATION.replace("[carotid.time]", f"[carotid]\n{setting}\n[carotid.time]")
+    truth = write_ground_truth(tmp_path / "t", configuration=configuration)
+    vessel_only = np.where(mask(LONG) == 1, 2, mask(LONG))
+    write_case(truth / "references" / "a_label.h5", long_mask=vessel_only)
+    write_case(files / "a_pred.h5", long_mask=vessel_only)
+    metrics = evaluate(files, ground_truth=truth).rows["a"]["metrics"]
+    assert metrics["dice"] == {"long_vessel": 1, "long_plaque": value, "trans_vessel": 1, "trans_plaque": 1}
+    assert metrics["nsd"] == metrics["dice"]
+    assert metrics["segmentation_score"] == pytest.approx((0.4 + 0.6 * value + 1) / 2)
+
+
 def broken_truth(tmp_path: Path, change: str) -> Path:
     truth = write_ground_truth(tmp_path / "broken")
     reference = truth / "references" / "b_label.h5"

@@ -1,7 +1,7 @@
 """Carotid's rules: Dice and NSD of four structures, F1 of the class, time, and how they make the score."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -16,6 +16,7 @@ from podium.metrics.classification import confusion_counts, resampled_f1
 from podium.metrics.crop import crop_to_union
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard, Values
 from podium.metrics.overlap import dice
+from podium.metrics.policy import AGREEMENT
 from podium.metrics.resampling import Floats
 from podium.metrics.surface import surface_dice
 from podium.metrics.time_score import cohort_scores, fixed_bounds, widest_cohort_bounds
@@ -65,7 +66,17 @@ class CarotidScorer(Scorer[CarotidPrediction, SafeFile, CarotidCase]):
 
 def scoreboard(settings: CarotidSettings) -> Scoreboard[CarotidCase]:
     """Every figure of carotid."""
-    segmentation = [*_family("dice", "Dice", _dice_at), *_family("nsd", "NSD", _nsd_at(settings.tolerance_px))]
+    policy = replace(AGREEMENT, both_empty=settings.both_empty)
+    segmentation = [
+        *_family("dice", "Dice", lambda pair: dice(prediction=pair[0], reference=pair[1], policy=policy)),
+        *_family(
+            "nsd",
+            "NSD",
+            lambda pair: surface_dice(
+                prediction=pair[0], reference=pair[1], tolerance_px=settings.tolerance_px, policy=policy
+            ),
+        ),
+    ]
     return Scoreboard(
         metrics=(
             *segmentation,
@@ -133,15 +144,6 @@ def _family(family: str, title: str, at: Callable[[MaskPair], float | None]) -> 
         )
         for view, structure in PLACES
     ]
-
-
-def _dice_at(masks: MaskPair) -> float | None:
-    prediction, reference = masks
-    return dice(prediction=prediction, reference=reference)
-
-
-def _nsd_at(tolerance_px: float) -> Callable[[MaskPair], float | None]:
-    return lambda masks: surface_dice(prediction=masks[0], reference=masks[1], tolerance_px=tolerance_px)
 
 
 def _segmentation(settings: CarotidSettings, figure: Callable[[str], Floats]) -> Floats:

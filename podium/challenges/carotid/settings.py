@@ -87,6 +87,7 @@ class CarotidSettings(Settings):
 
     sockets: CarotidSockets = CarotidSockets()
     tolerance_px: NonNegative = 3.0
+    both_empty: Annotated[NonNegative, Field(le=1)] = 1.0
     classes: Annotated[tuple[RiskClass, ...], Field(min_length=1)] = (
         RiskClass(value=0, name="low_risk"),
         RiskClass(value=1, name="high_risk"),
