@@ -200,8 +200,9 @@ def _log_pairing(collected: Collected[Any]) -> None:
         LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
     for reason in collected.refused.values():
         LOG.info("refused: %s", reason)
-    if collected.runtime.problem:
-        LOG.info("runtime: %s", collected.runtime.problem)
+    for sentence in (collected.runtime.problem, collected.runtime.warning):
+        if sentence:
+            LOG.info("runtime: %s", sentence)
 
 
 def _nothing_matched(collected: Collected[Any]) -> str:

@@ -159,6 +159,14 @@ class Pairing:
     unmatched: list[Unmatched] = field(default_factory=list)
     beside: dict[str, list[SafeFile]] = field(default_factory=lambda: defaultdict(list))
 
+    @property
+    def jobs(self) -> Mapping[str, Sequence[Job]]:
+        """By case."""
+        return {
+            case: [each.source for each in candidates if isinstance(each.source, Job)]
+            for case, candidates in self.candidates.items()
+        }
+
 
 class CaseNames:
     """Finds the case that a name means."""

@@ -26,11 +26,12 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was looked at and what is wrong with it."""
+    """What was looked at, what is wrong with it, and sentences on what is not wrong but may cost points."""
 
     challenge: str
     cases: int
     problems: Sequence[Problem]
+    warnings: Sequence[str] = ()
 
 
 def validate(submission: Path, *, manifest: Manifest | None, challenge: str | None, executor: Executor) -> Report:
@@ -64,7 +65,12 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
         problems.append(Problem(where="time", what=collected.runtime.problem))
     if not collected.predictions and not problems:
         problems.append(Problem(where="submission", what="holds no prediction."))
-    return Report(challenge=chosen.name, cases=len(collected.predictions), problems=problems)
+    return Report(
+        challenge=chosen.name,
+        cases=len(collected.predictions),
+        problems=problems,
+        warnings=[collected.runtime.warning] if collected.runtime.warning else [],
+    )
 
 
 def _challenge_without_manifest(submission: Path, kind: str | None) -> AnyChallenge:

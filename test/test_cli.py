@@ -172,6 +172,13 @@ def test_an_algorithm_submission_and_an_archive_file(podium: Any, tmp_path: Path
     assert podium("validate", SAMPLES / "bifurcation" / "preds.tar.gz").code == 0
 
 
+def test_validate_warns_about_a_missing_timing_file(podium: Any) -> None:
+    ended = podium("validate", SAMPLES / "carina")
+    assert (ended.code, ended.last_line) == (0, "The submission is ready.")
+    assert "Warning: There is no timing.json: the time is unknown." in ended.out
+    assert "Warning" not in podium("validate", SAMPLES / "bifurcation").out
+
+
 def test_validate_needs_to_know_the_challenge(podium: Any, tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "x.bin").write_text("x")

@@ -55,6 +55,8 @@ def _print_report(report: "Report") -> None:
     from rich.text import Text
 
     console = Console()
+    for warning in report.warnings:
+        console.print(Text(f"Warning: {warning}"))
     if not report.problems:
         console.print(f"{report.cases} predictions for '{report.challenge}' are fine.")
         return

@@ -100,12 +100,14 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenFigure:
-    """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json."""
+    """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
+    figure that is 0 where this one is unknown and its number only stands in."""
 
     path: str
     title: str = ""
     direction: Direction = "higher"
     unit: str = ""
+    known: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ class TimeBounds:
     fast: float
     slow: float
 
+    def clamped(self, seconds: float) -> float:
+        return min(max(seconds, self.fast), self.slow)
+
     def score(self, seconds: float) -> float:
-        """(slow - t) / (slow - fast) * 100 with t clamped to the bounds; 100 where the bounds coincide."""
-        if self.slow == self.fast:
-            return 100.0
-        clamped = min(max(seconds, self.fast), self.slow)
-        return (self.slow - clamped) / (self.slow - self.fast) * 100.0
+        """(slow - t) / (slow - fast) * 100 with t clamped to the bounds, which must differ."""
+        return (self.slow - self.clamped(seconds)) / (self.slow - self.fast) * 100.0
 
 
 def fixed_bounds(baseline_seconds: float) -> TimeBounds:
@@ -29,11 +29,13 @@ def widest_cohort_bounds(baseline_seconds: float) -> TimeBounds:
     return TimeBounds(fast=baseline_seconds / 3, slow=baseline_seconds * 2)
 
 
-def cohort_bounds(team_seconds: Sequence[float], baseline_seconds: float) -> TimeBounds:
-    """The challenge site's rule: the slowest and fastest team, cut off at a third and at twice the baseline."""
+def cohort_scores(team_seconds: Sequence[float], baseline_seconds: float) -> list[float]:
+    """The challenge site's rule, one score per team: the bounds are the fastest and the slowest time, all times
+    clamped to a third and twice the baseline first. Where these are one and the same time, every team has 0 if it is
+    twice the baseline, else 100."""
     widest = widest_cohort_bounds(baseline_seconds)
-    fastest, slowest = min(team_seconds), max(team_seconds)
-    return TimeBounds(
-        fast=widest.fast if fastest < widest.fast else fastest,
-        slow=widest.slow if slowest > widest.slow else slowest,
-    )
+    clamped = [widest.clamped(seconds) for seconds in team_seconds]
+    bounds = TimeBounds(fast=min(clamped), slow=max(clamped))
+    if bounds.fast == bounds.slow:
+        return [0.0 if bounds.slow == widest.slow else 100.0] * len(clamped)
+    return [bounds.score(seconds) for seconds in clamped]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal, get_args
 
 from podium.errors import Refused, SubmissionError
 from podium.platform.durations import duration_seconds
@@ -17,6 +17,10 @@ from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.tiff import TIFF
 from podium.readers.names import escape_for_display, is_printable
 
+Clock = Literal["exec", "invoke"]
+"""What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
+not. A job has one of them."""
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 PREDICTIONS_FILE = "predictions.json"
 _PREDICTIONS_LIMIT_BYTES = 32_000_000
 _PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
@@ -45,6 +49,7 @@ class Job:
     inputs: Mapping[str, SocketValue]
     outputs: Mapping[str, SocketValue]
     seconds: float | None
+    clock: Clock | None = None  # that measured `seconds`
 
     @property
     def label(self) -> str:
@@ -128,12 +133,14 @@ def _job(root: Path, entry: Any, number: int) -> Job:
     pk = entry.get("pk") if isinstance(entry, dict) else None
     if not isinstance(pk, str | int) or PurePosixPath(str(pk)).parts != (str(pk),) or not _is_name(str(pk)):
         raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has no usable pk.")
+    clock, seconds = _timed(entry)
     return Job(
         root=root,
         pk=str(pk),
         inputs=_sockets(entry.get("inputs"), number),
         outputs=_sockets(entry.get("outputs"), number),
-        seconds=_seconds(entry),
+        seconds=seconds,
+        clock=clock,
     )
 
 
@@ -178,10 +185,10 @@ def _is_name(text: str) -> bool:
     return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
 
 
-def _seconds(entry: Mapping[str, Any]) -> float | None:
-    for key in ("exec_duration", "invoke_duration"):
-        text = entry.get(key)
+def _timed(entry: Mapping[str, Any]) -> tuple[Clock | None, float | None]:
+    for clock in CLOCKS:
+        text = entry.get(f"{clock}_duration")
         seconds = duration_seconds(text) if isinstance(text, str) else None
         if seconds is not None:
-            return seconds
-    return None
+            return clock, seconds
+    return None, None

@@ -10,7 +10,8 @@ from podium.metrics.declaration import Direction, Scoreboard
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One figure below `aggregates`; `error_path` names its spread, shown beside it; the `headline` ones make a short
-    table. Where columns besides the first are `ranked`, teams are ordered by the mean of their positions in those."""
+    table. Where columns besides the first are `ranked`, teams are ordered by the mean of their positions in those. The
+    figure at `known_path`, if there is one, is 0 where this one is unknown."""
 
     path: str
     title: str
@@ -18,6 +19,7 @@ class Column:
     error_path: str | None = None
     headline: bool = False
     ranked: bool = False
+    known_path: str = ""
 
     @property
     def order(self) -> str:
@@ -41,7 +43,8 @@ def column(board: Scoreboard[Any], path: str) -> Column:
             )
     for figure in (*board.formulas, *board.cohort_metrics, *board.given, *board.offline):
         if figure.path == resolved:
-            return Column(title=_title(figure.title, figure.unit), direction=figure.direction, **shared)
+            title = _title(figure.title, figure.unit)
+            return Column(title=title, direction=figure.direction, known_path=figure.known, **shared)
     raise KeyError(path)
 
 

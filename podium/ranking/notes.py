@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from podium.platform.jobs import CLOCKS
+from podium.platform.runtime import clock_path
 from podium.ranking.facts import Facts
-from podium.ranking.official import Official
+from podium.ranking.official import Official, figure
 from podium.ranking.options import RankingOptions
 
 
@@ -24,6 +26,7 @@ def notes(
         yield f"The official ranking has no interval. {why_no_interval}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
+    yield from _about_clocks(facts)
     if official and facts.rule.finalists is not None:
         yield from _about_the_arena(official, facts.rule.finalists)
     for file in facts.files:
@@ -35,6 +38,23 @@ def notes(
             yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_clocks(facts: Facts) -> Iterator[str]:
+    teams = {
+        clock: [
+            team
+            for team, figures in zip(facts.teams, facts.aggregates, strict=True)
+            if figure(figures, clock_path(clock))
+        ]
+        for clock in CLOCKS
+    }
+    if all(teams.values()):
+        named = "; ".join(f"{clock}_duration of {', '.join(theirs)}" for clock, theirs in teams.items())
+        yield (
+            f"Warning: the times were measured by different clocks: {named}. exec_duration includes starting the "
+            "container, invoke_duration does not: comparing them is unfair."
+        )
 
 
 def _about_the_arena(official: Official, places: int) -> Iterator[str]:

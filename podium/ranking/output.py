@@ -85,7 +85,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
             low, high = stability.rank_intervals[number]
             cells += [f"{low}-{high}" if low != high else f"{low}", f"{stability.win_probabilities[number]:.0%}"]
         cells.append(f"{team.scored}/{team.expected}")
-        cells += [_figure(column.values[number], column.values) for column in columns]
+        cells += [_figure(column.values[number], column.values, none="unknown") for column in columns]
         name = team.name + (" *" if team.finalist else "")
         table.add_row("-" if team.rank is None else str(team.rank), escape(name), *cells)
     console.print(table)
@@ -93,10 +93,10 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
         console.print(escape(line), highlight=False)
 
 
-def _figure(value: float | None, column: Row) -> str:
+def _figure(value: float | None, column: Row, *, none: str = "-") -> str:
     """Figures of 0 to 1 need more places than those of 0 to 100."""
     if value is None:
-        return "-"
+        return none
     largest = max((abs(each) for each in column if each is not None), default=0.0)
     return f"{value:.2f}" if largest > 10 else f"{value:.3f}"
 

@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.figures import Figures
 from podium.metrics.resampling import Resamples
+from podium.platform.leaderboard import Column
 from podium.ranking.cases import CaseTable
 from podium.ranking.facts import Facts
 from podium.ranking.official import Official, figure
@@ -49,7 +51,7 @@ def aggregate_columns(facts: Facts, official: Official | None) -> tuple[Aggregat
             title=column.title,
             direction=column.direction,
             headline=column.headline,
-            values=tuple(figure(figures, column.path) for figures in facts.aggregates),
+            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
             errors=tuple(figure(figures, column.error_path) for figures in facts.aggregates)
             if column.error_path
             else None,
@@ -64,6 +66,11 @@ def aggregate_columns(facts: Facts, official: Official | None) -> tuple[Aggregat
             )
         )
     return tuple(column for column in columns if any(value is not None for value in column.values))
+
+
+def _known_figure(aggregates: Figures, column: Column) -> float | None:
+    is_unknown = column.known_path and figure(aggregates, column.known_path) == 0
+    return None if is_unknown else figure(aggregates, column.path)
 
 
 def case_metrics(facts: Facts) -> tuple[CaseMetric, ...]:

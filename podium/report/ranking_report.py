@@ -111,7 +111,8 @@ def _rows(ranking: Ranking, columns: Sequence[AggregateColumn]) -> list[dict[str
     rows = []
     for row, team in enumerate(ranking.teams):
         printed = [
-            write(column.values[row]) + _spread(column, row) for column, write in zip(columns, values, strict=True)
+            "unknown" if column.values[row] is None else write(column.values[row]) + _spread(column, row)
+            for column, write in zip(columns, values, strict=True)
         ]
         rows.append({**_row(ranking, row), "score": score(team.score), "columns": printed})
     return rows

@@ -132,7 +132,9 @@ def _scores(challenge: AnyChallenge, aggregates: Figures) -> Table:
         value = figure_at(aggregates, column.path)
         spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
-            rows.append((column.title, figure(value, 5), figure(spread), column.direction))
+            is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
+            shown = "unknown" if is_unknown else figure(value, 5)
+            rows.append((column.title, shown, figure(spread), column.direction))
     return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
 
 

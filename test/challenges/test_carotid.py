@@ -53,7 +53,11 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
-    assert run.metrics["settings"]["carotid"]["time"] == {"rule": "fixed", "baseline_seconds": 90.0}
+    assert run.metrics["settings"]["carotid"]["time"] == {
+        "rule": "fixed",
+        "baseline_seconds": 90.0,
+        "clock": "any",
+    }
     assert run.metrics["settings"]["carotid"]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
@@ -175,6 +179,22 @@ def test_durations_beyond_reason_are_no_durations(tmp_path: Path, evaluate: Any)
     assert evaluate(write_predictions(root, jobs)).metrics["aggregates"]["time_known"] == 0
 
 
+@pytest.mark.parametrize(("setting", "value"), [("", 1), ("both_empty = 0.0", 0), ("both_empty = 0.5", 0.5)])
+def test_two_empty_masks_score_what_the_setting_says(
+    setting: str, value: float, files: Path, tmp_path: Path, evaluate: Any
+) -> None:
+    """Neither side has a plaque in the longitudinal view; every other mask agrees."""
+    configuration = CONFIGURATION.replace("[carotid.time]", f"[carotid]\n{setting}\n[carotid.time]")
+    truth = write_ground_truth(tmp_path / "t", configuration=configuration)
+    vessel_only = np.where(mask(LONG) == 1, 2, mask(LONG))
+    write_case(truth / "references" / "a_label.h5", long_mask=vessel_only)
+    write_case(files / "a_pred.h5", long_mask=vessel_only)
+    metrics = evaluate(files, ground_truth=truth).rows["a"]["metrics"]
+    assert metrics["dice"] == {"long_vessel": 1, "long_plaque": value, "trans_vessel": 1, "trans_plaque": 1}
+    assert metrics["nsd"] == metrics["dice"]
+    assert metrics["segmentation_score"] == pytest.approx((0.4 + 0.6 * value + 1) / 2)
+
+
 def broken_truth(tmp_path: Path, change: str) -> Path:
     truth = write_ground_truth(tmp_path / "broken")
     reference = truth / "references" / "b_label.h5"
@@ -206,7 +226,7 @@ def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path:
     [
         ('{"total_seconds": 60}', 60, None),
         ('{"cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
-        ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: the time is unknown."),
+        ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: their time is unknown."),
         (
             '{"total_seconds": -1}',
             None,
@@ -222,6 +242,8 @@ def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path:
             None,
             "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
         ),
+        ('{"total_seconds": -0.0}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative"),
+        ('{"total_seconds": 1, "cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
         ('{"total_seconds": NaN}', None, "timing.json"),
         ('{"cases": {"a": 1.7e308, "b": 1.7e308, "c": 1}}', None, "timing.json: 'a' must be a number of seconds"),
         ('{"cases": {"a": 1, "b": 2, "c": 3, "x\\ny": -1}}', None, "timing.json: 'x\\ny' must be a number of seconds"),
@@ -234,7 +256,7 @@ def test_timing_file(timing: str, seconds: float | None, problem: str | None, fi
     run = evaluate(files)
     aggregates = run.metrics["aggregates"]
     assert aggregates["time_known"] == int(seconds is not None)
-    assert aggregates["total_seconds"] == (seconds or 0)
+    assert aggregates["total_seconds"] == (180 if seconds is None else seconds)
     assert problem is None or problem in run.out
     if seconds is None:
         assert aggregates["time_score"] == 0
@@ -246,7 +268,93 @@ def test_a_job_without_any_duration_makes_the_time_unknown(tmp_path: Path, evalu
     jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", exec_duration=None)]
     run = evaluate(write_predictions(root, jobs))
     assert run.metrics["aggregates"]["time_known"] == 0
-    assert "runtime: 1 of 2 jobs have no duration: the time is unknown." in run.out
+    assert "runtime: 1 of 2 jobs have no duration that can be read: the time of their cases is unknown." in run.out
+
+
+def test_durations_that_cannot_be_read_are_said(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    run = evaluate(write_predictions(root, [write_job(root, case, case, exec_duration="1 min") for case in "abc"]))
+    aggregates = run.metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["time_score"], aggregates["total_seconds"]) == (0, 0, 180)
+    assert "runtime: 3 of 3 jobs have no duration that can be read: the time of their cases is unknown." in run.out
+
+
+def test_a_missing_timing_file_is_said(files: Path, evaluate: Any) -> None:
+    run = evaluate(files)
+    assert run.metrics["aggregates"]["total_seconds"] == 180
+    assert "runtime: There is no timing.json: the time is unknown." in run.out
+
+
+@pytest.mark.parametrize(
+    ("timing", "total"),
+    [
+        ('{"total_seconds": 0}', 120),
+        ('{"total_seconds": 10}', 130),
+        ('{"cases": {"a": 5, "b": 1000, "c": 0}}', 125),
+        ('{"cases": {"a": 5, "b": 1}}', 125),
+        ('{"cases": {"b": 1}}', None),
+    ],
+)
+def test_cases_without_a_usable_prediction_count_with_the_slowest_time(
+    timing: str, total: float | None, files: Path, evaluate: Any
+) -> None:
+    """Of 3 cases one is missing and one has an unreadable mask: each counts 2 x 90 / 3 = 60 s, whatever it took."""
+    (files / "c_pred.h5").unlink()
+    write_case(files / "b_pred.h5", cls=9)
+    (files / "timing.json").write_text(timing)
+    aggregates = evaluate(files).metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["total_seconds"]) == (int(total is not None), total or 180)
+    assert aggregates["time_score"] == pytest.approx(100 * (180 - (total or 180)) / 120)
+
+
+def test_only_jobs_of_usable_cases_are_timed(tmp_path: Path, evaluate: Any) -> None:
+    """Job b is unusable and untimed; job x belongs to no case: neither changes the time of a and c."""
+    root = tmp_path / "s"
+    jobs = [
+        write_job(root, "1", "a", exec_duration="PT5S"),
+        write_job(root, "2", "b", cls=9, exec_duration=None),
+        write_job(root, "3", "c", exec_duration="PT7S"),
+        write_job(root, "4", "x", exec_duration="PT9S"),
+    ]
+    aggregates = evaluate(write_predictions(root, jobs)).metrics["aggregates"]
+    assert (aggregates["time_known"], aggregates["total_seconds"]) == (1, 5 + 7 + 60)
+
+
+def two_clocks(root: Path) -> Path:
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", cls=1), write_job(root, "3", "c")]
+    jobs[1] |= {"exec_duration": None, "invoke_duration": "PT4S"}
+    return write_predictions(root, jobs)
+
+
+def test_a_mix_of_two_clocks_is_said_by_name(tmp_path: Path, evaluate: Any) -> None:
+    run = evaluate(two_clocks(tmp_path / "s"))
+    assert run.metrics["aggregates"]["jobs"] == {"exec_duration": 2, "invoke_duration": 1}
+    assert run.metrics["aggregates"]["total_seconds"] == 24
+    assert "runtime: 1 of 3 measured jobs have invoke_duration (job 2), the others exec_duration: " in run.out
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        (
+            "exec",
+            "1 of 3 jobs were measured by invoke_duration (job 2), but only exec_duration counts here; submit a "
+            "container image whose label org.grand-challenge.api-method is 'exec'.",
+        ),
+        ("invoke", "2 of 3 jobs were measured by exec_duration (job 1, job 3), but only invoke_duration counts here;"),
+    ],
+)
+def test_another_clock_than_the_one_that_counts_is_an_error(
+    clock: str, words: str, files: Path, tmp_path: Path, evaluate: Any
+) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=f'{CONFIGURATION}clock = "{clock}"\n')
+    run = evaluate(two_clocks(tmp_path / "s"), ground_truth=truth)
+    assert (run.code, run.metrics) == (1, {})
+    assert run.last_line.startswith(words)
+    assert evaluate(files, ground_truth=truth).metrics["aggregates"]["jobs"] == {
+        "exec_duration": 0,
+        "invoke_duration": 0,
+    }
 
 
 def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from challenges.built import freehand
 from challenges.freehand_files import (
     SCAN,
     off_by_5_mm,
@@ -25,6 +26,8 @@ from metrics import freehand_golden as golden
 
 from podium.challenges import challenge_for_format
 from podium.cli import main
+from podium.platform.results import CaseResult
+from podium.platform.runtime import Runtime
 from podium.platform.submission import submission_names
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -293,7 +296,7 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
             (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds, "other": 1}))
         total = evaluate(tmp_path / name, truth, tmp_path / "output" / name)["aggregates"]
         assert total["score"] == 0.799
-        assert (total["runtime_known"], total["runtime_seconds"]) == (int(seconds is not None), seconds or 0.0)
+        assert (total["runtime_known"], total["runtime_seconds"]) == ((0, 1e9) if seconds is None else (1, seconds))
         ranking.append(total["ranking_score"])
     assert 0.8 > ranking[0] > ranking[1] > ranking[2] == 0.799
 
@@ -301,8 +304,9 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{}", "runtime.json lacks 1 of the submitted cases: the time is unknown."),
+        ("{}", "runtime.json lacks 1 of the submitted cases: their time is unknown."),
         (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": -0.0}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
         (f'{{"{SCAN}": 1e308}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
@@ -318,6 +322,28 @@ def test_a_bad_runtime_is_an_unknown_runtime(
     found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
     assert found["aggregates"]["runtime_known"] == 0
     assert f"runtime: {problem}" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_one_scan_without_a_runtime_makes_the_mean_unknown(is_sent: bool, tmp_path: Path) -> None:
+    """Whether it was sent or not: the document averages over all scans of the test set."""
+    other = "sub051__RH_rotation"
+    scans = {SCAN: golden.TOOL_TO_CAMERA, other: golden.TOOL_TO_CAMERA}
+    truth = write_ground_truth(tmp_path / "truth", scans=scans, keys=False)
+    for scan in (SCAN, other) if is_sent else (SCAN,):
+        write_npy(tmp_path / "submission" / scan, reference_sets())
+    runtimes = {SCAN: 4.0} if is_sent else {SCAN: 4.0, other: 0.0}
+    (tmp_path / "submission/runtime.json").write_text(json.dumps(runtimes))
+    total = evaluate(tmp_path / "submission", truth, tmp_path / "output")["aggregates"]
+    assert (total["runtime_known"], total["runtime_seconds"]) == (0, 4.0)
+    assert total["ranking_score"] == total["score"]
+
+
+def test_a_runtime_without_a_scored_scan_is_worth_nothing() -> None:
+    board = freehand()
+    lost = CaseResult(case=SCAN, status="failed", metrics=dict(board.lost(None)), error="It is broken.")
+    total = board.aggregate([lost], Runtime(by_case={SCAN: 0.0}))
+    assert (total["runtime_known"], total["runtime_seconds"], total["ranking_score"]) == (1, 0.0, 0.0)
 
 
 def test_names_in_capitals(tmp_path: Path, truth: Path) -> None:

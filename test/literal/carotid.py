@@ -135,15 +135,15 @@ def time_score_provisional(t: float, baseline: float) -> float:
 
 
 def time_scores_cohort(times: Sequence[float], baseline: float) -> list[float]:
-    """Bounds from the cohort itself, unless someone is below a third or above twice the baseline."""
-    lowest = baseline / 3 if any(t < baseline / 3 for t in times) else min(times)
-    highest = 2 * baseline if any(t > 2 * baseline for t in times) else max(times)
-    return [time_score_between(t, lowest=lowest, highest=highest) for t in times]
+    """Times below a third of the baseline count as that, times above twice the baseline as that; then the fastest has
+    100 and the slowest 0. All the same: 0 if that is twice the baseline, else 100."""
+    counted = [baseline / 3 if t < baseline / 3 else 2 * baseline if t > 2 * baseline else t for t in times]
+    if len(set(counted)) == 1:
+        return [0.0 if t == 2 * baseline else 100.0 for t in counted]
+    return [time_score_between(t, lowest=min(counted), highest=max(counted)) for t in counted]
 
 
 def time_score_between(t: float, *, lowest: float, highest: float) -> float:
-    if highest == lowest:
-        return 100.0
     clamped = min(max(t, lowest), highest)
     return (highest - clamped) / (highest - lowest) * 100
 
@@ -167,19 +167,23 @@ def worst_case(status: str, reference: Answer) -> Row:
 
 
 def aggregates(cases: Sequence[Row], *, total_seconds: float | None, baseline: float) -> dict[str, Any]:
-    """Everything the leaderboard may show, from the rows of all expected cases, under the fixed time rule."""
+    """Everything the leaderboard may show, from the rows of all expected cases, under the fixed time rule;
+    `total_seconds` is what the scored cases took."""
     truth = [case.true_class for case in cases]
     predicted = [case.predicted_class for case in cases]
     classification = 100 * macro_f1(truth, predicted)
     segmentation = 100 * mean([case.segmentation_score for case in cases])
-    time = 0.0 if total_seconds is None else time_score_fixed(total_seconds, baseline)
+    # A case that is missing or failed counts as if it had taken its share of twice the baseline.
+    lost = sum(1 for case in cases if case.status != "scored")
+    seconds = 2 * baseline if total_seconds is None else total_seconds + lost * 2 * baseline / len(cases)
+    time = 0.0 if total_seconds is None else time_score_fixed(seconds, baseline)
     return {
         "score": 0.4 * classification + 0.4 * segmentation + 0.2 * time,
         "classification_score": classification,
         "segmentation_score": segmentation,
         "time_score": time,
         "time_score_is_provisional": 0,
-        "total_seconds": 0.0 if total_seconds is None else total_seconds,
+        "total_seconds": seconds,
         "time_known": 0 if total_seconds is None else 1,
         "score_without_time": 0.5 * classification + 0.5 * segmentation,
         "f1": {name: f1_of_class(truth, predicted, cls) for cls, name in CLASS_NAMES.items()},

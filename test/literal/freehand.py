@@ -145,19 +145,21 @@ def lost_scan(status: str, runtime_seconds: float | None = None) -> Row:
     return Row(status, None, dict.fromkeys(ERRORS, 0.0), True, runtime_seconds)
 
 
-def aggregates(rows: Sequence[Row], *, runtimes: Sequence[float] | None) -> dict[str, Any]:
-    """The mean over all expected scans; errors in mm over those that have any."""
+def aggregates(rows: Sequence[Row], *, runtimes: Sequence[float]) -> dict[str, Any]:
+    """The mean over all expected scans; errors in mm over those that have any. `runtimes` are those that are known."""
     each = [row.metrics() for row in rows]
     final = mean([row["final_score"] for row in each])
-    seconds = mean(runtimes) if runtimes else None
+    is_known = len(runtimes) == len(rows)
+    seconds = mean(runtimes) if runtimes else 1e9
+    breaks_ties = is_known and any(row.status == "scored" for row in rows)
     figures: dict[str, Any] = {
         "score": round(final, 3),
         # Half a thousandth at most, less the longer it took: it orders those who are equal to 3 decimals, no others.
-        "ranking_score": round(final, 3) + (0.0005 / (1 + seconds) if seconds is not None else 0.0),
+        "ranking_score": round(final, 3) + (0.0005 / (1 + seconds) if breaks_ties else 0.0),
         "final_score": final,
         "final_score_unclipped": mean([row["final_score_unclipped"] for row in each]),
-        "runtime_seconds": seconds or 0.0,
-        "runtime_known": int(seconds is not None),
+        "runtime_seconds": seconds,
+        "runtime_known": int(is_known),
         "as_written": {name: mean([row["as_written"][name] for row in each]) for name in CATEGORIES},
         "scans": {
             "expected": len(rows),

@@ -82,8 +82,12 @@ def test_fixed_time_rule(seconds: float, expected: float) -> None:
         ([20, 100, 200], [100, 53.333333, 0]),
         ([40, 100, 150], [100, 45.454545, 0]),
         ([70, 70], [100, 100]),
+        ([10, 20], [100, 100]),
+        ([10], [100]),
+        ([200, 250], [0, 0]),
+        ([180, 250], [0, 0]),
+        ([10, 200], [100, 0]),
     ],
-    ids=["one below", "one above", "below and above", "neither", "all equal"],
 )
 def test_cohort_time_rule(times: list[float], expected: list[float]) -> None:
     assert carotid.time_scores_cohort(times, 90) == pytest.approx(expected, abs=5e-7)
@@ -124,12 +128,13 @@ def test_the_case_score_weighs_structures_and_views() -> None:
 
 
 def test_aggregates_by_hand() -> None:
-    """Class 1: TP 1, FN 1, so F1 2/3; macro 1/3. Segmentation 0.925 / 2. Time 75 s of 90 s: 87.5."""
-    result = carotid.aggregates(two_cases(), total_seconds=75, baseline=90)
+    """Class 1: TP 1, FN 1, so F1 2/3; macro 1/3. Segmentation 0.925 / 2.
+    Time 15 s, and 90 s for the missing half: 105 s of 90 s, so 62.5."""
+    result = carotid.aggregates(two_cases(), total_seconds=15, baseline=90)
     assert result["classification_score"] == pytest.approx(100 / 3)
     assert result["segmentation_score"] == pytest.approx(46.25)
-    assert result["time_score"] == pytest.approx(87.5)
-    assert result["score"] == pytest.approx(0.4 * 100 / 3 + 0.4 * 46.25 + 0.2 * 87.5)
+    assert result["time_score"] == pytest.approx(62.5)
+    assert result["score"] == pytest.approx(0.4 * 100 / 3 + 0.4 * 46.25 + 0.2 * 62.5)
     assert result["score_without_time"] == pytest.approx((100 / 3 + 46.25) / 2)
     assert result["dice"]["long_vessel"] == {"mean": 0.375, "std": 0.375}
     assert result["nsd"]["long_vessel"] == {"mean": 0.25, "std": 0.25}
@@ -138,11 +143,11 @@ def test_aggregates_by_hand() -> None:
         "low_risk": {"low_risk": 0, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 1},
     }
-    assert (result["time_known"], result["total_seconds"], result["time_score_is_provisional"]) == (1, 75, 0)
+    assert (result["time_known"], result["total_seconds"], result["time_score_is_provisional"]) == (1, 105, 0)
     json.dumps(result, allow_nan=False)
 
 
 def test_without_times_the_score_uses_zero_and_says_so() -> None:
     result = carotid.aggregates(two_cases(), total_seconds=None, baseline=90)
-    assert (result["time_known"], result["total_seconds"], result["time_score"]) == (0, 0, 0)
+    assert (result["time_known"], result["total_seconds"], result["time_score"]) == (0, 180, 0)
     assert result["score"] == pytest.approx(0.4 * (100 / 3 + 46.25))

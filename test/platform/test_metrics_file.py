@@ -193,11 +193,11 @@ def test_schema_and_model_agree_on_mutated_documents(data: st.DataObject) -> Non
         container, key = data.draw(st.sampled_from(places(document)))
         match data.draw(st.sampled_from(["replace", "delete", "add", "rename"])):
             case "replace":
-                container[key] = data.draw(ANYTHING)
+                container[key] = deepcopy(data.draw(ANYTHING))  # mutated later, and shared by all examples
             case "delete":
                 del container[key]
             case "add" if isinstance(container, dict):
-                container[data.draw(KEYS)] = data.draw(ANYTHING)
+                container[data.draw(KEYS)] = deepcopy(data.draw(ANYTHING))
             case "rename" if isinstance(container, dict):
                 container[data.draw(KEYS)] = container.pop(key)
         if not document:

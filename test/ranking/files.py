@@ -9,6 +9,7 @@ from challenges.built import carotid
 
 from podium.challenges.carotid.settings import CarotidSettings, TimeRule
 from podium.challenges.settings import PerCase
+from podium.platform.jobs import Clock
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
 from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult
@@ -31,9 +32,10 @@ def carotid_document(
     cases: Sequence[str] = CASES,
     version: str = "1.0",
     per_case: PerCase = "full",
+    jobs: Mapping[Clock, int] | None = None,
 ) -> dict[str, Any]:
     """One team: `quality` is what all eight figures of a case are, None for a missing case; `wrong` cases are answered
-    with the wrong class."""
+    with the wrong class, `jobs` are how many each clock measured."""
     challenge = carotid(configuration or settings())
     results = []
     for case, value, truth in zip(cases, quality, TRUTH, strict=True):
@@ -57,7 +59,7 @@ def carotid_document(
         title="Carotid in small",
         version=version,
         settings=challenge.published_settings(),
-        aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds)),
+        aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds, jobs=jobs or {})),
         counts=Counts.of(results),
         results=results,
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from podium.challenges.freehand.settings import FreehandSettings
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
+from podium.ranking.output import print_ranking
 from podium.ranking.rank import rank
 
 SCANS = ("sub050__one", "sub050__two")
@@ -32,7 +34,7 @@ def document(scores: Sequence[float], runtime: float | None) -> dict[str, Any]:
             "score": round(mean, 3),
             "final_score": mean,
             "runtime_known": int(runtime is not None),
-            "runtime_seconds": runtime or 0.0,
+            "runtime_seconds": 1e9 if runtime is None else runtime,
         },
         "counts": {"expected": 2, "scored": 2, "failed": 0, "missing": 0, "unmatched": 0},
         "results": rows,
@@ -64,6 +66,11 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
     assert ranking.deciding.stability is not None
     assert ranking.deciding.stability.rank_intervals[0] == (1, 1)
     assert any("ordered by lower mean runtime" in sentence for sentence in ranking.methods.sentences)
+    runtimes = next(column.values for column in ranking.columns if column.path == "runtime_seconds")
+    assert runtimes == (900.0, 3.0, 3.0, 20.0, None)
+    console = Console(width=160, record=True)
+    print_ranking(ranking, console)
+    assert console.export_text().count("unknown") == 2  # the team, and its runtime
     # Another scheme breaks no tie, and does not claim to.
     other = rank(cohort, RankingOptions(bootstraps=0, scheme="mean-then-rank"))
     assert not any("runtime" in sentence for sentence in other.methods.sentences[2:])

@@ -84,6 +84,8 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path:
         ((40, 100, 200), (100, 57.142857, 0)),
         ((20, 100, 200), (100, 53.333333, 0)),
         ((40, 100, 150), (100, 45.454545, 0)),
+        ((10, 20, 20), (100, 100, 100)),
+        ((180, 200, 250), (0, 0, 0)),
     ],
 )
 def test_time_scores_are_recomputed_over_the_cohort(
@@ -116,6 +118,17 @@ def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> Non
     assert ranking.teams[1].tied_with == ("unknown",)
 
 
+def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
+    clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
+    teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
+    (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
+    assert "Warning: the times were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
+        warning
+    )
+    alike = {team: teams[team] for team in ("a", "file")}
+    assert not any("clock" in note for note in ranked(tmp_path / "alike", alike).notes)
+
+
 def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
     assert not any("recomputed" in note for note in ranking.notes)
@@ -143,7 +156,9 @@ def test_every_replicate_scores_as_a_submission_of_the_drawn_cases_would(quality
     assert found is not None
     for replicate, counts in enumerate(resamples.counts):
         drawn = [result for result, count in zip(results, counts, strict=True) for _ in range(count)]
-        expected = challenge.aggregate(drawn, Runtime(total_seconds=100.0))["score"]
+        figures = challenge.aggregate(drawn, Runtime(total_seconds=100.0))
+        # The time is that of the submission, whichever cases are drawn.
+        expected = figures["score"] + 0.2 * (document["aggregates"]["time_score"] - figures["time_score"])
         assert found["score"][replicate] == pytest.approx(expected, abs=1e-10)
 
 
@@ -447,7 +462,7 @@ def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
     write_teams(tmp_path / "teams", three_teams() | {"=SUM(A1)": carotid_document(POOR)})
     assert podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").code == 0
     rows = list(csv.DictReader((tmp_path / "out" / "ranking.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["team"] for row in rows] == ["good", "fair", "'=SUM(A1)", "poor"]
+    assert [row["team"] for row in rows] == ["good", "fair", "poor", "'=SUM(A1)"]
     assert [row["rank"] for row in rows] == ["1", "2", "3", "4"]
     assert float(rows[0]["aggregates.segmentation_score"]) == pytest.approx(100 * sum(GOOD) / 6)
     assert rows[2]["missing"] == "2"

@@ -73,6 +73,11 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert "hidden reference" not in page.all_words
 
 
+def test_an_unknown_time_is_called_unknown(teams: Path, tmp_path: Path) -> None:
+    page = page_of(teams / "carina/metrics.json", output=tmp_path / "page.html")
+    assert {row[0]: row[1] for row in page.table("Figure", "Value")}["Seconds"] == "unknown"
+
+
 def test_the_page_stands_beside_the_file_and_is_the_same_every_time(metrics: Path) -> None:
     beside = metrics.parent / "report.html"
     assert main(["report", str(metrics)]) == 0

@@ -25,7 +25,7 @@ def write_expected(root: Path) -> None:
 def expected_of(team: Team) -> dict[str, Any]:
     rows = {case: row_of(team, case, scan) for case, scan in scans().items()}
     statuses = [row.status for row in rows.values()]
-    runtimes = list(team.runtimes.values()) if team.runtimes else None
+    runtimes = list(team.runtimes.values()) if team.runtimes else []
     return {
         "aggregates": aggregates(list(rows.values()), runtimes=runtimes),
         "results": {case: {"status": row.status, "metrics": row.metrics()} for case, row in rows.items()},

@@ -92,7 +92,8 @@ class CarotidFormat(Format[CarotidPrediction, SafeFile]):
 
     def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
         if submission.is_algorithm:
-            return job_runtime({job.pk: [job] for job in submission.jobs})
+            clock = self._settings.time.clock
+            return job_runtime(pairing.jobs, clock=None if clock == "any" else clock)
         return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
 
     def check_reference(self, reference: SafeFile) -> Shapes:

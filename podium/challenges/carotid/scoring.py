@@ -1,7 +1,7 @@
 """Carotid's rules: Dice and NSD of four structures, F1 of the class, time, and how they make the score."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -16,9 +16,10 @@ from podium.metrics.classification import confusion_counts, resampled_f1
 from podium.metrics.crop import crop_to_union
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard, Values
 from podium.metrics.overlap import dice
+from podium.metrics.policy import AGREEMENT
 from podium.metrics.resampling import Floats
 from podium.metrics.surface import surface_dice
-from podium.metrics.time_score import cohort_bounds, fixed_bounds, widest_cohort_bounds
+from podium.metrics.time_score import cohort_scores, fixed_bounds, widest_cohort_bounds
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 from podium.readers.files import SafeFile
@@ -65,7 +66,17 @@ class CarotidScorer(Scorer[CarotidPrediction, SafeFile, CarotidCase]):
 
 def scoreboard(settings: CarotidSettings) -> Scoreboard[CarotidCase]:
     """Every figure of carotid."""
-    segmentation = [*_family("dice", "Dice", _dice_at), *_family("nsd", "NSD", _nsd_at(settings.tolerance_px))]
+    policy = replace(AGREEMENT, both_empty=settings.both_empty)
+    segmentation = [
+        *_family("dice", "Dice", lambda pair: dice(prediction=pair[0], reference=pair[1], policy=policy)),
+        *_family(
+            "nsd",
+            "NSD",
+            lambda pair: surface_dice(
+                prediction=pair[0], reference=pair[1], tolerance_px=settings.tolerance_px, policy=policy
+            ),
+        ),
+    ]
     return Scoreboard(
         metrics=(
             *segmentation,
@@ -103,7 +114,7 @@ def scoreboard(settings: CarotidSettings) -> Scoreboard[CarotidCase]:
             GivenFigure(path="time_score", title="Time"),
             GivenFigure(path="time_score_is_provisional"),
             GivenFigure(path="time_known"),
-            GivenFigure(path="total_seconds", title="Seconds", direction="lower"),
+            GivenFigure(path="total_seconds", title="Seconds", direction="lower", known="time_known"),
         ),
         formulas=_formulas(settings),
         leaderboard=(
@@ -133,15 +144,6 @@ def _family(family: str, title: str, at: Callable[[MaskPair], float | None]) -> 
         )
         for view, structure in PLACES
     ]
-
-
-def _dice_at(masks: MaskPair) -> float | None:
-    prediction, reference = masks
-    return dice(prediction=prediction, reference=reference)
-
-
-def _nsd_at(tolerance_px: float) -> Callable[[MaskPair], float | None]:
-    return lambda masks: surface_dice(prediction=masks[0], reference=masks[1], tolerance_px=tolerance_px)
 
 
 def _segmentation(settings: CarotidSettings, figure: Callable[[str], Floats]) -> Floats:
@@ -199,38 +201,39 @@ def _confusion(rows: Sequence[Figures], settings: CarotidSettings) -> Figures:
 # Time
 
 
-def time_figures(settings: CarotidSettings, runtime: Runtime) -> dict[str, float]:
-    """The time score as far as one team's time gives it."""
-    rule, seconds = settings.time, runtime.total_seconds
+def given_figures(settings: CarotidSettings) -> Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]]:
+    """The time score as far as one team's time gives it.
+
+    A case without a usable prediction counts with its share of the slowest time, so that failing fast never beats
+    working slowly. An unknown time is published as the slowest: no column may show it as the fastest.
+    """
+    rule = settings.time
     bounds = (fixed_bounds if rule.rule == "fixed" else widest_cohort_bounds)(rule.baseline_seconds)
-    return {
-        "time_score": 0.0 if seconds is None else bounds.score(seconds),
-        "time_score_is_provisional": int(rule.rule == "cohort"),
-        "time_known": int(seconds is not None),
-        "total_seconds": seconds or 0.0,
-    }
+
+    def figures(results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:
+        usable = [result.case for result in results if result.status == "scored"]
+        seconds = runtime.of(usable)
+        unusable_seconds = (len(results) - len(usable)) * bounds.slow / len(results)
+        total = bounds.slow if seconds is None else seconds + unusable_seconds
+        return {
+            "time_score": bounds.score(total),
+            "time_score_is_provisional": int(rule.rule == "cohort"),
+            "time_known": int(seconds is not None),
+            "total_seconds": total,
+            **runtime.clock_figures(),
+        }
+
+    return figures
 
 
 def cohort_times(settings: CarotidSettings, aggregates: Mapping[str, Figures]) -> dict[str, Mapping[str, float]]:
     """Under the cohort rule the time score needs all teams' times; a team without a known time keeps 0 and sets no
     bound."""
-    times = [figures["total_seconds"] for figures in aggregates.values() if figures["time_known"]]
+    times = {team: figures["total_seconds"] for team, figures in aggregates.items() if figures["time_known"]}
     if settings.time.rule != "cohort" or not times:
         return {}
-    bounds = cohort_bounds(times, settings.time.baseline_seconds)
-    return {
-        team: {
-            "time_score": bounds.score(figures["total_seconds"]) if figures["time_known"] else 0.0,
-            "time_score_is_provisional": 0,
-        }
-        for team, figures in aggregates.items()
-    }
-
-
-def given_figures(
-    settings: CarotidSettings,
-) -> Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]]:
-    return lambda _, runtime: time_figures(settings, runtime)
+    scores = dict(zip(times, cohort_scores(list(times.values()), settings.time.baseline_seconds), strict=True))
+    return {team: {"time_score": scores.get(team, 0.0), "time_score_is_provisional": 0} for team in aggregates}
 
 
 def ranking_rule(settings: CarotidSettings) -> RankingRule:

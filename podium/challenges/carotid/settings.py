@@ -57,10 +57,14 @@ class LabelValues(Settings):
 
 
 class TimeRule(Settings):
-    """`fixed`: the ISBI document; `cohort`: the challenge site, final only once all teams' times are known."""
+    """`fixed`: the ISBI document; `cohort`: the challenge site, final only once all teams' times are known.
+
+    `clock` is the one that counts: jobs that were measured by the other are then an error.
+    """
 
     rule: Literal["fixed", "cohort"] = "fixed"
     baseline_seconds: Positive
+    clock: Literal["exec", "invoke", "any"] = "any"
 
 
 class RiskClass(Settings):
@@ -83,6 +87,7 @@ class CarotidSettings(Settings):
 
     sockets: CarotidSockets = CarotidSockets()
     tolerance_px: NonNegative = 3.0
+    both_empty: Annotated[NonNegative, Field(le=1)] = 1.0
     classes: Annotated[tuple[RiskClass, ...], Field(min_length=1)] = (
         RiskClass(value=0, name="low_risk"),
         RiskClass(value=1, name="high_risk"),

@@ -76,12 +76,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
     def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
         if not submission.is_algorithm:
             return runtime_file_runtime(pairing.beside[RUNTIME_FILE], cases=pairing.candidates.keys())
-        return job_runtime(
-            {
-                case: [each.source for each in candidates if isinstance(each.source, Job)]
-                for case, candidates in pairing.candidates.items()
-            }
-        )
+        return job_runtime(pairing.jobs)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[FreehandPrediction]:
         """Every row keeps how long its scan took."""

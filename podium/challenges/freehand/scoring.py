@@ -32,7 +32,7 @@ from podium.metrics.reconstruction import (
 from podium.metrics.resampling import Floats
 from podium.metrics.stretches import stretch_means
 from podium.platform.results import CaseResult
-from podium.platform.runtime import Runtime
+from podium.platform.runtime import LONGEST_SECONDS, Runtime
 
 TIE_BREAK_SHARE = 0.0005
 """What the runtime may add to the ranking score: less than half of the third decimal, so it can only break ties."""
@@ -214,8 +214,9 @@ def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
         metrics=freehand_metrics(clip=settings.clip),
         curves=_CURVES,
         given=(
-            GivenFigure(path="runtime_seconds", title="Runtime", direction="lower", unit="s"),
+            GivenFigure(path="runtime_seconds", title="Runtime", direction="lower", unit="s", known="runtime_known"),
             GivenFigure(path="runtime_known"),
+            GivenFigure(path="scans.scored"),
         ),
         formulas=(
             *(Formula(path=f"as_written.{name}", direction="lower", of=_as_written(name)) for name in CATEGORIES),
@@ -242,18 +243,24 @@ def _rounded(values: Floats) -> Floats:
 
 
 def _ranking_score(values: Values) -> Floats:
-    """The score, and where it is equal the smaller runtime first."""
-    share = values["runtime_known"] * TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
+    """The score, and where it is equal the smaller runtime first; a runtime alone is worth nothing."""
+    is_timed = values["runtime_known"] * (values["scans.scored"] > 0)
+    share = is_timed * TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
     return np.asarray(values["score"] + share)
 
 
 def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, float]:
-    """The mean runtime over submitted scans, and what became of the scans."""
+    """The mean runtime over all scans, and what became of the scans.
+
+    A scan without a known runtime makes the mean unknown; it is then that of the other scans. Where there is none, the
+    longest duration stands for it: no column may show an unknown runtime as the fastest.
+    """
     counts = {status: sum(each.status == status for each in results) for status in ("scored", "failed", "missing")}
-    seconds, submitted = runtime.total_seconds, counts["scored"] + counts["failed"]
+    known = [runtime.by_case[each.case] for each in results if each.case in runtime.by_case]
     return {
-        "runtime_known": int(seconds is not None),
-        "runtime_seconds": 0.0 if seconds is None else seconds / max(1, submitted),
+        "runtime_known": int(len(known) == len(results)),
+        "runtime_seconds": mean_of(known) if known else LONGEST_SECONDS,
+        **runtime.clock_figures(),
         "scans.expected": len(results),
         **{f"scans.{status}": count for status, count in counts.items()},
     }
