@@ -1,0 +1,77 @@
+"""The image under the platform's own way of running it: see platform_runner.py."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from container.engine import REPOSITORY, docker
+
+pytestmark = pytest.mark.container
+
+SAMPLES = REPOSITORY / "test/submissions"
+CHALLENGES = sorted(path.name for path in SAMPLES.iterdir())
+SPELLINGS = {"interface": "socket", "socket": "interface"}
+ENTRYPOINT = ("python", "/opt/app/evaluate.py")
+
+
+def other_spelling(job: dict[str, Any]) -> dict[str, Any]:
+    """A job as the platform's other generation writes it, with the other duration."""
+    turned = {**job, "exec_duration": job["invoke_duration"], "invoke_duration": job["exec_duration"]}
+    for side in ("inputs", "outputs"):
+        turned[side] = [
+            {
+                ("socket" if key == "interface" else "interface" if key == "socket" else key): value
+                for key, value in each.items()
+            }
+            for each in job[side]
+        ]
+    return turned
+
+
+def run_as_platform(image: str, tasks: Path, results: Path, challenge: str) -> Mapping[str, dict[str, Any]]:
+    results.mkdir()
+    results.chmod(0o777)
+    runner = Path(__file__).with_name("platform_runner.py")
+    docker(
+        *("run", "--rm", "--network=none", "--user=0", "--entrypoint=python", f"--env=PODIUM_CHALLENGE={challenge}"),
+        *(f"--volume={runner}:/runner.py:ro", f"--volume={tasks}:/tasks:ro", f"--volume={results}:/results"),
+        *(image, "/runner.py", "/tasks", "/results", *ENTRYPOINT),
+    )
+    return {path.stem: json.loads(path.read_text()) for path in sorted(results.iterdir())}
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str, tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks"
+    for submission in (SAMPLES / challenge).iterdir():
+        shutil.copytree(submission, tasks / submission.name)
+        if (submission / "predictions.json").is_file():
+            turned = tasks / f"{submission.name}-turned"
+            shutil.copytree(submission, turned)
+            jobs = json.loads((submission / "predictions.json").read_text())
+            (turned / "predictions.json").write_text(json.dumps([other_spelling(job) for job in jobs]))
+    (tasks / "unusable").mkdir()
+    (tasks / "unusable" / "preds.zip").write_bytes(b"PK no zip")
+    found = run_as_platform(image, tasks, tmp_path / "results", challenge)
+
+    for name, run in found.items():
+        assert run["lines"]["stdout"] + run["lines"]["stderr"] <= 400, name
+        assert run["stderr"][-1].endswith("."), "what the participant is shown is a sentence"
+        if name == "unusable":
+            assert (run["code"], run["metrics"]) == (1, None), "nothing of a failed run is uploaded"
+            continue
+        assert run["code"] == 0, run["stderr"][-1]
+        document = json.loads(run["metrics"])
+        assert document["challenge"] == challenge
+        team = name.removesuffix("-turned")
+        expected = json.loads((REPOSITORY / "test/expected" / challenge / f"{team}.json").read_text())
+        assert document["counts"]["scored"] > 0
+        assert set(expected["aggregates"]) <= set(document["aggregates"])
+        if name.endswith("-turned"):
+            original = json.loads(found[team]["metrics"])
+            assert document["results"] == original["results"], "both spellings and both durations say the same"
+        inputs = [line for line in run["stdout"] if "inputs.json" in line]
+        assert inputs == [], "inputs.json is the platform's own file"
