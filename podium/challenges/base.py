@@ -23,7 +23,7 @@ from podium.metrics.aggregation import CohortValues, add_groups, aggregate, reco
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
-from podium.platform.leaderboard import Column, column
+from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.results import CaseResult, CaseScore
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
@@ -284,6 +284,14 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     def columns(self) -> Sequence[Column]:
         """What the leaderboard shows, the score that teams are ranked by first."""
         return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
+
+    def phase_columns(self) -> Sequence[Column]:
+        """What a phase can show: the leaderboard, the figures of every class, and with groups the means over them."""
+        board = self.scoreboard
+        others = [figure.path for figure in board.cohort_metrics if figure.title]
+        paths = list(dict.fromkeys([*board.leaderboard, *others]))
+        columns = [column(board, path) for path in paths]
+        return [*columns, *group_columns(board, paths)] if self.cases.groups is not None else columns
 
     def offline_columns(self) -> Sequence[Column]:
         """Figures below `aggregates` that offline tools add."""
