@@ -139,8 +139,11 @@ def _examine(
         else:
             file = _own_file(challenge, references[case])
             checked.errors.append(f"{REFERENCES}/{file.name}: {outcome.error} {outcome.detail or ''}".rstrip())
-    checked.warnings += _warnings(challenge, examined)
-    checked.statistics += [f"cases: {len(references)}", *_statistics([each.description for each in examined.values()])]
+    checked.warnings += _warnings(examined)
+    descriptions = [each.description for each in examined.values()]
+    if descriptions and len(descriptions) == len(references):  # else too little is known of all
+        checked.warnings += challenge.format.doubts_about_all(descriptions)
+    checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
 
 
 def _own_file(challenge: AnyChallenge, reference: Any) -> SafeFile:
@@ -148,7 +151,7 @@ def _own_file(challenge: AnyChallenge, reference: Any) -> SafeFile:
     return challenge.format.reference_files(reference)[0]
 
 
-def _warnings(challenge: AnyChallenge, examined: Mapping[str, _Examined]) -> Sequence[str]:
+def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
     same: dict[bytes, list[str]] = {}
     doubted: dict[str, list[str]] = {}
     for case, each in examined.items():
@@ -160,10 +163,7 @@ def _warnings(challenge: AnyChallenge, examined: Mapping[str, _Examined]) -> Seq
     warnings = [
         f"{_listed(cases)}: These references have the same content." for cases in same.values() if len(cases) > 1
     ]
-    warnings += [f"{_listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
-    if examined:
-        warnings += challenge.format.doubts_about_all([each.description for each in examined.values()])
-    return warnings
+    return warnings + [f"{_listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
 
 
 def _listed(cases: Sequence[str]) -> str:

@@ -328,10 +328,15 @@ def test_sizes_against_the_images(lesions: Path, tmp_path: Path) -> None:
 
 
 def test_images_of_both_views(carotid: Path, tmp_path: Path) -> None:
-    images = tmp_path / "images"
-    for case in "abc":
-        carotid_files.write_case(images / f"{case}.h5", long_mask=..., trans_mask=..., cls=0)
-    assert checked(carotid, images=images).warnings == ["a, b, c: There is no image of this case."]
+    images, shapes = tmp_path / "images", {"long": carotid_files.LONG, "trans": carotid_files.TRANS}
+    for case in "ab":
+        freehand_files.write_h5(
+            images / f"{case}.h5", {f"{view}_img": np.zeros(shape) for view, shape in shapes.items()}
+        )
+    freehand_files.write_h5(images / "b.h5", {"long_img": np.zeros((9, 9))})
+    found = checked(carotid, images=images)
+    assert found.errors == ["references/b_label.h5: 'long_img' in 'b.h5' is 9 x 9, expected 24 x 32."]
+    assert found.warnings == ["c: There is no image of this case."]
 
 
 def test_a_kind_without_images_says_so(tmp_path: Path) -> None:
