@@ -9,6 +9,8 @@ usage: ./build.sh [CHALLENGE]
 
 Builds podium-evaluation:<version> with every challenge in ground-truth/, or podium-evaluation-CHALLENGE:<version>
 with the ground truth of that challenge alone. TORCH_INDEX and the proxy variables are passed on to the build.
+
+Settings and references are checked first, with `podium check` of .venv or PATH; PODIUM_SKIP_CHECK=1 skips that.
 TEXT
 }
 die() { echo "build.sh: $*" >&2; exit 2; }
@@ -28,6 +30,30 @@ fi
 command -v docker >/dev/null || die "docker is not installed; the image needs a Docker engine."
 architecture=$(docker version --format '{{.Server.Arch}}' 2>/dev/null) || die "no Docker engine answers; start one and try again."
 
+baked=("${available[@]}")
+[[ -z $challenge ]] || baked=("$challenge")
+for name in "${baked[@]}"; do
+  [[ -d ground-truth/$name/references ]] || continue
+  link=$(find "ground-truth/$name/references/" -type l -print -quit)
+  [[ -z $link ]] || die "$link is a symbolic link, which the evaluation refuses; put the file itself there."
+done
+
+if [[ ${PODIUM_SKIP_CHECK:-} == 1 ]]; then
+  podium=()
+  echo "The ground truth is not checked: PODIUM_SKIP_CHECK=1."
+elif [[ -x .venv/bin/python ]]; then
+  podium=(.venv/bin/python -m podium)
+elif command -v podium >/dev/null; then
+  podium=(podium)
+else
+  podium=()
+  echo "The ground truth is not checked: there is neither .venv (./setup-venv.sh makes it) nor podium on PATH."
+fi
+if ((${#podium[@]})); then
+  "${podium[@]}" check "ground-truth${challenge:+/$challenge}" ||
+    die "podium check found errors; nothing is built. PODIUM_SKIP_CHECK=1 ./build.sh $challenge builds without the check."
+fi
+
 version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' podium/__init__.py)
 tag=podium-evaluation${challenge:+-$challenge}:$version
 
@@ -36,8 +62,6 @@ context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.txt "$context"
 mkdir "$context/ground-truth"
-baked=("${available[@]}")
-[[ -z $challenge ]] || baked=("$challenge")
 for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth/"; done
 chmod -R a+rX "$context"
 

@@ -7,7 +7,7 @@ usage() {
   cat <<'TEXT'
 usage: ./export.sh [CHALLENGE]
 
-Runs build.sh and writes to dist/
+Runs build.sh, which checks the ground truth first (PODIUM_SKIP_CHECK=1 skips that), and writes to dist/
   <image>_<version>.tar.gz               the image, for the phase's evaluation method
   <image>_<version>_ground-truth.tar.gz  the ground truth, for an upload apart from the image
 TEXT

@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.challenges import KINDS, load_challenge
 from podium.challenges.base import AnyChallenge, Collected, Shapes
-from podium.challenges.ground_truth import ChallengeFolder, read_challenge_folders
+from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
 from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers
@@ -103,15 +103,9 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
     references = challenge.format.find_references(folder.references)
-    expected = folder.common.expected_cases
-    if expected is not None and len(references) != expected:
-        raise GroundTruthError(
-            f"The ground truth has {len(references)} references, but 'expected_cases' in challenge.toml is {expected}.",
-            detail=str(folder.references),
-        )
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
-    _check_groups(challenge, references)
+    refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
     preload_readers()
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
@@ -143,15 +137,23 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     )
 
 
-def _check_groups(challenge: AnyChallenge, cases: Collection[str]) -> None:
+def problems_of_cases(
+    challenge: AnyChallenge, cases: Collection[str], *, expected: int | None
+) -> Sequence[ReferenceProblem]:
+    """Where the expected cases contradict challenge.toml: their number and their groups."""
+    problems = []
+    if expected is not None and expected != len(cases):
+        what = f"challenge.toml says expected_cases = {expected}, and there are {len(cases)} references."
+        problems.append(ReferenceProblem(what=what, where="references"))
     groups = {case: challenge.cases.group_of(case) for case in cases}
     outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
     if challenge.cases.groups is not None and outside:
-        raise GroundTruthError(
+        what = (
             f"{len(outside)} cases belong to no group that the pattern 'groups' of challenge.toml could name; the "
-            "organisers find them in the log.",
-            detail="\n".join(outside),
+            "organisers find them in the log."
         )
+        problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    return problems
 
 
 def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # the caller has imported pydantic, or there would be no erro
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationProblem:
-    """The first thing that is wrong with a document: where, and what in words that follow the place."""
+    """One thing that is wrong with a document: where, and what in words that follow the place."""
 
     key: tuple[str | int, ...]
     words: str
@@ -26,8 +26,15 @@ class ValidationProblem:
 
 def first_problem(error: "ValidationError", *, prefix: tuple[str, ...] = ()) -> ValidationProblem:
     """The first of the errors; `prefix` is where the validated value stands in its file."""
-    first = error.errors(include_url=False)[0]
-    return ValidationProblem(key=(*prefix, *first["loc"]), words=_in_words(first["type"], first["msg"]))
+    return all_problems(error, prefix=prefix)[0]
+
+
+def all_problems(error: "ValidationError", *, prefix: tuple[str, ...] = ()) -> list[ValidationProblem]:
+    """Every error; `prefix` is where the validated value stands in its file."""
+    return [
+        ValidationProblem(key=(*prefix, *each["loc"]), words=_in_words(each["type"], each["msg"]))
+        for each in error.errors(include_url=False)
+    ]
 
 
 def _in_words(kind: str, message: str) -> str:

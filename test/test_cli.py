@@ -233,6 +233,29 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
 
 
+def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Path) -> None:
+    classes = """classes = [{value = 0, name = "low"}, {value = 1, name = "high"}, {value = 2, name = "top"}]"""
+    settings = f"{CONFIGURATION}\n[carotid]\n{classes}\n[cases]\ngroups = '^(?P<group>.)'\n"
+    folder = write_ground_truth(tmp_path / "carotid", configuration=settings)
+    columns = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]["extra_results_columns"]
+    titles = {column["path"]: column["title"] for column in columns}
+    assert {f"aggregates.f1.{name}": f"F1 {name}" for name in ("low", "high", "top")}.items() <= titles.items()
+    assert titles["aggregates.f1.top_group_mean"] == "F1 top, mean of groups"
+    assert titles["aggregates.dice.long_plaque_group_mean"] == "Dice plaque (longitudinal), mean of groups"
+    metrics = evaluate(
+        submission=folder / "references",
+        output=tmp_path / "out",
+        ground_truth=folder,
+        challenge=None,
+        executor=Serial(),
+    )
+    for path in titles:
+        value: Any = metrics.model_dump()
+        for part in path.split("."):
+            value = value[part]
+        assert isinstance(value, int | float), path
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
         with pytest.raises(SystemExit, match="0"):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from podium.validation_errors import first_problem
+from podium.validation_errors import all_problems, first_problem
 
 
 class Inner(BaseModel):
@@ -47,3 +47,13 @@ def test_the_place_of_a_table_goes_before_its_keys() -> None:
     problem = first_problem(raised.value, prefix=("carotid", "time"))
     assert problem.key == ("carotid", "time", "inner")
     assert str(problem) == "'carotid.time.inner' is missing"
+
+
+def test_all_problems_in_their_order() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Outer.model_validate({"inner": [{"share": 2}, {"colour": 1}]})
+    assert [str(problem) for problem in all_problems(raised.value)] == [
+        "'inner.0.share' is wrong: input should be less than or equal to 1",
+        "'inner.1.share' is missing",
+        "'inner.1.colour' is not a known key",
+    ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from podium.challenges.ground_truth import ReferenceProblem, refuse_references
 from podium.challenges.overlay import Overlay
 from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings
@@ -22,11 +23,11 @@ from podium.metrics.aggregation import CohortValues, add_groups, aggregate, reco
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
-from podium.platform.leaderboard import Column, column
+from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.results import CaseResult, CaseScore
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, list_files
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
@@ -45,6 +46,21 @@ class Collected(Generic[PredictionT]):
     runtime: Runtime = field(default_factory=Runtime)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What an organiser can judge of one reference.
+
+    categories   counted over the cases
+    figures      summarised over the cases by smallest, median and largest
+    doubts       what is allowed but implausible: sentences without the case's name, so that equal ones can be counted
+    """
+
+    shapes: Shapes
+    categories: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
+    doubts: Sequence[str] = ()
+
+
 class Format(ABC, Generic[PredictionT, ReferenceT]):
     """Files and jobs. `check_*` read in full and raise `Refused` for what the file's author has to fix."""
 
@@ -54,8 +70,8 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
         """Where predictions stand in a submission."""
 
     @abstractmethod
-    def find_references(self, folder: Path) -> Mapping[str, ReferenceT]:
-        """The reference of every expected case, by case."""
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:
+        """The reference of every expected case, by case; what is wrong with names and files is added to `problems`."""
 
     @abstractmethod
     def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
@@ -64,6 +80,14 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
     @abstractmethod
     def check_reference(self, reference: ReferenceT) -> Shapes:
         """Read a reference in full and check it against the settings; the shapes a prediction must have."""
+
+    def describe_reference(self, reference: ReferenceT) -> Description:
+        """The same, and what `podium check` shows of the reference."""
+        return Description(shapes=self.check_reference(reference))
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What is implausible about the references together, in sentences."""
+        return ()
 
     @abstractmethod
     def check_prediction(self, prediction: PredictionT, shapes: Shapes | None) -> None:
@@ -76,6 +100,28 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
     @abstractmethod
     def prediction(self, candidates: Sequence[Candidate]) -> PredictionT:
         """One case's prediction from the candidates of one prediction; raises Refused where they make none."""
+
+    def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
+        """The references that there are, by case, and everything that is wrong with their names."""
+        listing = list_files(folder)
+        problems = [
+            ReferenceProblem(
+                what="A reference is not a regular file.", where=f"references/{name} ({reason.removesuffix('.')})"
+            )
+            for name, reason in listing.refused
+        ]
+        references = self.sort_references(listing.files, problems)
+        if self.layout.ignore_case:
+            for names in equal_but_for_letter_case(references):
+                what = "Two references have names that differ only in upper and lower case."
+                problems.append(ReferenceProblem(what=what, where=" and ".join(names)))
+        return references, problems
+
+    def find_references(self, folder: Path) -> Mapping[str, ReferenceT]:
+        """The reference of every expected case, by case; GroundTruthError where anything is wrong with their names."""
+        references, problems = self.look_for_references(folder)
+        refuse_references(problems)
+        return references
 
     def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """The candidates that make a case's prediction; unless a challenge says otherwise, there must be one."""
@@ -105,6 +151,14 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
             unmatched=pairing.unmatched,
             runtime=self.runtime(submission, pairing),
         )
+
+
+def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:
+    """The cases, together, whose names differ only in upper and lower case."""
+    alike: dict[str, list[str]] = {}
+    for case in sorted(cases):
+        alike.setdefault(case.casefold(), []).append(case)
+    return [names for names in alike.values() if len(names) > 1]
 
 
 class Scorer(ABC, Generic[PredictionT, ReferenceT, CaseT]):
@@ -142,6 +196,10 @@ class Overlays(ABC, Generic[PredictionT, ReferenceT]):
     ) -> Sequence[Overlay]:
         """The views of one case with the outlines of prediction and reference; `images` are all files of the folder
         the organiser named."""
+
+    @abstractmethod
+    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+        """How many images of a case there are; Refused where one is unreadable or not of the reference's size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +284,14 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     def columns(self) -> Sequence[Column]:
         """What the leaderboard shows, the score that teams are ranked by first."""
         return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
+
+    def phase_columns(self) -> Sequence[Column]:
+        """What a phase can show: the leaderboard, the figures of every class, and with groups the means over them."""
+        board = self.scoreboard
+        others = [figure.path for figure in board.cohort_metrics if figure.title]
+        paths = list(dict.fromkeys([*board.leaderboard, *others]))
+        columns = [column(board, path) for path in paths]
+        return [*columns, *group_columns(board, paths)] if self.cases.groups is not None else columns
 
     def offline_columns(self) -> Sequence[Column]:
         """Figures below `aggregates` that offline tools add."""

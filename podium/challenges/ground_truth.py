@@ -1,13 +1,12 @@
 """Where the ground truth lies and which challenges it holds."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.challenges.settings import ChallengeFile, Common
 from podium.errors import ConfigurationError, GroundTruthError, UsageError
-from podium.readers.files import SafeFile, list_files
 from podium.readers.names import escape_for_display
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
@@ -48,22 +47,29 @@ def read_challenge_folders(
     challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep reads
     the same as one that was not.
     """
+    paths = challenge_paths(root)
+    if named is not None and root in paths.values():
+        paths = {named: root}
+    return {name: _read_folder(path, known, name=name) for name, path in paths.items()}
+
+
+def challenge_paths(root: Path) -> Mapping[str, Path]:
+    """The folders of challenges below `root` by name, nothing read yet."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
         # The platform's folder says nothing: an upload without its own folder is named after its kind.
-        own_name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
-        folder = _read_folder(root, known, name=named or own_name)
-        return {folder.name: folder}
+        name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
+        return {name: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
-    if not paths:
-        inner = [path for path in root.iterdir() if path.is_dir()]
-        if len(inner) == 1:
-            return read_challenge_folders(inner[0], known=known, named=named)
-        raise GroundTruthError(
-            f"The ground truth holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.", detail=str(root)
-        )
-    return {path.name: _read_folder(path, known, name=path.name) for path in paths}
+    if paths:
+        return {path.name: path for path in paths}
+    inner = [path for path in root.iterdir() if path.is_dir()]
+    if len(inner) == 1:
+        return challenge_paths(inner[0])
+    raise GroundTruthError(
+        f"The ground truth holds no {CHALLENGE_FILE}, neither itself nor in a sub-folder.", detail=str(root)
+    )
 
 
 def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> ChallengeFolder:
@@ -78,21 +84,30 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
 
 def _read_folder(path: Path, known: Collection[str], *, name: str) -> ChallengeFolder:
     file = ChallengeFile(path / CHALLENGE_FILE)
-    if file.kind not in known:
-        raise file.refuse(("kind",), f"is '{file.kind}'; the kinds are: {', '.join(sorted(known))}")
+    file.known_kind(known)
+    check_name(name, path)
+    return ChallengeFolder(name=name, path=path, file=file, common=file.common())
+
+
+def check_name(name: str, path: Path) -> None:
+    """Raises ConfigurationError where a challenge cannot have this name."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             "The name of a challenge's folder has small letters, digits, '.', '_' and '-' only: it becomes the image's "
             f"name, and '{escape_for_display(name)}' cannot.",
             detail=str(path),
         )
-    return ChallengeFolder(name=name, path=path, file=file, common=file.common())
 
 
-def list_references(folder: Path) -> tuple[SafeFile, ...]:
-    """The files in the folder of references; a link or a special file among them is a broken ground truth."""
-    listing = list_files(folder)
-    if listing.refused:
-        name, reason = listing.refused[0]
-        raise GroundTruthError("A reference is not a regular file.", detail=f"references/{name}: {reason}")
-    return listing.files
+@dataclass(frozen=True, kw_only=True)
+class ReferenceProblem:
+    """What is wrong with the references: a sentence without names, which participants may read, and where."""
+
+    what: str
+    where: str
+
+
+def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
+    """Raises GroundTruthError where there are problems: the first in its message, all of them in the log."""
+    if problems:
+        raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))

@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
 from podium.platform.submission import SubmissionShape
-from podium.validation_errors import first_problem
+from podium.validation_errors import ValidationProblem, all_problems
 
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
@@ -77,6 +79,14 @@ class CasesSettings(Settings):
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong with challenge.toml: its key, and a sentence that names key and line."""
+
+    key: tuple[str | int, ...]
+    sentence: str
+
+
 class ChallengeFile:
     """A challenge.toml that was read but not yet understood: which kind it is decides what else it may say."""
 
@@ -104,18 +114,42 @@ class ChallengeFile:
             raise ConfigurationError(f"{self.path.name}: the key 'kind' is missing.", detail=str(self.path))
         return kind
 
+    def known_kind(self, known: Collection[str]) -> str:
+        """The kind, which must be one of these."""
+        if self.kind not in known:
+            raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(sorted(known))}")
+        return self.kind
+
     def common(self) -> Common:
         """Everything but the tables."""
-        tables = (CASES, self.kind)
-        return self._parse(Common, {key: value for key, value in self._content.items() if key not in tables}, ())
+        return self._parse(Common, self._without(CASES, self.kind), ())
 
     def cases(self) -> CasesSettings:
         """The table `[cases]`."""
-        return self._parse(CasesSettings, self._content.get(CASES, {}), (CASES,))
+        return self._parse(CasesSettings, self.table(CASES), (CASES,))
 
     def own(self, model: type[SettingsType]) -> SettingsType:
         """The kind's own table, such as `[lesions]`."""
-        return self._parse(model, self._content.get(self.kind, {}), (self.kind,))
+        return self._parse(model, self.table(self.kind), (self.kind,))
+
+    def table(self, name: str) -> Any:
+        """A table as it was written, empty where there is none."""
+        return self._content.get(name, {})
+
+    def mistakes(self, own_tables: Mapping[str, type[Settings]]) -> list[Mistake]:
+        """Everything that is wrong, not only the first; `own_tables` are those of the known kinds."""
+        found: list[Mistake] = []
+        try:
+            kind = self.known_kind(own_tables)
+        except ConfigurationError as error:
+            found.append(Mistake(("kind",), str(error)))
+            problems = _problems(Common, self._without(CASES, "challenge", *own_tables), ())
+            problems = [problem for problem in problems if problem.key != ("kind",)]
+        else:
+            problems = _problems(Common, self._without(CASES, kind), ())
+            problems += _problems(own_tables[kind], self.table(kind), (kind,))
+        problems += _problems(CasesSettings, self.table(CASES), (CASES,))
+        return found + [Mistake(each.key, str(self.refuse(each.key, each.words))) for each in problems]
 
     def refuse(self, key: tuple[str | int, ...], problem: str) -> ConfigurationError:
         """The error for a key that is well-formed but wrong."""
@@ -124,11 +158,20 @@ class ChallengeFile:
         return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}.", detail=str(self.path))
 
     def _parse(self, model: type[SettingsType], content: Any, prefix: tuple[str, ...]) -> SettingsType:
-        try:
-            return model.model_validate(content)
-        except ValidationError as error:
-            problem = first_problem(error, prefix=prefix)
-            raise self.refuse(problem.key, problem.words) from None
+        if problems := _problems(model, content, prefix):
+            raise self.refuse(problems[0].key, problems[0].words)
+        return model.model_validate(content)
+
+    def _without(self, *tables: str) -> dict[str, Any]:
+        return {key: value for key, value in self._content.items() if key not in tables}
+
+
+def _problems(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
+    try:
+        model.model_validate(content)
+    except ValidationError as error:
+        return all_problems(error, prefix=prefix)
+    return []
 
 
 def _dotted(key: tuple[str | int, ...]) -> str:

@@ -22,6 +22,6 @@ def _leaderboard(options: argparse.Namespace) -> int:
     name = chosen_challenge(options)
     folders = read_challenge_folders(root, known=KINDS, named=name)
     chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
-    settings = {folder.name: phase_settings(load_challenge(folder).columns()) for folder in chosen}
+    settings = {folder.name: phase_settings(load_challenge(folder).phase_columns()) for folder in chosen}
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0

@@ -48,6 +48,18 @@ def column(board: Scoreboard[Any], path: str) -> Column:
     raise KeyError(path)
 
 
+def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Column]:
+    """The means over the groups of cases, for those of these figures that have one."""
+    resolved = [board.resolved(path) for path in paths]
+    figures = [(metric.name, metric.mean_path) for metric in board.metrics if metric.mean_path in resolved]
+    figures += [(figure.path, figure.path) for figure in board.cohort_metrics if figure.path in resolved]
+    return [
+        Column(path=f"{name}_group_mean", title=f"{shown.title}, mean of groups", direction=shown.direction)
+        for name, path in figures
+        for shown in [column(board, path)]
+    ]
+
+
 def _title(title: str, unit: str) -> str:
     return f"{title} ({unit})" if unit else title
 

@@ -390,4 +390,11 @@ def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "grouped", configuration=configuration))
     assert run.code == 2
     assert run.last_line.startswith("2 cases belong to no group that the pattern 'groups' of challenge.toml could name")
-    assert run.out.split() == ["b", "c"]
+    assert run.out.startswith("b, c: 2 cases belong to no group")
+
+
+def test_a_forgotten_reference_stops_the_run(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    configuration = "expected_cases = 4\n" + CONFIGURATION
+    run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "fewer", configuration=configuration))
+    assert run.code == 2
+    assert run.last_line == "challenge.toml says expected_cases = 4, and there are 3 references."

@@ -4,17 +4,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Format, Shapes
+from podium.challenges.base import Description, Format, Shapes
 from podium.challenges.carotid.settings import CarotidSettings
-from podium.challenges.ground_truth import list_references
+from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
-from podium.errors import GroundTruthError, Refused
+from podium.errors import Refused
 from podium.pairing import Candidate, Layout, Pairing, Template
 from podium.platform.jobs import Job
 from podium.platform.names import normalize_nfc
@@ -33,6 +32,7 @@ CASE_INPUT = "carotid-longitudinal-ultrasound"
 _REFERENCE_NAME = re.compile(r"(?P<case>[^/]+)_label\.h5")
 _BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_PER_CASE = 1_000_000  # headers, chunk padding, attributes
+_PRESENT, _EMPTY = "present", "empty"
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class CarotidFormat(Format[CarotidPrediction, SafeFile]):
     def layout(self) -> Layout:
         return self._layout
 
-    def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
         references: dict[str, SafeFile] = {}
-        for file in list_references(folder):
+        for file in files:
             match = _REFERENCE_NAME.fullmatch(file.name)
             if match is None:
-                raise GroundTruthError("A reference is not named <case>_label.h5.", detail=f"references/{file.name}")
+                what = "A reference is not named <case>_label.h5."
+                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+                continue
             references[normalize_nfc(match["case"])] = file
         return references
 
@@ -98,6 +100,26 @@ class CarotidFormat(Format[CarotidPrediction, SafeFile]):
 
     def check_reference(self, reference: SafeFile) -> Shapes:
         return self.read_reference(reference).shapes
+
+    def describe_reference(self, reference: SafeFile) -> Description:
+        content = self.read_reference(reference)
+        names = {risk.value: risk.name for risk in self._settings.classes}
+        masks = {_mask_name(*key): _PRESENT if mask.any() else _EMPTY for key, mask in content.masks.items()}
+        return Description(shapes=content.shapes, categories={"class": names[content.risk_class], **masks})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        present = {each.categories["class"] for each in descriptions}
+        doubts = [
+            f"No reference has the class '{risk.name}'."
+            for risk in self._settings.classes
+            if risk.name not in present and len(present) > 1
+        ]
+        if len(present) == 1:
+            doubts.append(f"All references have the class '{present.pop()}'.")
+        for name in (_mask_name(view, structure) for view in VIEWS for structure in STRUCTURES):
+            if all(each.categories[name] == _EMPTY for each in descriptions):
+                doubts.append(f"The mask '{name}' is empty in all references.")
+        return doubts
 
     def check_prediction(self, prediction: CarotidPrediction, shapes: Shapes | None) -> None:
         self.read(prediction, shapes)
@@ -160,3 +182,7 @@ class CarotidFormat(Format[CarotidPrediction, SafeFile]):
             allowed = ", ".join(map(str, self._settings.class_values))
             raise Refused(f"'{name}' is {value}; the classes are {allowed}.")
         return value
+
+
+def _mask_name(view: str, structure: str) -> str:
+    return f"{view}_{structure}"

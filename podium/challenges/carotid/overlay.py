@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from podium.challenges.base import Overlays
+from podium.challenges.base import Overlays, Shapes
 from podium.challenges.carotid.format import STRUCTURES, VIEWS, CarotidFormat, CarotidPrediction
 from podium.challenges.overlay import Outlined, Overlay
 from podium.platform.names import case_of
@@ -41,6 +41,10 @@ class CarotidOverlays(Overlays[CarotidPrediction, SafeFile]):
             )
             for view, title in _VIEW_TITLES.items()
         ]
+
+    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+        found = [_view_image(images, case=case, view=view, shape=shapes[VIEWS[view]]) for view in VIEWS]
+        return sum(image is not None for image in found)
 
 
 def _view_image(images: Sequence[SafeFile], *, case: str, view: str, shape: tuple[int, ...]) -> NDArray[Any] | None:

@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from podium.challenges.base import Collected, Format, Shapes
+from podium.challenges.base import Collected, Description, Format, Shapes
 from podium.challenges.freehand.errors import Field, frame_errors
+from podium.challenges.freehand.plausibility import doubts_about_calibration, doubts_about_path, path_length_mm
 from podium.challenges.freehand.prediction import (
     ARRAYS,
     Expected,
@@ -17,8 +17,14 @@ from podium.challenges.freehand.prediction import (
     open_arrays,
     read_scan_prediction,
 )
-from podium.challenges.freehand.reference import FreehandReference, find_freehand_references, read_reference_scan
+from podium.challenges.freehand.reference import (
+    FreehandReference,
+    ReferenceScan,
+    read_reference_scan,
+    sort_freehand_references,
+)
 from podium.challenges.freehand.settings import FreehandSettings
+from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.metrics.field_errors import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
@@ -56,8 +62,10 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
     def layout(self) -> Layout:
         return self._layout
 
-    def find_references(self, folder: Path) -> Mapping[str, FreehandReference]:
-        return find_freehand_references(folder)
+    def sort_references(
+        self, files: Sequence[SafeFile], problems: list[ReferenceProblem]
+    ) -> Mapping[str, FreehandReference]:
+        return sort_freehand_references(files, problems)
 
     def reference_files(self, reference: FreehandReference) -> Sequence[SafeFile]:
         return (reference.transforms, reference.landmarks, reference.calibration)
@@ -86,7 +94,21 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         return replace(found, predictions=timed)
 
     def check_reference(self, reference: FreehandReference) -> Shapes:
+        return self._shapes(read_reference_scan(reference, self.grid))
+
+    def describe_reference(self, reference: FreehandReference) -> Description:
         scan = read_reference_scan(reference, self.grid)
+        return Description(
+            shapes=self._shapes(scan),
+            figures={
+                "frames": len(scan.tool_to_camera),
+                "landmarks": len(scan.landmarks),
+                "path length (mm)": path_length_mm(scan),
+            },
+            doubts=[*doubts_about_path(scan), *doubts_about_calibration(scan)],
+        )
+
+    def _shapes(self, scan: ReferenceScan) -> Shapes:
         fields, landmarks = (scan.frames, 3, self.grid.pixels), (3, len(scan.landmarks))
         return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
 

@@ -7,15 +7,14 @@ dataset_keys.h5                    its keys `sub<subject>__<scan>` are the cases
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.ground_truth import list_references
-from podium.errors import GroundTruthError, Refused
+from podium.challenges.ground_truth import ReferenceProblem
+from podium.errors import Refused
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients, field_coefficients, global_transforms, local_transforms
 from podium.platform.names import normalize_nfc
@@ -61,35 +60,47 @@ class ReferenceScan:
         return len(self.global_field)
 
 
-def find_freehand_references(folder: Path) -> Mapping[str, FreehandReference]:
+def sort_freehand_references(
+    files: Sequence[SafeFile], problems: list[ReferenceProblem]
+) -> Mapping[str, FreehandReference]:
     """Every expected case, by the key in dataset_keys.h5, or by its files where there is none."""
-    files = {file.name: file for file in list_references(folder)}
-    if CALIBRATION not in files:
-        raise GroundTruthError(f"The references lack {CALIBRATION}.", detail=str(folder))
+    by_name = {file.name: file for file in files}
+    if CALIBRATION not in by_name:
+        problems.append(ReferenceProblem(what=f"The references lack {CALIBRATION}.", where="references"))
     transforms = {
         f"sub{match['subject']}__{match['scan']}": (match["subject"], match["scan"], file)
-        for name, file in files.items()
+        for name, file in by_name.items()
         if (match := _TRANSFORM_FILE.fullmatch(name))
     }
-    landmarks = {match["subject"]: file for name, file in files.items() if (match := _LANDMARK_FILE.fullmatch(name))}
-    cases = _keys(files[KEYS]) if KEYS in files else tuple(transforms)
+    landmarks = {match["subject"]: file for name, file in by_name.items() if (match := _LANDMARK_FILE.fullmatch(name))}
     references = {}
-    for case in cases:
+    for case in _keys(by_name[KEYS], problems) if KEYS in by_name else transforms:
         if case not in transforms:
-            raise GroundTruthError("A scan of the ground truth has no transforms.", detail=f"{case}: no transfs/ file")
+            what = "A scan of the ground truth has no transforms."
+            problems.append(ReferenceProblem(what=what, where=f"{case} (no transfs/ file)"))
+            continue
         subject, scan, file = transforms[case]
         if subject not in landmarks:
-            raise GroundTruthError("A scan of the ground truth has no landmarks.", detail=f"{case}: no landmark_ file")
-        references[normalize_nfc(case)] = FreehandReference(case, scan, file, landmarks[subject], files[CALIBRATION])
+            what = "A scan of the ground truth has no landmarks."
+            problems.append(ReferenceProblem(what=what, where=f"{case} (no landmark_ file)"))
+        elif CALIBRATION in by_name:
+            references[normalize_nfc(case)] = FreehandReference(
+                case, scan, file, landmarks[subject], by_name[CALIBRATION]
+            )
     return references
 
 
-def _keys(file: SafeFile) -> tuple[str, ...]:
+def _keys(file: SafeFile, problems: list[ReferenceProblem]) -> tuple[str, ...]:
     try:
         with open_hdf5(file) as source:
             return source.keys()
     except Refused as refusal:
-        raise GroundTruthError(f"{KEYS} cannot be read.", detail=str(refusal)) from None
+        problems.append(
+            ReferenceProblem(
+                what=f"{KEYS} cannot be read.", where=f"references/{KEYS} ({str(refusal).removesuffix('.')})"
+            )
+        )
+        return ()
 
 
 def read_reference_scan(reference: FreehandReference, grid: PixelGrid) -> ReferenceScan:

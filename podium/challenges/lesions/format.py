@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Collected, Format, Shapes
-from podium.challenges.ground_truth import list_references
+from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.steps import MOST_STEPS, LesionsPrediction, StepSource, sort_steps
 from podium.challenges.settings import CasesSettings
-from podium.errors import GroundTruthError, Refused
+from podium.errors import Refused
 from podium.metrics.components import find_lesions
 from podium.pairing import Candidate, Layout, Template, Unmatched
 from podium.platform.names import case_of
@@ -28,6 +27,8 @@ CASE_INPUTS = ("ct", "pet")
 _REFERENCE_ENDINGS = (".nii.gz", ".mha", ".nii")
 _BYTES_PER_VOXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_PER_CASE = 16_000_000  # headers, scribbles, logs
+_EMPTY = "empty"
+_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
 _CLINICIAN_STEPS = 64  # an archive may unpack to this many steps per case where their number is not fixed
 
 
@@ -50,17 +51,17 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
     def layout(self) -> Layout:
         return self._layout
 
-    def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
         references: dict[str, SafeFile] = {}
-        for file in list_references(folder):
+        for file in files:
+            where, case = f"references/{file.name}", case_of(file.name)
             if "/" in file.name or not file.name.endswith(_REFERENCE_ENDINGS):
-                raise GroundTruthError(
-                    "A reference is not named <case>.nii.gz or <case>.mha.", detail=f"references/{file.name}"
-                )
-            case = case_of(file.name)
-            if case in references:
-                raise GroundTruthError("A case has two references.", detail=f"references/{file.name}")
-            references[case] = file
+                what = "A reference is not named <case>.nii.gz or <case>.mha."
+                problems.append(ReferenceProblem(what=what, where=where))
+            elif case in references:
+                problems.append(ReferenceProblem(what="A case has two references.", where=where))
+            else:
+                references[case] = file
         return references
 
     def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
@@ -102,6 +103,26 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
     def check_reference(self, reference: SafeFile) -> Shapes:
         return {VOLUME: self.read_reference(reference).lesions.shape}
 
+    def describe_reference(self, reference: SafeFile) -> Description:
+        content = self.read_reference(reference)
+        spacing = content.geometry.spacing
+        return Description(
+            shapes={VOLUME: content.lesions.shape},
+            categories={"reference": _EMPTY if content.is_empty else "with lesions"},
+            figures={
+                "lesions": content.lesions.count,
+                "volume (ml)": content.total_ml or 0.0,
+                "smallest spacing (mm)": min(spacing),
+                "largest spacing (mm)": max(spacing),
+            },
+            doubts=_doubts_about_spacing(spacing),
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        if all(each.categories["reference"] == _EMPTY for each in descriptions):
+            return ["All references are empty: there is no lesion to find."]
+        return ()
+
     def check_prediction(self, prediction: LesionsPrediction, shapes: Shapes | None) -> None:
         """Every step is read; the first problem, and how many there are, in one sentence."""
         problems: list[str] = []
@@ -132,3 +153,11 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         file = source.file()
         volume = read_mask_volume(file, shape=shape)
         return volume.labels.view(np.bool_), volume.geometry, file.name
+
+
+def _doubts_about_spacing(spacing: Sequence[float]) -> Sequence[str]:
+    if all(length == 1.0 for length in spacing):
+        return ["The spacing is 1 x 1 x 1 mm: it may have been lost in a conversion, and volumes would be wrong."]
+    if min(spacing) < _SMALLEST_SPACING_MM:
+        return [f"The spacing is below {_SMALLEST_SPACING_MM} mm: it may be in metres, and volumes would be wrong."]
+    return ()

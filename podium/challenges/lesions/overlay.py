@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Overlays
-from podium.challenges.lesions.format import LesionsFormat
+from podium.challenges.base import Overlays, Shapes
+from podium.challenges.lesions.format import VOLUME, LesionsFormat
 from podium.challenges.lesions.steps import LesionsPrediction
 from podium.challenges.overlay import Outlined, Overlay
 from podium.errors import Refused
@@ -38,6 +38,13 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
                 mask = self._format.read_step(prediction.steps[last], shape=expected.shape)[0]
         spacing = volume.geometry.spacing
         return [lesion_overlay(case, prediction=mask, reference=expected, spacing=spacing, images=images)]
+
+    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+        names = {case + channel for channel in _CHANNELS}
+        found = [file for file in images if case_of(file.name) in names]
+        for file in found:
+            read_image(file, shape=shapes[VOLUME])
+        return len(found)
 
 
 def lesion_overlay(

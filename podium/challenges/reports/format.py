@@ -1,11 +1,11 @@
 """Files and jobs of reports: one text per case, in files of its own, in one table, or in a JSON socket."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
-from podium.challenges.base import Format, Shapes
-from podium.challenges.ground_truth import list_references
+from podium.challenges.base import Description, Format, Shapes
+from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.reports.settings import ReportsSettings
 from podium.challenges.reports.sources import (
     ALL_IN_CSV,
@@ -15,7 +15,6 @@ from podium.challenges.reports.sources import (
     read_report,
 )
 from podium.challenges.settings import CasesSettings
-from podium.errors import GroundTruthError
 from podium.pairing import Candidate, Layout, Source, Template
 from podium.platform.runtime import TIMING_FILE
 from podium.platform.submission import SubmissionNames
@@ -56,15 +55,15 @@ class ReportsFormat(Format[Source, SafeFile]):
             or (only_texts and any(name.endswith(".txt") for name in files))
         )
 
-    def find_references(self, folder: Path) -> Mapping[str, SafeFile]:
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
         references: dict[str, SafeFile] = {}
-        for file in list_references(folder):
+        for file in files:
             path = PurePosixPath(file.name)
             if path.suffix != ".txt" or len(path.parts) != 1:
-                raise GroundTruthError("A reference is not named <case>.txt.", detail=f"references/{file.name}")
+                what = "A reference is not named <case>.txt."
+                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+                continue
             references[path.stem] = file
-        if self._layout.ignore_case:
-            _check_distinct(references)
         return references
 
     def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
@@ -83,19 +82,13 @@ class ReportsFormat(Format[Source, SafeFile]):
         self.read(reference)
         return {}
 
+    def describe_reference(self, reference: SafeFile) -> Description:
+        words = len(self.read(reference).split())
+        empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
+        return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
+
     def check_prediction(self, prediction: Source, shapes: Shapes | None) -> None:  # noqa: ARG002  (text has none)
         self.read(prediction)
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return len(shapes) * REPORT_LIMIT_BYTES + REPORT_LIMIT_BYTES
-
-
-def _check_distinct(cases: Iterable[str]) -> None:
-    """Two references that differ only in the case of their letters could not be told apart in a submission."""
-    seen: dict[str, str] = {}
-    for case in cases:
-        other = seen.setdefault(case.casefold(), case)
-        if other != case:
-            raise GroundTruthError(
-                "Two references have names that differ only in upper and lower case.", detail=f"{other} and {case}"
-            )

@@ -1,0 +1,182 @@
+"""An organiser's own check before a build: everything that is wrong with a challenge's folder, at once."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import ValidationError
+
+from podium.challenges import KINDS
+from podium.challenges.base import AnyChallenge, Description, equal_but_for_letter_case
+from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
+from podium.challenges.settings import CASES, ChallengeFile, Mistake
+from podium.errors import ConfigurationError
+from podium.evaluation import problems_of_cases
+from podium.execution.executor import Executor
+from podium.extras import preload_readers
+from podium.readers.files import SafeFile, list_files
+
+_NAMED = 5  # cases that a warning names
+
+
+@dataclass(kw_only=True)
+class Checked:
+    """What was found in one challenge's folder: errors stop a build, warnings and statistics are for a person."""
+
+    name: str
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    statistics: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Examined:
+    """One reference, read in full; `images` is None where none were to be compared."""
+
+    description: Description
+    digest: bytes
+    images: int | None
+
+
+def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> Checked:
+    """Check settings and references of the challenge in `path`; with `images` also sizes against the images."""
+    checked = Checked(name=name)
+    try:
+        file = ChallengeFile(path / CHALLENGE_FILE)
+    except ConfigurationError as error:
+        checked.errors.append(str(error))
+        return checked
+    try:
+        check_name(name, path)
+    except ConfigurationError as error:
+        checked.errors.append(str(error))
+    mistakes = file.mistakes({kind.name: kind.settings_model for kind in KINDS.values()})
+    checked.errors += [mistake.sentence for mistake in mistakes]
+    challenge = _challenge(name, file, mistakes)
+    if challenge is None:
+        return checked
+    if any(mistake.key[0] in (CASES, challenge.kind) for mistake in mistakes):
+        checked.warnings.append("References are checked with defaults in place of wrong settings; check them again.")
+    if images is not None and challenge.overlays is None:
+        checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
+    references = _references(path, file, challenge, checked)
+    _examine(challenge, references, images, executor, checked)
+    return checked
+
+
+def _challenge(name: str, file: ChallengeFile, mistakes: Sequence[Mistake]) -> AnyChallenge | None:
+    """The challenge with defaults in place of wrong settings: so that its references are checked all the same."""
+    if any(mistake.key == ("kind",) for mistake in mistakes):
+        return None
+    kind = KINDS[file.kind]
+    cases, own = (_without_mistakes(file, table, mistakes) for table in (CASES, kind.name))
+    for content in (own, {**kind.format_settings, **own}, kind.format_settings):
+        with suppress(ValidationError):
+            return kind.challenge(name, cases=cases, own=content)
+    return None
+
+
+def _without_mistakes(file: ChallengeFile, table: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:
+    wrong = {mistake.key[1] for mistake in mistakes if mistake.key[0] == table and len(mistake.key) > 1}
+    content = file.table(table)
+    return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
+
+
+def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:
+    """The references by case; what is wrong with their names and number is added to `checked`."""
+    folder = path / REFERENCES
+    if not folder.is_dir():
+        checked.errors.append("The ground truth has no folder 'references'.")
+        return {}
+    references, problems = challenge.format.look_for_references(folder)
+    if not references and not problems:
+        checked.errors.append("The ground truth holds no reference.")
+    expected = None
+    with suppress(ConfigurationError):
+        expected = file.common().expected_cases
+    problems = [*problems, *problems_of_cases(challenge, references, expected=expected)]
+    checked.errors += [f"{problem.where}: {problem.what}" for problem in problems]
+    if not challenge.format.layout.ignore_case:
+        checked.warnings += [
+            f"{' and '.join(names)} differ only in upper and lower case."
+            for names in equal_but_for_letter_case(references)
+        ]
+    for case in sorted(references):
+        for suffix in challenge.format.layout.suffixes:
+            other = case.removesuffix(suffix)
+            if other != case and other in references:
+                checked.errors.append(f"{case} cannot be told from {other}: '{suffix}' is a channel of an image.")
+            elif other != case:
+                checked.warnings.append(f"{case} ends in '{suffix}' like a channel of an image: is it a reference?")
+    return references
+
+
+def _examine(
+    challenge: AnyChallenge, references: Mapping[str, Any], images: Path | None, executor: Executor, checked: Checked
+) -> None:
+    """Read every reference in full: errors, warnings and statistics go to `checked`."""
+    files = list_files(images).files if images is not None else None
+
+    def examine(case: str) -> _Examined:
+        description = challenge.format.describe_reference(references[case])
+        with _own_file(challenge, references[case]).path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").digest()
+        found = None
+        if files is not None and challenge.overlays is not None:
+            found = challenge.overlays.check_images(case, description.shapes, files)
+        return _Examined(description=description, digest=digest, images=found)
+
+    preload_readers()
+    outcomes = executor.run(sorted(references), examine, label="checking references")
+    examined: dict[str, _Examined] = {}
+    for case, outcome in outcomes.items():
+        if outcome.value is not None:
+            examined[case] = outcome.value
+        else:
+            file = _own_file(challenge, references[case])
+            checked.errors.append(f"{REFERENCES}/{file.name}: {outcome.error} {outcome.detail or ''}".rstrip())
+    checked.warnings += _warnings(examined)
+    descriptions = [each.description for each in examined.values()]
+    if descriptions and len(descriptions) == len(references):  # else too little is known of all
+        checked.warnings += challenge.format.doubts_about_all(descriptions)
+    checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
+
+
+def _own_file(challenge: AnyChallenge, reference: Any) -> SafeFile:
+    """The first file of a reference is the case's own; others may be shared."""
+    return challenge.format.reference_files(reference)[0]
+
+
+def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
+    same: dict[bytes, list[str]] = {}
+    doubted: dict[str, list[str]] = {}
+    for case, each in examined.items():
+        same.setdefault(each.digest, []).append(case)
+        for doubt in each.description.doubts:
+            doubted.setdefault(doubt, []).append(case)
+        if each.images == 0:
+            doubted.setdefault("There is no image of this case.", []).append(case)
+    warnings = [
+        f"{_listed(cases)}: These references have the same content." for cases in same.values() if len(cases) > 1
+    ]
+    return warnings + [f"{_listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
+
+
+def _listed(cases: Sequence[str]) -> str:
+    more = f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
+    return ", ".join(cases[:_NAMED]) + more
+
+
+def _statistics(descriptions: Sequence[Description]) -> Sequence[str]:
+    lines = []
+    for name in dict.fromkeys(key for each in descriptions for key in each.categories):
+        values = [each.categories[name] for each in descriptions]
+        lines.append(f"{name}: " + ", ".join(f"{values.count(value)} {value}" for value in sorted(set(values))))
+    for name in dict.fromkeys(key for each in descriptions for key in each.figures):
+        figures = [each.figures[name] for each in descriptions]
+        lines.append(f"{name}: {min(figures):.4g} to {max(figures):.4g}, median {median(figures):.4g}")
+    return lines

@@ -1,0 +1,373 @@
+"""`podium check`: everything that is wrong with a challenge's folder, at once, before a build."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges import carotid_files, freehand_files, lesions_folders
+from metrics import freehand_golden
+
+from podium.checking import Checked, check
+from podium.cli.main import main
+from podium.execution.serial import Serial
+
+PROJECT = Path(__file__).resolve().parent.parent
+TIME = "[carotid.time]\nbaseline_seconds = 90.0\n"
+SPACING = (2.0, 2.0, 3.0)
+
+
+def checked(folder: Path, *, images: Path | None = None) -> Checked:
+    return check(folder.name, folder, images=images, executor=Serial())
+
+
+@pytest.fixture
+def carotid(tmp_path: Path) -> Path:
+    """Cases a, b and c with different masks, so that nothing is wrong."""
+    folder = carotid_files.write_ground_truth(tmp_path / "carotid", {})
+    for seed, (case, cls) in enumerate({"a": 0, "b": 1, "c": 0}.items()):
+        masks = {"long_mask": carotid_files.mask(carotid_files.LONG, seed=seed)}
+        carotid_files.write_case(folder / "references" / f"{case}_label.h5", cls=cls, **masks)
+    return folder
+
+
+@pytest.fixture
+def lesions(tmp_path: Path) -> Path:
+    (tmp_path / "ground-truth/references").mkdir(parents=True)
+    return lesions_folders.write_ground_truth(tmp_path, {})
+
+
+def add_lesions(folder: Path, name: str, volume: Any, *, spacing: tuple[float, ...] = SPACING) -> None:
+    lesions_folders.write(folder / "references" / f"{name}.nii.gz", volume, spacing=spacing)
+
+
+def reports(folder: Path, texts: dict[str, str]) -> Path:
+    (folder / "references").mkdir(parents=True)
+    (folder / "challenge.toml").write_text('kind = "reports"\ntitle = "T"\nversion = "1"\nper_case = "full"\n')
+    for case, text in texts.items():
+        (folder / "references" / f"{case}.txt").write_text(text)
+    return folder
+
+
+# Settings
+
+
+def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -> None:
+    (carotid / "challenge.toml").write_text(
+        'kind = "carotid"\ntitel = "T"\nversion = "1"\nper_case = "some"\nexpected_cases = 0\n'
+        '[cases]\ngroups = "("\n[carotid]\ntolerance = 3\n' + TIME.replace("90.0", "-1")
+    )
+    assert checked(carotid).errors == [
+        "challenge.toml: 'title' is missing.",
+        "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
+        "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than or equal to 1.",
+        "challenge.toml, line 2: 'titel' is not a known key.",
+        "challenge.toml, line 11: 'carotid.time.baseline_seconds' is wrong: input should be greater than 0.",
+        "challenge.toml, line 9: 'carotid.tolerance' is not a known key.",
+        "challenge.toml, line 7: 'cases.groups' is wrong: it is no regular expression: "
+        "missing ), unterminated subpattern at position 0.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first_line", "error"),
+    [
+        ('kind = "cartoid"', "challenge.toml, line 1: 'kind' is 'cartoid'; the kinds are:"),
+        ("", "challenge.toml: the key 'kind' is missing."),
+        ('challenge = "carotid"', "challenge.toml, line 1: 'challenge' is no longer a key: write kind = \"carotid\""),
+    ],
+)
+def test_a_wrong_kind_hides_no_other_mistake(first_line: str, error: str, carotid: Path) -> None:
+    (carotid / "challenge.toml").write_text(f'{first_line}\ntitle = "T"\nversion = "1"\nper_case = "all"\n' + TIME)
+    first, second = checked(carotid).errors
+    assert first.startswith(error)
+    assert second.startswith("challenge.toml, line 4: 'per_case' is wrong")
+
+
+def test_a_wrong_setting_hides_no_broken_reference(carotid: Path) -> None:
+    with (carotid / "challenge.toml").open("a") as file:
+        file.write("[carotid]\ntolerance = 3\n[carotid.weights]\ntime = 2.0\n")
+    (carotid / "references/a_label.h5").write_bytes(b"no HDF5")
+    found = checked(carotid)
+    assert [error.split(":")[0] for error in found.errors] == [
+        "challenge.toml, line 11",
+        "challenge.toml, line 10",
+        "references/a_label.h5",
+    ]
+    assert "References are checked with defaults in place of wrong settings; check them again." in found.warnings
+
+
+def test_a_file_that_is_no_toml(carotid: Path) -> None:
+    (carotid / "challenge.toml").write_text("kind = \n")
+    (error,) = checked(carotid).errors
+    assert error.startswith("challenge.toml is not valid TOML: Invalid value (at line 1")
+
+
+def test_a_byte_order_mark_is_accepted(carotid: Path) -> None:
+    path = carotid / "challenge.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert checked(carotid) == Checked(
+        name="carotid",
+        statistics=[
+            "cases: 3",
+            "class: 1 high_risk, 2 low_risk",
+            *(f"{view}_{structure}: 3 present" for view in ("long", "trans") for structure in ("plaque", "vessel")),
+        ],
+    )
+
+
+def test_the_name_of_the_folder(carotid: Path) -> None:
+    (error,) = checked(carotid.rename(carotid.parent / "Carotid Final")).errors
+    assert error.endswith("it becomes the image's name, and 'Carotid Final' cannot.")
+
+
+# References
+
+
+def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> None:
+    references = carotid / "references"
+    whole = (references / "a_label.h5").read_bytes()
+    (references / "a_label.h5").write_bytes(whole[: len(whole) // 2])
+    carotid_files.write_case(references / "b_label.h5", cls=7)
+    (references / "notes.txt").touch()
+    (references / "d.h5").touch()
+    (references / "e_label.h5").symlink_to("c_label.h5")
+    errors = checked(carotid).errors
+    assert errors[:3] == [
+        "references/e_label.h5 ('e_label.h5' is a symbolic link; send the file itself): "
+        "A reference is not a regular file.",
+        "references/d.h5: A reference is not named <case>_label.h5.",
+        "references/notes.txt: A reference is not named <case>_label.h5.",
+    ]
+    assert errors[3].startswith("references/a_label.h5: 'a_label.h5' ")
+    assert errors[4] == "references/b_label.h5: 'b_label.h5: cls' is 7; the classes are 0, 1."
+    assert len(errors) == 5
+
+
+def test_forgotten_references(carotid: Path) -> None:
+    path = carotid / "challenge.toml"
+    path.write_text("expected_cases = 4\n" + path.read_text())
+    expected = "challenge.toml says expected_cases = 4, and there are 3 references."
+    assert checked(carotid).errors == [f"references: {expected}"]
+
+
+def test_no_reference(carotid: Path) -> None:
+    shutil.rmtree(carotid / "references")
+    assert checked(carotid).errors == ["The ground truth has no folder 'references'."]
+    (carotid / "references").mkdir()
+    assert checked(carotid).errors == ["The ground truth holds no reference."]
+
+
+def test_all_cases_without_a_group_are_listed(carotid: Path) -> None:
+    with (carotid / "challenge.toml").open("a") as file:
+        file.write("[cases]\ngroups = '^(?P<group>a)'\n")
+    (error,) = checked(carotid).errors
+    assert error.startswith("b, c: 2 cases belong to no group")
+
+
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_names_equal_but_for_letter_case(ignore_case: bool, carotid: Path) -> None:
+    carotid_files.write_case(carotid / "references/A_label.h5", trans_mask=carotid_files.mask((20, 28), seed=1))
+    with (carotid / "challenge.toml").open("a") as file:
+        file.write(f"[cases]\nignore_case = {str(ignore_case).lower()}\n")
+    found = checked(carotid)
+    if ignore_case:
+        error = "A and a: Two references have names that differ only in upper and lower case."
+        assert (found.errors, found.warnings) == ([error], [])
+    else:
+        assert (found.errors, found.warnings) == ([], ["A and a differ only in upper and lower case."])
+
+
+def test_the_same_content_under_two_names(carotid: Path) -> None:
+    for name in ("d", "e"):
+        shutil.copy(carotid / "references/a_label.h5", carotid / f"references/{name}_label.h5")
+    assert checked(carotid).warnings == ["a, d, e: These references have the same content."]
+
+
+def test_names_of_channels(lesions: Path) -> None:
+    add_lesions(lesions, "a_0000", lesions_folders.LESION)
+    found = checked(lesions)
+    assert found.warnings == ["a_0000 ends in '_0000' like a channel of an image: is it a reference?"]
+    assert found.errors == []
+    add_lesions(lesions, "a", lesions_folders.HALF)
+    assert checked(lesions).errors == ["a_0000 cannot be told from a: '_0000' is a channel of an image."]
+
+
+def test_everything_that_freehand_lacks(tmp_path: Path) -> None:
+    scans = dict.fromkeys(("sub050__x", "sub051__y", "sub052__z"), freehand_golden.TOOL_TO_CAMERA)
+    folder = freehand_files.write_ground_truth(tmp_path / "freehand", scans=scans)
+    (folder / "references/transfs/050/x.h5").unlink()
+    (folder / "references/landmark/landmark_051.h5").unlink()
+    (folder / "references/calib_matrix.csv").unlink()
+    assert checked(folder).errors == [
+        "references: The references lack calib_matrix.csv.",
+        "sub050__x (no transfs/ file): A scan of the ground truth has no transforms.",
+        "sub051__y (no landmark_ file): A scan of the ground truth has no landmarks.",
+    ]
+
+
+# Statistics and what is implausible
+
+
+def test_one_class_only_and_masks_that_are_all_empty(carotid: Path) -> None:
+    for seed, case in enumerate("abc"):
+        mask = carotid_files.mask(carotid_files.LONG, seed=seed)
+        mask[mask == 1] = 0
+        carotid_files.write_case(carotid / f"references/{case}_label.h5", long_mask=mask, cls=1)
+    found = checked(carotid)
+    assert found.warnings == [
+        "All references have the class 'high_risk'.",
+        "The mask 'long_plaque' is empty in all references.",
+    ]
+    assert "long_plaque: 3 empty" in found.statistics
+
+
+def test_a_class_without_a_case(carotid: Path) -> None:
+    with (carotid / "challenge.toml").open("a") as file:
+        file.write("[carotid]\nclasses = [{value=0,name='low'},{value=1,name='high'},{value=2,name='top'}]\n")
+    assert checked(carotid).warnings == ["No reference has the class 'top'."]
+
+
+@pytest.mark.parametrize(
+    ("spacing", "warning"),
+    [
+        ((1.0, 1.0, 1.0), "The spacing is 1 x 1 x 1 mm: it may have been lost"),
+        ((0.002, 0.002, 0.003), "The spacing is below 0.01 mm: it may be in metres"),
+        (SPACING, None),
+    ],
+)
+def test_spacing(spacing: tuple[float, ...], warning: str | None, lesions: Path) -> None:
+    for number in range(7):
+        volume = lesions_folders.LESION.copy()
+        volume[5, 7, number] = 1
+        add_lesions(lesions, f"case{number}", volume, spacing=spacing)
+    warnings = checked(lesions).warnings
+    assert [each.split(": ", 1)[0] for each in warnings] == ["case0, case1, case2, case3, case4 and 2 more"] * bool(
+        warning
+    )
+    assert all(str(warning) in each for each in warnings)
+
+
+def test_volumes_and_empty_references(lesions: Path) -> None:
+    add_lesions(lesions, "a", lesions_folders.NOTHING)
+    assert checked(lesions).warnings == ["All references are empty: there is no lesion to find."]
+    add_lesions(lesions, "b", lesions_folders.LESION)
+    found = checked(lesions)
+    assert found.warnings == []
+    assert found.statistics == [
+        "cases: 2",
+        "reference: 1 empty, 1 with lesions",
+        "lesions: 0 to 1, median 0.5",
+        "volume (ml): 0 to 0.324, median 0.162",  # 27 voxels of 12 mm3
+        "smallest spacing (mm): 2 to 2, median 2",
+        "largest spacing (mm): 3 to 3, median 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factor", "warning"),
+    [
+        (1.0, None),
+        (0.001, "The path is shorter than 1 mm: the transforms may be in metres."),
+        (10_000.0, "The path is longer than 10 m: the transforms may not be in mm."),
+    ],
+)
+def test_path_lengths(factor: float, warning: str | None, tmp_path: Path) -> None:
+    poses = freehand_golden.TOOL_TO_CAMERA.copy()
+    poses[:, :3, 3] *= factor
+    found = checked(freehand_files.write_ground_truth(tmp_path / "freehand", scans={"sub050__x": poses}))
+    assert found.warnings == ([] if warning is None else [f"sub050__x: {warning}"])
+    # From (100, 50, -30) by (1, 2, 3) and (-3, 3, 2): sqrt(14) + sqrt(22).
+    length = f"{(14**0.5 + 22**0.5) * factor:.4g}"
+    assert found.statistics[-1] == f"path length (mm): {length} to {length}, median {length}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "warning"),
+    [
+        (
+            freehand_golden.IMAGE_TO_TOOL,
+            freehand_golden.PIXEL_TO_MM,
+            "The two matrices of calib_matrix.csv seem swapped",
+        ),
+        (
+            np.diag([-0.5, 0.25, 1, 1]),
+            freehand_golden.IMAGE_TO_TOOL,
+            "The first matrix of calib_matrix.csv is no scale",
+        ),
+        (freehand_golden.PIXEL_TO_MM, np.diag([2.0, 2, 2, 1]), "The second matrix of calib_matrix.csv is no rigid"),
+    ],
+)
+def test_calibration(first: Any, second: Any, warning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freehand_golden, "PIXEL_TO_MM", first)
+    monkeypatch.setattr(freehand_golden, "IMAGE_TO_TOOL", second)
+    (found,) = checked(freehand_files.write_ground_truth(tmp_path / "freehand")).warnings
+    assert found.startswith(f"{freehand_files.SCAN}: {warning}")
+
+
+def test_an_empty_reference_report_says_what_it_means(tmp_path: Path) -> None:
+    found = checked(reports(tmp_path / "reports", {"A": "no finding", "B": " \n"}))
+    meaning = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
+    assert (found.errors, found.warnings) == ([], [f"B: {meaning}"])
+    assert found.statistics == ["cases: 2", "words: 0 to 2, median 1"]
+
+
+# Images
+
+
+def test_sizes_against_the_images(lesions: Path, tmp_path: Path) -> None:
+    for name, volume in (("a", lesions_folders.LESION), ("b", lesions_folders.HALF), ("c", lesions_folders.NOTHING)):
+        add_lesions(lesions, name, volume)
+    lesions_folders.write(tmp_path / "images/a_0000.mha", lesions_folders.LESION)
+    lesions_folders.write(tmp_path / "images/a_0001.mha", lesions_folders.LESION)
+    lesions_folders.write(tmp_path / "images/b_0001.mha", lesions_folders.LESION[:-1])
+    found = checked(lesions, images=tmp_path / "images")
+    assert found.errors == ["references/b.nii.gz: 'b_0001.mha' is 5 x 8 x 10, expected 6 x 8 x 10."]
+    assert found.warnings == ["c: There is no image of this case."]
+
+
+def test_images_of_both_views(carotid: Path, tmp_path: Path) -> None:
+    images, shapes = tmp_path / "images", {"long": carotid_files.LONG, "trans": carotid_files.TRANS}
+    for case in "ab":
+        freehand_files.write_h5(
+            images / f"{case}.h5", {f"{view}_img": np.zeros(shape) for view, shape in shapes.items()}
+        )
+    freehand_files.write_h5(images / "b.h5", {"long_img": np.zeros((9, 9))})
+    found = checked(carotid, images=images)
+    assert found.errors == ["references/b_label.h5: 'long_img' in 'b.h5' is 9 x 9, expected 24 x 32."]
+    assert found.warnings == ["c: There is no image of this case."]
+
+
+def test_a_kind_without_images_says_so(tmp_path: Path) -> None:
+    (warning,) = checked(reports(tmp_path / "reports", {"A": "no finding"}), images=tmp_path).warnings
+    assert warning == "References of the kind 'reports' are not compared with images."
+
+
+# The command
+
+
+def test_the_bundled_challenges_are_fine(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 0
+    out, err = capfd.readouterr()
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == sorted(
+        path.parent.name for path in PROJECT.glob("ground-truth/*/challenge.toml")
+    )
+    assert err == "Nothing is wrong.\n"
+
+
+def test_exit_codes(carotid: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(carotid / "references/a_label.h5", carotid / "references/d_label.h5")
+    assert main(["check", str(carotid)]) == 0
+    assert capfd.readouterr().err == "Found 0 errors and 1 warning.\n"
+    (carotid / "references/odd").touch()
+    assert main(["check", str(carotid.parent)]) == 2
+    out, err = capfd.readouterr()
+    assert out.splitlines()[:3] == [
+        "carotid",
+        "  error: references/odd: A reference is not named <case>_label.h5.",
+        "  warning: a, d: These references have the same content.",
+    ]
+    assert err == "Found 1 error and 1 warning; fix the errors before you build.\n"
+    assert main(["check", str(carotid / "nowhere")]) == 2
+    assert main(["check", str(carotid), "--images", str(carotid / "nowhere")]) == 2
