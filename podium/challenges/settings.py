@@ -38,7 +38,7 @@ class Common(Settings):
     title: Text
     version: Text
     per_case: PerCase
-    expected_cases: Annotated[int, Field(strict=True, ge=1)] | None = None
+    expected_cases: Annotated[int, Field(strict=True, gt=0)] | None = None
 
 
 class CasesSettings(Settings):
