@@ -143,7 +143,7 @@ def problems_of_cases(
     """Where the expected cases contradict challenge.toml: their number and their groups."""
     problems = []
     if expected is not None and expected != len(cases):
-        what = f"challenge.toml says expected_cases = {expected}, and there are {len(cases)} references."
+        what = f"The ground truth has {len(cases)} references, but 'expected_cases' in challenge.toml is {expected}."
         problems.append(ReferenceProblem(what=what, where="references"))
     groups = {case: challenge.cases.group_of(case) for case in cases}
     outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))

@@ -61,7 +61,7 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
     assert checked(carotid).errors == [
         "challenge.toml: 'title' is missing.",
         "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
-        "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than or equal to 1.",
+        "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
         "challenge.toml, line 2: 'titel' is not a known key.",
         "challenge.toml, line 11: 'carotid.time.baseline_seconds' is wrong: input should be greater than 0.",
         "challenge.toml, line 9: 'carotid.tolerance' is not a known key.",
@@ -148,7 +148,7 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
 def test_forgotten_references(carotid: Path) -> None:
     path = carotid / "challenge.toml"
     path.write_text("expected_cases = 4\n" + path.read_text())
-    expected = "challenge.toml says expected_cases = 4, and there are 3 references."
+    expected = "The ground truth has 3 references, but 'expected_cases' in challenge.toml is 4."
     assert checked(carotid).errors == [f"references: {expected}"]
 
 

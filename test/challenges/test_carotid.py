@@ -397,4 +397,4 @@ def test_a_forgotten_reference_stops_the_run(files: Path, tmp_path: Path, evalua
     configuration = "expected_cases = 4\n" + CONFIGURATION
     run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "fewer", configuration=configuration))
     assert run.code == 2
-    assert run.last_line == "challenge.toml says expected_cases = 4, and there are 3 references."
+    assert run.last_line == "The ground truth has 3 references, but 'expected_cases' in challenge.toml is 4."
