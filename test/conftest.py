@@ -23,14 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal"}
+SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal", "test_cli.py", "test_evaluate.py"}
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
     """Tests of rules score in their own process: without forks a small evaluation takes milliseconds."""
-    if request.path.parent.name not in SERIAL:
+    if not {request.path.name, request.path.parent.name} & SERIAL:
         yield
         return
     from podium.execution.serial import Serial

@@ -21,9 +21,9 @@ def test_acknowledged_votes_survive_kill_9(tmp_path: Path) -> None:
     made = make_arena(
         tmp_path,
         methods=[f"m{number}" for number in range(7)],
-        cases=[f"c{number}" for number in range(60)],
-        raters=[f"rater {number}" for number in range(60)],
-        settings=ArenaSettings(matchups_per_rater=600),
+        cases=[f"c{number}" for number in range(30)],
+        raters=[f"rater {number}" for number in range(30)],
+        settings=ArenaSettings(matchups_per_rater=300),
     )
     moments = random.Random(5)
     acknowledged: dict[str, set[str]] = {"cast": set(), "undone": set()}

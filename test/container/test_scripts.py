@@ -172,6 +172,7 @@ def install_torch(python: Path, *, torch_index: str, pip_index: str) -> "subproc
     settings |= {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": pip_index, "TORCH_INDEX": torch_index}
     kept = {name: value for name, value in settings.items() if value}
     environment = {name: value for name, value in os.environ.items() if name not in settings} | kept
+    environment["PIP_RETRIES"] = "0"  # an index that does not answer is asked once
     return subprocess.run(
         [REPOSITORY / "install-torch.sh", python],
         capture_output=True,
