@@ -17,10 +17,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests are marked by the names of their files."""
+    """Browser tests are marked by the names of their files, container tests by their folder: `--fast` runs neither."""
     for item in items:
         if item.path.name.startswith("test_browser_"):
             item.add_marker("browser")
+        if item.path.parent.name == "container":
+            item.add_marker("container")
 
 
 SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal", "test_cli.py", "test_evaluate.py"}

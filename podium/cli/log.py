@@ -64,7 +64,7 @@ def end_log(last: str = "") -> None:
 
 
 def _shortened(text: str, *, most: int) -> str:
-    """At most so many lines: of a longer text its beginning and its end, where a traceback says what went wrong."""
+    """A bounded number of lines: of a longer text its beginning and its end, where a traceback says what went wrong."""
     lines = text.rstrip().splitlines()
     if len(lines) <= most:
         return "\n".join(lines)

@@ -3,12 +3,9 @@
 import json
 import re
 
-import pytest
 from container.engine import REPOSITORY, docker, shell
 
 import podium
-
-pytestmark = pytest.mark.container
 
 
 def configuration(image: str) -> dict[str, object]:

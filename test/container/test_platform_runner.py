@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from container.engine import REPOSITORY, docker
 
-pytestmark = pytest.mark.container
-
 SAMPLES = REPOSITORY / "test/submissions"
 CHALLENGES = sorted(path.name for path in SAMPLES.iterdir())
 SPELLINGS = {"interface": "socket", "socket": "interface"}

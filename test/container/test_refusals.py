@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from container.engine import REPOSITORY, Run, evaluate
 
-pytestmark = pytest.mark.container
-
 
 def assert_refused(run: Run, *, exit_code: int) -> None:
     assert run.exit_code == exit_code, run.stdout + run.stderr

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from container.engine import REPOSITORY, docker, evaluate
 
-pytestmark = pytest.mark.container
-
 SUBMISSIONS = sorted(path for path in (REPOSITORY / "test/submissions").glob("*/*") if path.is_dir())
 CAROTID = REPOSITORY / "ground-truth/carotid"
 

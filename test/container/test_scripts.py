@@ -122,7 +122,6 @@ def test_a_folder_of_references_may_be_a_link(checked_tree: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.container
 def test_build_without_an_engine_says_so(engine: None) -> None:  # noqa: ARG001  (the docker command has to be there)
     done = run(REPOSITORY / "build.sh", DOCKER_HOST=f"tcp://{NOBODY_LISTENS.removeprefix('http://').rstrip('/')}")
     assert done.returncode == 2

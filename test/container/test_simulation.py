@@ -12,8 +12,6 @@ from container.engine import REPOSITORY, docker
 
 from podium.cli.main import main
 
-pytestmark = pytest.mark.container
-
 ALGORITHM = REPOSITORY / "test/algorithms/threshold"
 CASES = ("fdg_ukt_001.nii.gz", "fdg_ukt_002.nii.gz", "psma_ukt_011.mha")  # five lesions, none, an instance map of four
 
