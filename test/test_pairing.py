@@ -111,6 +111,12 @@ def test_what_belongs_to_no_case_is_named_with_a_reason() -> None:
     assert [file.name for file in found.beside["timing.json"]] == ["Timing.json"]
 
 
+@pytest.mark.parametrize("name", ["README", "License.h5", "run.LOG", "a.nii.gz.md5", "sub/changelog.h5"])
+def test_what_people_put_beside_predictions_is_ignored(name: str) -> None:
+    layout = Layout(outputs=(), inputs=(), files=H5, ignored=(".md5",))
+    assert pair(files(name), layout, ["a"]) == Pairing()
+
+
 def test_letter_case_counts_unless_the_layout_says_otherwise() -> None:
     assert labels(pair(files("CASE.txt"), TEXTS, ["case"])) == {"case": ["CASE.txt"]}
     assert labels(pair(files("CASE.h5"), LAYOUT, ["case"])) == {}

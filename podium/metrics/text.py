@@ -8,7 +8,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
@@ -85,19 +85,6 @@ def count_ngrams(*, candidate: Sequence[str], reference: Sequence[str], least_to
 
 def _ngrams(tokens: Sequence[str], order: int) -> Iterator[tuple[str, ...]]:
     return zip(*(islice(tokens, start, None) for start in range(order)), strict=False)
-
-
-def sum_counts(counts: Iterable[NgramCounts]) -> NgramCounts:
-    """The counts of a corpus."""
-    matches, totals, candidate, reference = [0] * MAX_ORDER, [0] * MAX_ORDER, 0, 0
-    for each in counts:
-        matches = [a + b for a, b in zip(matches, each.matches, strict=True)]
-        totals = [a + b for a, b in zip(totals, each.totals, strict=True)]
-        candidate += each.candidate_tokens
-        reference += each.reference_tokens
-    return NgramCounts(
-        matches=tuple(matches), totals=tuple(totals), candidate_tokens=candidate, reference_tokens=reference
-    )
 
 
 def bleu_4(counts: NgramCounts) -> float:

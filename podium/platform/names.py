@@ -1,19 +1,11 @@
 """From the name of a file or image to the name of its case."""
 
-import re
 import unicodedata
 
 from podium.readers.formats.registry import IMAGE_ENDINGS
 
 _OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".json", ".txt", ".csv", ".zip", ".tar.gz")
 _ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
-
-_NO_PREDICTION = re.compile(r"(readme|license|changelog).*|.*\.(md|txt|log|pdf|md5|sha256)", re.IGNORECASE)
-
-
-def is_ignored_file(name: str) -> bool:
-    """Whether a file is one that people put beside their predictions."""
-    return _NO_PREDICTION.fullmatch(name) is not None
 
 
 def normalize_nfc(name: str) -> str:

@@ -1,6 +1,7 @@
 """BLEU-4, BLEU-13a and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
 
 import tracemalloc
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from literal import reports as literal
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
 
-from podium.metrics.text import bleu_4, bleu_13a, count_ngrams, meteor, sum_counts, tokens_13a, tokens_of
+from podium.metrics.text import MAX_ORDER, NgramCounts, bleu_4, bleu_13a, count_ngrams, meteor, tokens_13a, tokens_of
 
 A_REFERENCE = (
     "Transverse relationships are within normal limits, with no crossbite. The overbite is increased. Class II molar "
@@ -41,6 +42,19 @@ TEXTS = st.lists(
     max_size=24,
 ).map("".join)
 PAIRS = st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=6)
+
+
+def sum_counts(counts: Iterable[NgramCounts]) -> NgramCounts:
+    """The counts of a corpus."""
+    matches, totals, candidate, reference = [0] * MAX_ORDER, [0] * MAX_ORDER, 0, 0
+    for each in counts:
+        matches = [a + b for a, b in zip(matches, each.matches, strict=True)]
+        totals = [a + b for a, b in zip(totals, each.totals, strict=True)]
+        candidate += each.candidate_tokens
+        reference += each.reference_tokens
+    return NgramCounts(
+        matches=tuple(matches), totals=tuple(totals), candidate_tokens=candidate, reference_tokens=reference
+    )
 
 
 def counts(candidate: str, reference: str):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.platform.names import case_of, is_ignored_file
+from podium.platform.names import case_of
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,3 @@ from podium.platform.names import case_of, is_ignored_file
 )
 def test_case_of(name: str, case: str) -> None:
     assert case_of(name) == case
-
-
-@pytest.mark.parametrize(
-    ("name", "beside"),
-    [("README", True), ("License.h5", True), ("run.LOG", True), ("a.nii.gz.md5", True), ("a.h5", False), ("a", False)],
-)
-def test_what_lies_beside_predictions(name: str, beside: bool) -> None:
-    assert is_ignored_file(name) is beside

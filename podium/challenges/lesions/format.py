@@ -18,13 +18,13 @@ from podium.pairing import Candidate, Layout, Template, Unmatched
 from podium.platform.names import case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
+from podium.readers.formats.registry import VOLUME_ENDINGS
 from podium.readers.images import Geometry
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
 VOLUME = "segmentation"  # the one array of a case, as its shape is called in the list of cases
 CASE_INPUTS = ("ct", "pet")
 
-_REFERENCE_ENDINGS = (".nii.gz", ".mha", ".nii")
 _BYTES_PER_VOXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_PER_CASE = 16_000_000  # headers, scribbles, logs
 _EMPTY = "empty"
@@ -55,7 +55,7 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         references: dict[str, SafeFile] = {}
         for file in files:
             where, case = f"references/{file.name}", case_of(file.name)
-            if "/" in file.name or not file.name.endswith(_REFERENCE_ENDINGS):
+            if "/" in file.name or not file.name.endswith(VOLUME_ENDINGS):
                 what = "A reference is not named <case>.nii.gz or <case>.mha."
                 problems.append(ReferenceProblem(what=what, where=where))
             elif case in references:

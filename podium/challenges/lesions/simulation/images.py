@@ -7,9 +7,9 @@ from pathlib import Path
 from podium.errors import UsageError
 from podium.platform.names import case_of
 from podium.readers.files import SafeFile
+from podium.readers.formats.registry import VOLUME_ENDINGS
 
 CHANNELS = {"ct": "_0000", "pet": "_0001"}
-ENDINGS = (".nii.gz", ".mha", ".nii")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def find_cases(images: Path, references: Path) -> list[ImageCase]:
     for folder, option in ((images, "--images"), (references, "--references")):
         if not folder.is_dir():
             raise UsageError(f"{option}: there is no folder '{folder}'.")
-    files = sorted(path for path in references.iterdir() if path.name.endswith(ENDINGS))
+    files = sorted(path for path in references.iterdir() if path.name.endswith(VOLUME_ENDINGS))
     if not files:
         raise UsageError(f"--references: '{references}' holds no <case>.nii.gz or <case>.mha.")
     names = sorted(case_of(path.name) for path in files)
@@ -50,7 +50,7 @@ def find_cases(images: Path, references: Path) -> list[ImageCase]:
 
 def _channel(images: Path, case: str, channel: str) -> Path:
     stem = case + CHANNELS[channel]
-    found = [images / f"{stem}{ending}" for ending in ENDINGS if (images / f"{stem}{ending}").is_file()]
+    found = [images / f"{stem}{ending}" for ending in VOLUME_ENDINGS if (images / f"{stem}{ending}").is_file()]
     if len(found) != 1:
         problem = "no" if not found else "more than one"
         raise UsageError(f"--images: there is {problem} {channel.upper()} of '{case}' ({stem}.nii.gz or .mha).")

@@ -16,13 +16,14 @@ import numpy as np
 
 from podium.challenges.lesions.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
-from podium.challenges.lesions.simulation.images import ENDINGS, ImageCase
+from podium.challenges.lesions.simulation.images import ImageCase
 from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
 from podium.errors import Refused, UsageError
 from podium.extras import SimpleITK as sitk
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.detection import voxel_dice
 from podium.readers.files import SafeFile
+from podium.readers.formats.registry import VOLUME_ENDINGS
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
 STEPS_FILE = "steps.json"
@@ -225,21 +226,21 @@ class _Case:
 
 def find_prediction(folder: Path, step: int) -> Path | None:
     """A case's prediction at a step, in whichever format the algorithm wrote it."""
-    candidates = (folder / f"iter_{step}{ending}" for ending in ENDINGS)
+    candidates = (folder / f"iter_{step}{ending}" for ending in VOLUME_ENDINGS)
     return next((path for path in candidates if path.is_file()), None)
 
 
 def _only_image(output_folder: Path) -> SafeFile:
     folder = output_folder / OUTPUT_FOLDER
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    if len(found) != 1 or not found[0].name.endswith(ENDINGS):
+    if len(found) != 1 or not found[0].name.endswith(VOLUME_ENDINGS):
         names = ", ".join(path.name for path in found[:5]) or "nothing"
         raise StepFailedError(f"The algorithm must leave one .mha image in '{OUTPUT_FOLDER}', it left: {names}.")
     return SafeFile.inside(output_folder, f"{OUTPUT_FOLDER}/{found[0].name}")
 
 
 def _ending(name: str) -> str:
-    return next(ending for ending in ENDINGS if name.endswith(ending))
+    return next(ending for ending in VOLUME_ENDINGS if name.endswith(ending))
 
 
 def _xyz(volume: Mask) -> Mask:
