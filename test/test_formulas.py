@@ -1,0 +1,166 @@
+"""The formulas of challenge.toml: arithmetic as Python does it, on numbers and on replicates; nothing else."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.formulas import FormulaError, Known, parse
+
+VALUES = {"a": 2.0, "b.mean": 3.0, "dice.long_plaque": 0.5, "zero": 0.0}
+
+
+def value(text: str, values: dict[str, float] | None = None) -> float:
+    return float(parse(text).value({name: np.asarray(number) for name, number in (values or VALUES).items()}))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 2 * 3", 7.0),
+        ("(1 + 2) * 3", 9.0),
+        ("2 - 3 - 4", -5.0),
+        ("2 / 4 / 2", 0.25),
+        ("-a ** 2", -4.0),
+        ("2 ** 3 ** 2", 512.0),
+        ("2 ** -1", 0.5),
+        ("1e-3 * .5 + 5.", 5.0005),
+        ("0.4 * dice.long_plaque + b.mean", 3.2),
+        ("mean(1, 2, 6)", 3.0),
+        ("min(a, b.mean)", 2.0),
+        ("max(a, b.mean, 1)", 3.0),
+        ("clip(5, 0, 1)", 1.0),
+        ("sqrt(abs(-16))", 4.0),
+        ("log(exp(2))", 2.0),
+        ("harmonic(0.5, 1)", 2 / 3),
+        ("harmonic(0.5, zero)", 0.0),
+    ],
+)
+def test_arithmetic(text: str, expected: float) -> None:
+    assert value(text) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_result_that_does_not_exist_is_not_finite_and_no_error() -> None:
+    assert math.isnan(value("0 / zero"))
+    assert math.isinf(value("1 / zero"))
+    assert math.isnan(value("log(-1) + sqrt(-1)"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "ends too early"),
+        ("1 +", "ends too early"),
+        ("1 2", "has '2' where it should end"),
+        ("(1", "should have ')' where it ends"),
+        ("* 2", "has '*' where a number or a name should be"),
+        ("__import__(1)", "calls '__import__', which is no function"),
+        ("open(1)", "calls 'open', which is no function"),
+        ("a.__class__()", "calls 'a.__class__', which is no function"),
+        ("a[0]", "has '[0]', which is neither"),
+        ("a if b else c", "has 'if' where it should end"),
+        ("clip(1, 2)", "gives clip 2 arguments; it takes 3"),
+        ("lambda: 1", "has ':', which is neither"),
+        ("'a'", "which is neither"),
+        ("1" + "+1" * 4000, "is longer than 4,000 characters"),
+        ("(" * 60 + "1" + ")" * 60, "is nested deeper than 50 levels"),
+        ("-" * 60 + "1", "is nested deeper than 50 levels"),
+        ("mean()", "where a number or a name should be"),
+        ("2x", "which is neither"),
+    ],
+)
+def test_what_is_no_formula(text: str, words: str) -> None:
+    with pytest.raises(FormulaError, match=re.escape(words)):
+        parse(text)
+
+
+leaves = st.one_of(
+    st.integers(0, 9).map(str), st.floats(0.01, 9, allow_nan=False).map(lambda number: f"{number:.4f}"), st.just("x")
+)
+
+
+def _grown(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.tuples(children, st.sampled_from(["+", "-", "*", "/"]), children).map(" ".join),
+        children.map(lambda inner: f"({inner})"),
+        children.map(lambda inner: f"-{inner}"),
+        st.tuples(children, children).map(lambda pair: f"max({pair[0]}, {pair[1]})"),
+    )
+
+
+@given(text=st.recursive(leaves, _grown, max_leaves=12))
+def test_a_formula_means_what_python_means(text: str) -> None:
+    try:
+        expected = eval(text, {"max": max, "x": 1.5})  # the test's own text, an independent reading of it
+    except ZeroDivisionError:
+        return
+    assert value(text, {"x": 1.5}) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@given(text=st.recursive(leaves, _grown, max_leaves=8), numbers=st.lists(st.floats(-3, 3), min_size=1, max_size=5))
+def test_replicates_are_the_numbers_one_by_one(text: str, numbers: list[float]) -> None:
+    formula = parse(text)
+    together = np.broadcast_to(formula.value({"x": np.array(numbers)}), (len(numbers),))
+    single = [float(formula.value({"x": np.asarray(number)})) for number in numbers]
+    np.testing.assert_array_equal(together, single)
+
+
+SHARE = Known(lowest=0.0, highest=1.0, better=1)
+ERROR = Known(lowest=0.0, better=-1)
+TERMS = {"dice": SHARE, "nsd": SHARE, "hd": ERROR, "bias": Known(better=None), "n": Known(lowest=0.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "better", "lowest", "highest"),
+    [
+        ("100 * (dice + nsd) / 2", 1, 0.0, 100.0),
+        ("1 - dice", -1, 0.0, 1.0),
+        ("dice - hd", 1, -math.inf, 1.0),
+        ("dice + hd", None, 0.0, math.inf),
+        ("1 / (1 + hd)", 1, 0.0, 1.0),
+        ("exp(-hd)", 1, 0.0, 1.0),
+        ("hd ** 2", -1, 0.0, math.inf),
+        ("min(dice, nsd)", 1, 0.0, 1.0),
+        ("clip(hd, 0, 374)", -1, 0.0, 374.0),
+        ("abs(bias)", None, 0.0, math.inf),
+        ("n / 2", 0, 0.0, math.inf),
+        ("harmonic(dice, nsd)", 1, 0.0, 1.0),
+        ("mean(dice, nsd, 1)", 1, 1 / 3, 1.0),
+        ("0.5 * -dice", -1, -0.5, 0.0),
+    ],
+)
+def test_direction_and_range_follow_from_the_terms(
+    text: str, better: int | None, lowest: float, highest: float
+) -> None:
+    known = parse(text).known(TERMS)
+    assert (known.better, known.lowest, known.highest) == (better, pytest.approx(lowest), pytest.approx(highest))
+
+
+@given(
+    text=st.recursive(st.sampled_from(["dice", "hd", "2", "0.5"]), _grown, max_leaves=8),
+    dice=st.floats(0, 1),
+    hd=st.floats(0, 1000),
+    rise=st.floats(0, 1),
+)
+def test_the_range_holds_every_value_and_better_terms_never_make_it_worse(
+    text: str, dice: float, hd: float, rise: float
+) -> None:
+    formula = parse(text)
+    known = formula.known(TERMS)
+    at, after = (
+        float(formula.value({"dice": np.asarray(one), "hd": np.asarray(other)}))
+        for one, other in ((dice, hd), (dice + (1 - dice) * rise, hd * (1 - rise)))
+    )
+    if not (math.isfinite(at) and math.isfinite(after)):
+        return
+    slack = 1e-9 * max(1.0, abs(at), abs(after))
+    assert known.lowest - slack <= at <= known.highest + slack
+    if known.better == 1:
+        assert after >= at - slack
+    if known.better == -1:
+        assert after <= at + slack
+    if known.better == 0:
+        assert after == pytest.approx(at)
