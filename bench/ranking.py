@@ -22,7 +22,8 @@ from scipy.stats import wilcoxon
 from threadpoolctl import threadpool_limits
 from whole_run import measure
 
-from podium.challenges import KINDS
+from podium.challenges import KINDS, load_challenge, published_settings
+from podium.challenges.ground_truth import read_challenge_folders
 from podium.execution.cores import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
@@ -120,9 +121,13 @@ def command_table(folder: Path) -> Table:
     return table
 
 
+RISKS = ("low_risk", "high_risk")
+
+
 def write_teams(folder: Path, teams: int, cases: int) -> None:
     (segmentation, correct) = made_up(teams, cases, 2)
-    challenge = KINDS["carotid"].challenge("carotid", cases={}, own={"time": {"baseline_seconds": 90.0}})
+    (folder_of_carotid,) = read_challenge_folders(Path("ground-truth/carotid"), known=KINDS).values()
+    challenge = load_challenge(folder_of_carotid)
     folder.mkdir()
     for team in range(teams):
         results = []
@@ -133,16 +138,16 @@ def write_teams(folder: Path, teams: int, cases: int) -> None:
             for family, name in names:
                 figures[family][name] = value
             answer = truth if correct.values[team, case] > 0.3 else 1 - truth
-            figures |= {"segmentation_score": value, "class_correct": int(answer == truth)}
-            figures |= {"true_class": truth, "predicted_class": answer}
+            risk = {"reference": RISKS[truth], "prediction": RISKS[answer], "correct": int(answer == truth)}
+            figures |= {"segmentation": value, "risk": risk}
             results.append(CaseResult(case=f"c{case:04}", status="scored", metrics=figures))
         metrics = MetricsFile(
             schema=SCHEMA_NAME,
             challenge="carotid",
-            kind="carotid",
+            kind="declared",
             title="Benchmark",
             version="1",
-            settings=challenge.published_settings(),
+            settings=published_settings(challenge),
             aggregates=challenge.aggregate(results, Runtime(total_seconds=60.0 + team)),
             counts=Counts.of(results),
             results=results,

@@ -51,18 +51,22 @@ def validate(
     *,
     cases: AnyPath | None = None,
     challenge: str | None = None,
+    ground_truth: AnyPath | None = None,
     executor: Executor | None = None,
 ) -> validation.Report:
     """Check a submission without ground truth: every problem at once.
 
     cases      the challenge's public case list, as `podium manifest` writes it
-    challenge  without a case list, which kind of challenge it is; by default what the submission looks like
+    challenge  without a case list, which challenge it is; by default what the submission looks like
+    ground_truth  a challenge's folder, or a folder of several: without a case list, a declared challenge needs its
+                  challenge.toml; references are not read
     """
     return validation.validate(
         Path(submission),
         manifest=read_manifest(Path(cases)) if cases is not None else None,
         challenge=challenge,
         executor=executor or Processes(workers=available_workers()),
+        ground_truth=Path(ground_truth) if ground_truth is not None else None,
     )
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pydantic import ValidationError
-
-from podium.challenges import KINDS
+from podium.challenges import KINDS, problems_of_file
 from podium.challenges.base import AnyChallenge, Description, equal_but_for_letter_case
 from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
-from podium.challenges.settings import CASES, ChallengeFile, Mistake
+from podium.challenges.settings import ChallengeFile
 from podium.errors import ConfigurationError
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
@@ -54,36 +52,22 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         check_name(name, path)
     except ConfigurationError as error:
         checked.errors.append(str(error))
-    mistakes = file.mistakes({kind.name: kind.settings_model for kind in KINDS.values()})
-    checked.errors += [mistake.sentence for mistake in mistakes]
-    challenge = _challenge(name, file, mistakes)
+    try:
+        file.known_kind(KINDS)
+    except ConfigurationError as error:
+        checked.errors.append(str(error))
+    assembled = problems_of_file(name, file)
+    checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in assembled.problems]
+    challenge = assembled.challenge
     if challenge is None:
         return checked
-    if any(mistake.key[0] in (CASES, challenge.kind) for mistake in mistakes):
+    if any(problem.key[0] in file.tables() for problem in assembled.problems):
         checked.warnings.append("References are checked with defaults in place of wrong settings; check them again.")
     if images is not None and challenge.overlays is None:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, file, challenge, checked)
     _examine(challenge, references, images, executor, checked)
     return checked
-
-
-def _challenge(name: str, file: ChallengeFile, mistakes: Sequence[Mistake]) -> AnyChallenge | None:
-    """The challenge with defaults in place of wrong settings: so that its references are checked all the same."""
-    if any(mistake.key == ("kind",) for mistake in mistakes):
-        return None
-    kind = KINDS[file.kind]
-    cases, own = (_without_mistakes(file, table, mistakes) for table in (CASES, kind.name))
-    for content in (own, {**kind.format_settings, **own}, kind.format_settings):
-        with suppress(ValidationError):
-            return kind.challenge(name, cases=cases, own=content)
-    return None
-
-
-def _without_mistakes(file: ChallengeFile, table: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:
-    wrong = {mistake.key[1] for mistake in mistakes if mistake.key[0] == table and len(mistake.key) > 1}
-    content = file.table(table)
-    return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
 
 
 def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import KINDS, load_challenge
+from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
 from podium.errors import GroundTruthError, SubmissionError, UsageError
@@ -65,7 +65,7 @@ def evaluate(
         kind=task.challenge.kind,
         title=folder.common.title,
         version=folder.common.version,
-        settings=task.challenge.published_settings(),
+        settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
         results=results,

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from podium.challenges import KINDS, challenge_from_settings
+from podium.challenges import KINDS, challenge_from_settings, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.evaluation import Task
+from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape
 from podium.validation_errors import first_problem
 
@@ -42,14 +43,15 @@ def make_manifest(task: Task) -> Manifest:
         title=task.folder.common.title,
         version=task.folder.common.version,
         submission=task.folder.common.submission,
-        settings=task.challenge.published_settings(),
+        settings=published_settings(task.challenge),
         cases={case: task.shapes[case] for case in task.cases},
     )
 
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """As JSON, the same bytes for the same manifest."""
-    path.write_text(json.dumps(manifest.model_dump(mode="json"), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    content = sorted_outside(manifest.model_dump(mode="json"))
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def read_manifest(path: Path) -> Manifest:

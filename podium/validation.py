@@ -1,11 +1,12 @@
 """A participant's own check before submitting: every problem at once, without ground truth."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges import KINDS, challenge_for_format
+from podium.challenges import KINDS, challenge_for_format, load_challenge
 from podium.challenges.base import AnyChallenge
+from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
 from podium.execution.executor import Executor
 from podium.extras import preload_readers
@@ -34,9 +35,16 @@ class Report:
     warnings: Sequence[str] = ()
 
 
-def validate(submission: Path, *, manifest: Manifest | None, challenge: str | None, executor: Executor) -> Report:
+def validate(
+    submission: Path,
+    *,
+    manifest: Manifest | None,
+    challenge: str | None,
+    executor: Executor,
+    ground_truth: Path | None = None,
+) -> Report:
     """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
-    chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge)
+    chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge, ground_truth)
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
@@ -73,14 +81,26 @@ def validate(submission: Path, *, manifest: Manifest | None, challenge: str | No
     )
 
 
-def _challenge_without_manifest(submission: Path, kind: str | None) -> AnyChallenge:
-    choices = ", ".join(sorted(KINDS))
-    if kind is None:
+def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
+    """Challenges whose predictions can be read without a case list, by name: the kinds in code, and the declared
+    challenges whose challenge.toml lies in the ground truth; no reference is read."""
+    found = {name: challenge_for_format(name) for name, kind in KINDS.items() if kind.format_settings is not None}
+    if ground_truth is not None and ground_truth.is_dir():
+        for name, folder in read_challenge_folders(ground_truth, known=KINDS).items():
+            if KINDS[folder.common.kind].format_settings is None:
+                found[name] = load_challenge(folder)
+    return found
+
+
+def _challenge_without_manifest(submission: Path, named: str | None, ground_truth: Path | None) -> AnyChallenge:
+    known = challenges_at_hand(ground_truth)
+    choices = ", ".join(sorted(known))
+    if named is None:
         names = submission_names(submission)
-        fitting = [each for each in KINDS if challenge_for_format(each).format.recognises(names)]
+        fitting = [name for name, each in known.items() if each.format.recognises(names)]
         if len(fitting) != 1:
             raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
-        kind = fitting[0]
-    if kind not in KINDS:
-        raise UsageError(f"There is no challenge '{kind}'; there is: {choices}.")
-    return challenge_for_format(kind)
+        named = fitting[0]
+    if named not in known:
+        raise UsageError(f"There is no challenge '{named}'; there is: {choices}.")
+    return known[named]

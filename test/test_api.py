@@ -48,7 +48,7 @@ def test_errors_are_raised_for_whom_they_concern(tmp_path: Path, capfd: pytest.C
 
 def test_validate(tmp_path: Path) -> None:
     fine = PROJECT / "test/submissions/carotid/bifurcation"
-    assert validate(fine, challenge="carotid", executor=Serial()).problems == []
+    assert validate(fine, challenge="carotid", ground_truth=PROJECT / "ground-truth", executor=Serial()).problems == []
     (tmp_path / "reports.json").write_text('{"A": 5}')
     assert [problem.where for problem in validate(tmp_path, executor=Serial()).problems] == ["A"]
 

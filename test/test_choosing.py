@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges import KINDS, challenge_for_format
+from podium.challenges import KINDS
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import choose_challenge
 from podium.platform.submission import submission_names
+from podium.validation import challenges_at_hand
 
 PROJECT = Path(__file__).resolve().parent.parent
 SUBMISSIONS = sorted((PROJECT / "test" / "submissions").glob("*/*"))
@@ -34,4 +35,5 @@ def test_several_challenges_need_a_name() -> None:
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_sample_is_recognised(submission: Path) -> None:
     names = submission_names(submission)
-    assert [kind for kind in KINDS if challenge_for_format(kind).format.recognises(names)] == [submission.parent.name]
+    known = challenges_at_hand(PROJECT / "ground-truth")
+    assert [name for name, each in known.items() if each.format.recognises(names)] == [submission.parent.name]

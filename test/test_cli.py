@@ -241,7 +241,7 @@ def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Pa
     titles = {column["path"]: column["title"] for column in columns}
     assert {f"aggregates.f1.{name}": f"F1 {name}" for name in ("low", "high", "top")}.items() <= titles.items()
     assert titles["aggregates.f1.top_group_mean"] == "F1 top, mean of groups"
-    assert titles["aggregates.dice.long_plaque_group_mean"] == "Dice plaque (longitudinal), mean of groups"
+    assert titles["aggregates.dice.long_plaque_group_mean"] == "Dice longitudinal plaque, mean of groups"
     metrics = evaluate(
         submission=folder / "references",
         output=tmp_path / "out",

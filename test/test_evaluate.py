@@ -472,8 +472,8 @@ def test_anonymous_rows_give_nothing_away(tmp_path: Path, evaluate: Any) -> None
     text = json.dumps(run.metrics)
     assert "hidden" not in text
     assert "hidden" not in run.err
-    assert "class_correct" not in text
-    assert "true_class" not in text
+    assert "correct" not in text
+    assert 'reference"' not in text
     assert [row["case"] for row in run.metrics["results"]] == sorted(row["case"] for row in run.metrics["results"])
     assert run.metrics["counts"]["expected"] == 3
 

@@ -1,29 +1,96 @@
-"""One package per kind of challenge; this page lists them."""
+"""The kinds of challenges, one package each, and how the tables of a challenge.toml become a challenge."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.challenges.base import AnyChallenge, Kind
-from podium.challenges.carotid import CAROTID
+from podium.challenges.board import BOARD_TABLES, BoardSettings, extend
+from podium.challenges.declared import DECLARED
 from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
-from podium.challenges.settings import CASES
+from podium.challenges.settings import CASES, CasesSettings, ChallengeFile, problems_of, without_problems
+from podium.errors import ConfigurationError
+from podium.validation_errors import ValidationProblem
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (CAROTID, FREEHAND, LESIONS, REPORTS)}
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, LESIONS, REPORTS)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
+    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible."""
+
+    challenge: AnyChallenge | None
+    problems: Sequence[ValidationProblem]
+
+
+def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
+    """The challenge of a known kind under the given tables."""
+    kind = KINDS[kind_name]
+    known = (CASES, *BOARD_TABLES, *kind.own_tables)
+    problems = [ValidationProblem(key=(key,), words="is not a known key") for key in tables if key not in known]
+    cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
+    cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
+    examined = kind.examined(tables)
+    content = {table: tables[table] for table in BOARD_TABLES if table in tables}
+    board_problems = problems_of(BoardSettings, content, ())
+    board = BoardSettings.model_validate(without_problems(content, board_problems, depth=0))
+    problems += [*cases_problems, *examined.problems, *board_problems]
+    if examined.settings is None:
+        return Assembled(challenge=None, problems=problems)
+    challenge = kind.build(name, cases, examined.settings)
+    extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused)
+    return Assembled(
+        challenge=replace(challenge, board=board, scoreboard=extended.board, ranking=extended.ranking),
+        problems=[*problems, *extended.problems],
+    )
 
 
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     """The challenge under the settings of its challenge.toml."""
-    kind = KINDS[folder.common.kind]
-    return kind.build(folder.name, folder.file.cases(), folder.file.own(kind.settings_model))
+    assembled = assemble(folder.name, folder.common.kind, folder.file.tables())
+    if assembled.problems or assembled.challenge is None:
+        raise folder.file.refusal(assembled.problems)
+    return assembled.challenge
 
 
-def challenge_from_settings(name: str, kind: str, settings: dict[str, Any]) -> AnyChallenge:
-    """The challenge under published settings; raises pydantic's ValidationError where they are not known here."""
-    tables = (CASES, kind)
-    unknown = {key: value for key, value in settings.items() if key not in tables}  # refused with the unknown keys
-    return KINDS[kind].challenge(name, cases=settings.get(CASES, {}), own={**settings.get(kind, {}), **unknown})
+def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
+    """Everything that is wrong with a challenge.toml; there is no challenge where its kind is not known."""
+    try:
+        kind = file.known_kind(KINDS)
+    except ConfigurationError:
+        others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
+        return Assembled(challenge=None, problems=others)
+    assembled = assemble(name, kind, file.tables())
+    return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
+
+
+def published_settings(challenge: AnyChallenge) -> dict[str, Any]:
+    """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
+    board = challenge.board.model_dump(mode="json", exclude_defaults=True)
+    own = KINDS[challenge.kind].published(challenge.settings)
+    return {CASES: challenge.cases.model_dump(mode="json"), **own, **board}
+
+
+def challenge_from_settings(name: str, kind: str, settings: Mapping[str, Any]) -> AnyChallenge:
+    """The challenge under published settings; raises ConfigurationError where they are not known here."""
+    assembled = assemble(name, kind, _with_added_settings(KINDS[kind], settings))
+    if assembled.problems or assembled.challenge is None:
+        raise ConfigurationError(str(assembled.problems[0]))
+    return assembled.challenge
+
+
+def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Offline tools publish tables of their own beside the kind's, such as the judge's: they are settings of the
+    kind."""
+    if kind.tables:
+        return settings
+    added = {key: value for key, value in settings.items() if key not in (CASES, kind.name, *BOARD_TABLES)}
+    kept = {key: value for key, value in settings.items() if key not in added}
+    return {**kept, kind.name: {**settings.get(kind.name, {}), **added}}
 
 
 def challenge_for_format(kind: str) -> AnyChallenge:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from podium.challenges.board import BoardSettings
 from podium.challenges.ground_truth import ReferenceProblem, refuse_references
 from podium.challenges.overlay import Overlay
 from podium.challenges.ranking_rule import RankingRule
-from podium.challenges.settings import CasesSettings, Settings
+from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused
 from podium.figures import Figures, get, put
 from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined, row_of
@@ -28,6 +29,7 @@ from podium.platform.results import CaseResult, CaseScore
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, list_files
+from podium.validation_errors import ValidationProblem
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
@@ -208,6 +210,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     name           the name of its folder
     kind           which code scores it
+    board          the tables that say what is made of the metrics
     confidential   dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows
                    them
     given          figures that do not come from the rows, from all results and the runtime
@@ -218,6 +221,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     kind: str
     cases: CasesSettings
     settings: SettingsT
+    board: BoardSettings = field(default_factory=BoardSettings)
     format: Format[PredictionT, ReferenceT]
     scorer: Scorer[PredictionT, ReferenceT, Any]
     scoreboard: Scoreboard[Any]
@@ -226,10 +230,6 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     confidential: Sequence[str] = ()
     given: Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]] | None = None
     cohort_given: Callable[[Mapping[str, Figures]], Mapping[str, Mapping[str, float]]] | None = None
-
-    def published_settings(self) -> dict[str, Any]:
-        """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
-        return {"cases": self.cases.model_dump(mode="json"), self.kind: self.settings.model_dump(mode="json")}
 
     def share_cores(self, *, workers: int, cases: int) -> None:
         """Divide the cores among the cases; called before workers are forked, so that all of them know."""
@@ -302,16 +302,57 @@ AnyChallenge = Challenge[Any, Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind(Generic[SettingsT]):
-    """A kind of challenge: its own table of challenge.toml, and the challenge that such a table describes.
+class Examined(Generic[SettingsT]):
+    """A kind's settings, defaults in place of wrong ones, and everything that is wrong; no settings where too little is
+    right. `excused` are names of figures that do not exist for that reason alone."""
 
-    `format_settings` are enough to read predictions where the real settings are not at hand.
+    settings: SettingsT | None
+    problems: Sequence[ValidationProblem]
+    excused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[SettingsT]):
+    """A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
+
+    tables           the tables that are its settings [one, named as the kind]
+    examine          finds everything that is wrong with the tables, where the model alone cannot
+    format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
     """
 
     name: str
     settings_model: type[SettingsT]
     build: Callable[[str, CasesSettings, SettingsT], Challenge[SettingsT, Any, Any]]
-    format_settings: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+    examine: Callable[[Any], Examined[SettingsT]] | None = None
+    format_settings: Mapping[str, Any] | None = field(default_factory=dict)
+
+    @property
+    def own_tables(self) -> tuple[str, ...]:
+        return self.tables or (self.name,)
+
+    def own(self, tables: Mapping[str, Any]) -> Any:
+        """The kind's settings among the tables of a challenge.toml."""
+        if not self.tables:
+            return tables.get(self.name, {})
+        return {name: tables[name] for name in self.tables if name in tables}
+
+    def examined(self, tables: Mapping[str, Any]) -> Examined[SettingsT]:
+        """The kind's settings among the tables, and everything that is wrong with them."""
+        own = self.own(tables)
+        if self.examine is not None:
+            return self.examine(own)
+        problems = problems_of(self.settings_model, own, () if self.tables else (self.name,))
+        right = without_problems(own, problems, depth=0 if self.tables else 1)
+        for content in (right, {**(self.format_settings or {}), **right}, self.format_settings):
+            if content is not None and not problems_of(self.settings_model, content, ()):
+                return Examined(settings=self.settings_model.model_validate(content), problems=problems)
+        return Examined(settings=None, problems=problems)
+
+    def published(self, settings: SettingsT) -> dict[str, Any]:
+        """The settings as the tables of a challenge.toml, defaults filled in."""
+        content = settings.model_dump(mode="json")
+        return content if self.tables else {self.name: content}
 
     def challenge(self, name: str, *, cases: Any, own: Any) -> Challenge[SettingsT, Any, Any]:
         """The challenge of this name; raises pydantic's ValidationError where the settings are wrong."""

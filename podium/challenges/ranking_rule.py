@@ -12,6 +12,7 @@ class Criterion:
     decimals    compare after rounding to this many; None compares as it stands
     known_path  a figure below `aggregates` that is 0 where this one is unknown: unknown is behind everything known
     if_absent   what an organiser has to do where a file lacks the figure, as a sentence
+    absent_is_last  a team without the figure is behind all others: an undefined figure is not published
     """
 
     path: str
@@ -21,6 +22,7 @@ class Criterion:
     decimals: int | None = None
     known_path: str | None = None
     if_absent: str | None = None
+    absent_is_last: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,8 @@ class RankingRule:
     words         the rule in one sentence, for tables, reports and papers
     tie_breaks    asked in turn among teams that the criteria leave equal; teams equal in these too share the position
     case_metrics  the declared per-case metrics that the general schemes rank by
+    by_case       the criteria are not compared themselves: teams have a position in every case by each of
+                  `case_metrics`, and the mean of all these positions decides
     division      a setting whose values are ranked apart, such as a regime: files that differ in it are no mixture
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
@@ -38,5 +42,10 @@ class RankingRule:
     criteria: tuple[Criterion, ...]
     case_metrics: tuple[str, ...]
     tie_breaks: tuple[Criterion, ...] = ()
+    by_case: bool = False
     division: str | None = None
     finalists: int | None = None
+
+
+NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
+"""Of a kind that leaves the ranking to challenge.toml."""

@@ -2,10 +2,10 @@
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
@@ -17,8 +17,10 @@ from podium.validation_errors import ValidationProblem, all_problems
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
+FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CASES = "cases"
+DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would tell about single cases
 GROUP = "group"  # the named part of `groups` that becomes the group's name
 
 
@@ -36,6 +38,7 @@ class Common(Settings):
 
     submission      which shape of submission the phase takes; "any" goes by whether there is a predictions.json
     expected_cases  how many references there must be, for whoever would notice a forgotten one too late
+    decimals        published aggregates are rounded to this many [4; exact where per_case is "full"]
     """
 
     kind: Text
@@ -44,6 +47,12 @@ class Common(Settings):
     per_case: PerCase
     submission: SubmissionShape = "any"
     expected_cases: Annotated[int, Field(strict=True, gt=0)] | None = None
+    decimals: Annotated[int, Field(strict=True, ge=0, le=15)] | None = None
+
+    @property
+    def published_decimals(self) -> int | None:
+        """How many decimals of aggregates are published; None publishes them as they are."""
+        return self.decimals if self.decimals is not None or self.per_case == "full" else DEFAULT_DECIMALS
 
 
 class CasesSettings(Settings):
@@ -76,17 +85,6 @@ class CasesSettings(Settings):
         return match[GROUP] if match else None
 
 
-SettingsType = TypeVar("SettingsType", bound=Settings)
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One thing that is wrong with challenge.toml: its key, and a sentence that names key and line."""
-
-    key: tuple[str | int, ...]
-    sentence: str
-
-
 class ChallengeFile:
     """A challenge.toml that was read but not yet understood: which kind it is decides what else it may say."""
 
@@ -107,12 +105,17 @@ class ChallengeFile:
         if "challenge" in self._content:
             raise self.refuse(
                 ("challenge",),
-                f'is no longer a key: write kind = "{self._content["challenge"]}"; '
-                "the name of a challenge is that of its folder",
+                f'is no longer a key: write kind = "{self._old_kind}"; the name of a challenge is that of its folder',
             )
         if not isinstance(kind, str):
             raise ConfigurationError(f"{self.path.name}: the key 'kind' is missing.", detail=str(self.path))
         return kind
+
+    @property
+    def _old_kind(self) -> str:
+        """What the key `challenge` of version 0.1 is now."""
+        old = str(self._content["challenge"])
+        return "declared" if old == "carotid" else old
 
     def known_kind(self, known: Collection[str]) -> str:
         """The kind, which must be one of these."""
@@ -122,56 +125,50 @@ class ChallengeFile:
 
     def common(self) -> Common:
         """Everything but the tables."""
-        return self._parse(Common, self._without(CASES, self.kind), ())
+        problems = self.common_problems()
+        if problems:
+            raise self.refusal(problems)
+        return Common.model_validate(self._without_tables())
 
-    def cases(self) -> CasesSettings:
-        """The table `[cases]`."""
-        return self._parse(CasesSettings, self.table(CASES), (CASES,))
+    def common_problems(self) -> list[ValidationProblem]:
+        """What is wrong outside of the tables."""
+        return problems_of(Common, self._without_tables(), ())
 
-    def own(self, model: type[SettingsType]) -> SettingsType:
-        """The kind's own table, such as `[lesions]`."""
-        return self._parse(model, self.table(self.kind), (self.kind,))
+    def tables(self) -> dict[str, Any]:
+        """The tables as they were written, by name."""
+        return {key: value for key, value in self._content.items() if isinstance(value, dict | list)}
 
-    def table(self, name: str) -> Any:
-        """A table as it was written, empty where there is none."""
-        return self._content.get(name, {})
+    def _without_tables(self) -> dict[str, Any]:
+        return {key: value for key, value in self._content.items() if not isinstance(value, dict | list)}
 
-    def mistakes(self, own_tables: Mapping[str, type[Settings]]) -> list[Mistake]:
-        """Everything that is wrong, not only the first; `own_tables` are those of the known kinds."""
-        found: list[Mistake] = []
-        try:
-            kind = self.known_kind(own_tables)
-        except ConfigurationError as error:
-            found.append(Mistake(("kind",), str(error)))
-            problems = _problems(Common, self._without(CASES, "challenge", *own_tables), ())
-            problems = [problem for problem in problems if problem.key != ("kind",)]
-        else:
-            problems = _problems(Common, self._without(CASES, kind), ())
-            problems += _problems(own_tables[kind], self.table(kind), (kind,))
-        problems += _problems(CasesSettings, self.table(CASES), (CASES,))
-        return found + [Mistake(each.key, str(self.refuse(each.key, each.words))) for each in problems]
+    def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
+        """The first problem as an error; the organiser finds all of them in the log."""
+        error = self.refuse(problems[0].key, problems[0].words)
+        if len(problems) > 1:
+            error.detail = "\n".join([str(self.path), *(str(self.refuse(each.key, each.words)) for each in problems)])
+        return error
 
     def refuse(self, key: tuple[str | int, ...], problem: str) -> ConfigurationError:
         """The error for a key that is well-formed but wrong."""
         line = line_of(self._text, key)
         where = f", line {line}" if line else ""
-        return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}.", detail=str(self.path))
-
-    def _parse(self, model: type[SettingsType], content: Any, prefix: tuple[str, ...]) -> SettingsType:
-        if problems := _problems(model, content, prefix):
-            raise self.refuse(problems[0].key, problems[0].words)
-        return model.model_validate(content)
-
-    def _without(self, *tables: str) -> dict[str, Any]:
-        return {key: value for key, value in self._content.items() if key not in tables}
+        end = "" if problem.endswith("?") else "."
+        return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}{end}", detail=str(self.path))
 
 
-def _problems(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
+def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
+    """What is wrong with a table; `prefix` is where it stands in the file."""
     try:
         model.model_validate(content)
     except ValidationError as error:
         return all_problems(error, prefix=prefix)
     return []
+
+
+def without_problems(content: Any, problems: Sequence[ValidationProblem], *, depth: int) -> dict[str, Any]:
+    """A table without the keys that have a problem, which stand in a problem's key at `depth`."""
+    wrong = {problem.key[depth] for problem in problems if len(problem.key) > depth}
+    return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
 
 
 def _dotted(key: tuple[str | int, ...]) -> str:
@@ -187,14 +184,19 @@ _ASSIGNMENT = re.compile(
 def line_of(text: str, key: tuple[str | int, ...]) -> int | None:
     """The line where `key` is set, or that of its nearest parent: a missing key is reported at its table.
 
-    tomllib keeps no positions, so this reads headers and assignments itself; inline tables resolve to their line.
+    tomllib keeps no positions, so this reads headers and assignments itself; inline tables resolve to their line. The
+    tables of an array (`[[metrics]]`) are numbered from 0.
     """
     wanted = tuple(str(part) for part in key)
     best: tuple[int, int] | None = None  # depth of the match, line
     table: tuple[str, ...] = ()
+    arrays: Counter[tuple[str, ...]] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             table = _split_key(header[1])
+            if line.lstrip().startswith("[["):
+                arrays[table] += 1
+                table = (*table, str(arrays[table] - 1))
             found = table
         elif assignment := _ASSIGNMENT.match(line):
             found = table + _split_key(assignment[1])

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
+    BAKED_GROUND_TRUTH,
     CHALLENGE_VARIABLE,
     Verbs,
+    add_ground_truth,
     add_verb,
     add_workers,
     chosen_challenge,
@@ -24,13 +26,15 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--cases", type=Path, metavar="FILE", help="the challenge's case list (from its organisers)")
     parser.add_argument(
         "--challenge",
-        metavar="KIND",
-        help=f"the kind of challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+        metavar="NAME",
+        help=f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
     )
+    add_ground_truth(parser)
     add_workers(parser)
 
 
 def _validate(options: argparse.Namespace) -> int:
+    from podium.challenges.ground_truth import locate_ground_truth
     from podium.manifest import read_manifest
     from podium.validation import validate
 
@@ -39,6 +43,7 @@ def _validate(options: argparse.Namespace) -> int:
         manifest=read_manifest(options.cases) if options.cases else None,
         challenge=chosen_challenge(options),
         executor=chosen_executor(options),
+        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
     )
     _print_report(report)
     if report.problems:

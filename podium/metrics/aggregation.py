@@ -1,5 +1,6 @@
 """From declared metrics to rows, and from rows to `aggregates`, on the cases as they are or on bootstrap replicates."""
 
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -9,10 +10,11 @@ import numpy as np
 
 from podium.figures import Figures, get, put
 from podium.metrics.averages import mean_and_std, mean_of
-from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Formula, Metric, Scoreboard
+from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Formula, Metric, Scoreboard, Values
 from podium.metrics.resampling import Floats, Resamples
 
 CaseT = TypeVar("CaseT")
+LOG = logging.getLogger(__name__)
 
 
 def row_of(metrics: Sequence[CaseMetric[CaseT]], case: CaseT, *, lost: bool) -> dict[str, Any]:
@@ -38,7 +40,17 @@ class CohortValues(Mapping[str, Floats]):
     ) -> None:
         self._rows, self._resamples = rows, resamples
         self._known: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in given.items()}
-        self._metrics = {metric.mean_path: metric for metric in board.metrics if metric.mean_path}
+        self._metrics = {
+            path: (metric, statistic)
+            for metric in board.metrics
+            for path, statistic in (
+                (metric.mean_path, self._mean),
+                (metric.std_path, self._std),
+                (metric.median, self._median),
+                (metric.count, self._count),
+            )
+            if path
+        }
         declared = (*board.cohort_metrics, *board.formulas, *board.offline)
         self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
         self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
@@ -48,11 +60,12 @@ class CohortValues(Mapping[str, Floats]):
         path = self._board.resolved(path)
         if path not in self._known:
             if path in self._metrics:
-                self._known[path] = self._mean(self._metrics[path].name)
+                metric, statistic = self._metrics[path]
+                self._known[path] = statistic(metric)
             elif path in self._cohort:
                 self._known[path] = self._cohort[path].of(self._rows, self._resamples)
             else:
-                self._known[path] = self._formulas[path].of(self)
+                self._known[path] = evaluated(self._formulas[path], self)
         return self._known[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -61,11 +74,39 @@ class CohortValues(Mapping[str, Floats]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
-    def _mean(self, name: str) -> Floats:
-        """Over the drawn cases that have a value; 0 where none has."""
-        values = np.array([get(row, name) for row in self._rows], dtype=np.float64)
+    def _defined(self, metric: Metric) -> tuple[Floats, Resamples]:
+        values = np.array([get(row, metric.name) for row in self._rows], dtype=np.float64)
         defined = ~np.isnan(values)
-        return np.nan_to_num(self._resamples.only(defined).mean(values[defined]), nan=0.0)
+        return values[defined], self._resamples.only(defined)
+
+    def _mean(self, metric: Metric) -> Floats:
+        """Over the drawn cases that have a value."""
+        values, resamples = self._defined(metric)
+        return np.nan_to_num(resamples.mean(values), nan=_or_nan(metric.undefined))
+
+    def _std(self, metric: Metric) -> Floats:
+        values, resamples = self._defined(metric)
+        deviations = values - mean_of(values.tolist())  # small numbers: their squares cancel less
+        return np.asarray(np.sqrt(np.maximum(resamples.mean(deviations**2) - resamples.mean(deviations) ** 2, 0.0)))
+
+    def _median(self, metric: Metric) -> Floats:
+        values, resamples = self._defined(metric)
+        return np.asarray(resamples.quantiles(values, [0.5])[0])
+
+    def _count(self, metric: Metric) -> Floats:
+        return self._defined(metric)[1].sizes.astype(np.float64)
+
+
+def evaluated(formula: Formula, values: Values) -> Floats:
+    """The formula's value in every replicate, the worst of its range where it is not finite; NaN if that is infinite
+    too."""
+    found = np.asarray(formula.of(values), dtype=np.float64)
+    worst = formula.worst if math.isfinite(formula.worst) else math.nan
+    return np.where(np.isfinite(found), found, worst)
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float]) -> dict[str, Any]:
@@ -84,8 +125,9 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
             figures[curve.mean] = _mean_curve(curve, rows)
     for cohort in board.cohort_metrics:
         value = float(values[cohort.path].item())
-        known = 0.0 if math.isnan(value) else value
-        put(figures, cohort.path, int(known) if cohort.whole else known)
+        known = _or_nan(cohort.undefined) if math.isnan(value) else value
+        if not math.isnan(known):
+            put(figures, cohort.path, int(known) if cohort.whole else known)
         if cohort.defined:
             put(figures, cohort.defined, int(not math.isnan(value)))
     for path, table in board.tables.items():
@@ -94,11 +136,20 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
         put(figures, path, value)
     for formula in board.formulas:
         try:
-            put(figures, formula.path, float(np.asarray(formula.of(values)).item()))
+            _publish_formula(figures, formula, values)
         except KeyError as missing:
             if missing.args[0] not in {figure.path for figure in board.given}:
                 raise
     return figures
+
+
+def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) -> None:
+    value = float(values[formula.path].item())
+    if not np.isfinite(formula.of(values)).all():
+        instead = f"counts as the worst of its range, {value:g}" if math.isfinite(value) else "is left out"
+        LOG.info("undefined: the figure '%s' has no finite value: it %s", formula.path, instead)
+    if math.isfinite(value):
+        put(figures, formula.path, value)
 
 
 def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
@@ -111,11 +162,15 @@ def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], 
                 for name, rows in groups.items()
                 if any(get(row, metric.name) is not None for row in rows)
             ]
-            put(figures, f"{metric.name}_group_mean", mean_of(defined))
+            if defined or metric.undefined is not None:
+                put(figures, f"{metric.name}_group_mean", mean_of(defined))
     for cohort in board.cohort_metrics:
         if not cohort.whole:
-            found = [group for group in figures["groups"].values() if not cohort.defined or get(group, cohort.defined)]
-            put(figures, f"{cohort.path}_group_mean", mean_of([get(group, cohort.path) for group in found]))
+            groups_figures = figures["groups"].values()
+            found = [each for each in groups_figures if not cohort.defined or get(each, cohort.defined)]
+            values = [get(each, cohort.path) for each in found if _holds(each, cohort.path)]
+            if values or cohort.undefined is not None:
+                put(figures, f"{cohort.path}_group_mean", mean_of(values))
 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:
@@ -125,8 +180,9 @@ def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str
     for path, value in changed.items():
         put(again, path, value)
     for formula in board.formulas:
-        values.changed[formula.path] = np.asarray(formula.of(values))
-        put(again, formula.path, float(values.changed[formula.path].item()))
+        values.changed[formula.path] = evaluated(formula, values)
+        if not np.isnan(values.changed[formula.path]).any():
+            put(again, formula.path, float(values.changed[formula.path].item()))
     return again
 
 
@@ -156,10 +212,14 @@ def _holds(row: Figures, path: str) -> bool:
 
 
 def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
-    put(figures, metric.mean_path, float(values[metric.mean_path].item()))
+    mean = float(values[metric.mean_path].item())
     defined = [value for row in rows if (value := get(row, metric.name)) is not None]
-    if metric.std_path:
+    if not math.isnan(mean):
+        put(figures, metric.mean_path, mean)
+    if metric.std_path and (defined or metric.undefined is not None):
         put(figures, metric.std_path, mean_and_std(defined)[1])
+    if metric.median and defined:
+        put(figures, metric.median, float(values[metric.median].item()))
     if metric.count:
         put(figures, metric.count, len(defined))
 

@@ -9,7 +9,7 @@ from podium.figures import Figures
 from podium.metrics.resampling import Floats, Resamples
 
 
-def resampled_f1(label: int, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
+def resampled_f1(label: int | str, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
     """F1 = 2TP / (2TP + FP + FN) of one class, between 0 and 1, from the rows' facts at `truth` and `predicted`.
 
     A predicted class of None is a case without a prediction: a false negative of its true class, a false positive of

@@ -28,9 +28,10 @@ class Metric:
 
     name       dotted path in a result row's `metrics`
     worst      the value that ranking gives to a team without one
-    mean, std, count   where mean, population standard deviation and number of defined values stand below `aggregates`;
-                       "" for nowhere. By default `<name>.mean` and `<name>.std`
+    mean, std, median, count   where mean, population standard deviation, median and number of defined values stand
+                               below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
     mean_title  of the mean's column, where the title would not tell it from another figure's
+    undefined   the mean over no value at all; None is no figure
     """
 
     name: str
@@ -42,8 +43,10 @@ class Metric:
     unit: str = ""
     mean: str | None = None
     std: str | None = None
+    median: str = ""
     count: str = ""
     mean_title: str = ""
+    undefined: float | None = 0.0
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
@@ -106,26 +109,35 @@ class GivenFigure:
     path: str
     title: str = ""
     direction: Direction = "higher"
+    lowest: float = -math.inf
+    highest: float = math.inf
     unit: str = ""
     known: str = ""
+
+    @property
+    def worst(self) -> float:
+        return self.lowest if self.direction == "higher" else self.highest
 
 
 @dataclass(frozen=True, kw_only=True)
 class CohortMetric(GivenFigure):
     """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
 
-    whole    it counts something: published as an integer
-    defined  where 1 stands below `aggregates` if it has a value, else 0; the value itself is then published as 0
+    whole      it counts something: published as an integer
+    defined    where 1 stands below `aggregates` if it has a value, else 0; the value itself is then published as 0
+    undefined  what is published where it has no value; None is no figure
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
     whole: bool = False
     defined: str = ""
+    undefined: float | None = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formula(GivenFigure):
-    """A figure made of others, on numbers and on bootstrap replicates by the same code."""
+    """A figure made of others, on numbers and on bootstrap replicates by the same code. A value that is not finite
+    becomes the worst of the range; where that is infinite, there is no figure."""
 
     of: Callable[[Values], Floats]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,21 +20,16 @@ class TimeBounds:
         return (self.slow - self.clamped(seconds)) / (self.slow - self.fast) * 100.0
 
 
-def fixed_bounds(baseline_seconds: float) -> TimeBounds:
-    """The ISBI ranking document: two thirds of the baseline to twice the baseline."""
-    return TimeBounds(fast=baseline_seconds * 2 / 3, slow=baseline_seconds * 2)
+def time_bounds(baseline_seconds: float, *, fastest: Fraction, slowest: Fraction) -> TimeBounds:
+    """Bounds that are shares of the baseline."""
+    fast, slow = (baseline_seconds * share.numerator / share.denominator for share in (fastest, slowest))
+    return TimeBounds(fast=fast, slow=slow)
 
 
-def widest_cohort_bounds(baseline_seconds: float) -> TimeBounds:
-    """The cohort rule as far as it is known before the other teams' times are: a third to twice the baseline."""
-    return TimeBounds(fast=baseline_seconds / 3, slow=baseline_seconds * 2)
-
-
-def cohort_scores(team_seconds: Sequence[float], baseline_seconds: float) -> list[float]:
+def cohort_scores(team_seconds: Sequence[float], widest: TimeBounds) -> list[float]:
     """The challenge site's rule, one score per team: the bounds are the fastest and the slowest time, all times
-    clamped to a third and twice the baseline first. Where these are one and the same time, every team has 0 if it is
-    twice the baseline, else 100."""
-    widest = widest_cohort_bounds(baseline_seconds)
+    clamped to `widest` first. Where these are one and the same time, every team has 0 if it is the slowest allowed,
+    else 100."""
     clamped = [widest.clamped(seconds) for seconds in team_seconds]
     bounds = TimeBounds(fast=min(clamped), slow=max(clamped))
     if bounds.fast == bounds.slow:

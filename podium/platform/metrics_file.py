@@ -123,7 +123,7 @@ class MetricsFile(BaseModel):
     def to_json(self) -> str:
         """The text of the file, the same bytes for the same content. Raises ValueError where readers would refuse it:
         copies made with `model_copy` are not checked before."""
-        text = json.dumps(self.document(), indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        text = json.dumps(sorted_outside(self.document()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         type(self).model_validate_json(text)
         return text
 
@@ -186,6 +186,17 @@ def metrics_schema() -> dict[str, Any]:
         **schema,
         "title": "metrics.json as Podium writes it",
     }
+
+
+def sorted_outside(document: dict[str, Any], keep: str = "settings") -> dict[str, Any]:
+    """The document with sorted keys, but for the settings: of figures and classes the order has a meaning."""
+    return {key: value if key == keep else _sorted(value) for key, value in sorted(document.items())}
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(member) for key, member in sorted(value.items())}
+    return [_sorted(member) for member in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":

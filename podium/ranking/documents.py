@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
-from podium.errors import UsageError
+from podium.errors import ConfigurationError, UsageError
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.readers.names import escape_for_display
-from podium.validation_errors import first_problem
 
 OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
 
@@ -115,8 +112,7 @@ def _challenge(file: TeamFile) -> AnyChallenge:
         raise UsageError(f"{file.label} is of the kind '{content.kind}', which is not known here.")
     try:
         return challenge_from_settings(content.challenge, content.kind, dict(content.settings))
-    except ValidationError as error:
-        problem = first_problem(error)
+    except ConfigurationError as problem:
         raise UsageError(f"{file.label} has settings that this version does not know: {problem}.") from None
 
 

@@ -230,7 +230,8 @@ def ranking_to_json(ranking: Ranking) -> str:
     """
     document = _adapter().dump_python(ranking, mode="json")
     lines = (
-        f"{json.dumps(key)}: {json.dumps(document[key], sort_keys=True, allow_nan=False, ensure_ascii=False)}"
+        f"{json.dumps(key)}: "
+        + json.dumps(document[key], sort_keys=key != "settings", allow_nan=False, ensure_ascii=False)
         for key in sorted(document)
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"

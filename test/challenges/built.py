@@ -1,19 +1,29 @@
 """Challenges under given settings, without a ground truth on disk."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
+from podium.challenges import challenge_from_settings
 from podium.challenges.base import AnyChallenge
-from podium.challenges.carotid import CAROTID
 from podium.challenges.freehand import FREEHAND
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
 from podium.challenges.settings import CasesSettings
 
+PROJECT = Path(__file__).resolve().parents[2]
 
-def carotid(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return CAROTID.build(
-        "carotid", CasesSettings(**cases), settings or CAROTID.settings_model(time={"baseline_seconds": 90.0})
-    )
+
+def carotid_tables(*, rule: str = "fixed", tolerance_px: float = 3.0) -> dict[str, Any]:
+    """The tables of the bundled carotid, with other values."""
+    tables = tomllib.loads((PROJECT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8"))
+    tables["time"]["rule"] = rule
+    tables["metrics"][1]["tolerance_px"] = tolerance_px
+    return {name: table for name, table in tables.items() if isinstance(table, dict | list)}
+
+
+def carotid(tables: dict[str, Any] | None = None) -> AnyChallenge:
+    return challenge_from_settings("carotid", "declared", tables or carotid_tables())
 
 
 def lesions(settings: Any = None, **cases: Any) -> AnyChallenge:

@@ -10,16 +10,15 @@ import numpy as np
 import SimpleITK as sitk
 from numpy.typing import NDArray
 
-CONFIGURATION = """\
-kind = "carotid"
-title = "Test"
-version = "1.0"
-per_case = "full"
+PROJECT = Path(__file__).resolve().parents[2]
+CONFIGURATION = (PROJECT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8")
 
-[carotid.time]
-rule = "fixed"
-baseline_seconds = 90.0
-"""
+
+def configured(table: str, line: str) -> str:
+    """The bundled carotid with one more line in a table."""
+    assert CONFIGURATION.count(f"\n[{table}]\n") == 1
+    return CONFIGURATION.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n")
+
 
 LONG, TRANS = (24, 32), (20, 28)
 

@@ -12,6 +12,7 @@ from challenges.carotid_files import (
     CONFIGURATION,
     LONG,
     TRANS,
+    configured,
     mask,
     write_case,
     write_ground_truth,
@@ -53,12 +54,8 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
-    assert run.metrics["settings"]["carotid"]["time"] == {
-        "rule": "fixed",
-        "baseline_seconds": 90.0,
-        "clock": "any",
-    }
-    assert run.metrics["settings"]["carotid"]["tolerance_px"] == 3
+    assert run.metrics["settings"]["time"]["baseline_seconds"] == 90
+    assert run.metrics["settings"]["metrics"][1]["tolerance_px"] == 3
     assert aggregates["confusion_matrix"] == {
         "low_risk": {"low_risk": 2, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 0},
@@ -94,7 +91,7 @@ def test_the_class_may_stand_in_a_file(tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"
     job = write_job(root, "1", "b", cls=None)
     (root / "1" / "output" / "plaque-vulnerability.json").write_text("1")
-    assert evaluate(write_predictions(root, [job])).rows["b"]["metrics"]["class_correct"] == 1
+    assert evaluate(write_predictions(root, [job])).rows["b"]["metrics"]["risk"]["correct"] == 1
 
 
 def test_a_file_as_matlab_writes_it(tmp_path: Path, evaluate: Any) -> None:
@@ -103,13 +100,13 @@ def test_a_file_as_matlab_writes_it(tmp_path: Path, evaluate: Any) -> None:
     path.parent.mkdir()
     with h5py.File(path, "w", userblock_size=512) as file:
         file["long_mask"], file["trans_mask"], file["cls"] = mask(LONG), mask(TRANS), np.zeros((1, 1))
-    assert evaluate(path.parent).rows["a"]["metrics"]["segmentation_score"] == 1
+    assert evaluate(path.parent).rows["a"]["metrics"]["segmentation"] == 1
 
 
 def test_both_spellings_of_mask_values(tmp_path: Path, evaluate: Any) -> None:
     spelt = np.array([0, 128, 255], dtype=np.int32)[mask(LONG)]
     write_case(tmp_path / "s" / "a.h5", long_mask=spelt, trans_mask=mask(TRANS).astype(np.float64), cls=[0])
-    assert evaluate(tmp_path / "s").rows["a"]["metrics"]["segmentation_score"] == 1
+    assert evaluate(tmp_path / "s").rows["a"]["metrics"]["segmentation"] == 1
 
 
 def test_missing_cases_count_as_worst(tmp_path: Path, evaluate: Any) -> None:
@@ -147,13 +144,19 @@ def test_a_bad_case_costs_itself_only(spoilt: dict[str, Any], words: str, files:
     assert run.code == 0
     assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "scored"}
     assert words in run.rows["a"]["error"]
-    assert run.rows["a"]["metrics"]["segmentation_score"] == 0
+    assert run.rows["a"]["metrics"]["segmentation"] == 0
     assert run.last_line == "Scored 2 of 3 cases (1 failed)."
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [("low", "must be an integer"), (0.5, "must be an integer"), ({"risk": 1}, "must be an integer"), (7, "is 7")],
+    [
+        ("low", "'job 1: plaque-vulnerability' is low; the classes are 0, 1."),
+        (0.5, "'job 1: plaque-vulnerability' is 0.5; the classes are 0, 1."),
+        ({"risk": 1}, "'job 1: plaque-vulnerability' has nothing at '' or '/class'."),
+        (True, "is True; the classes are 0, 1."),
+        (7, "is 7; the classes are 0, 1."),
+    ],
 )
 def test_a_bad_class_of_a_job(value: Any, words: str, tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"
@@ -184,15 +187,15 @@ def test_two_empty_masks_score_what_the_setting_says(
     setting: str, value: float, files: Path, tmp_path: Path, evaluate: Any
 ) -> None:
     """Neither side has a plaque in the longitudinal view; every other mask agrees."""
-    configuration = CONFIGURATION.replace("[carotid.time]", f"[carotid]\n{setting}\n[carotid.time]")
+    configuration = CONFIGURATION.replace('of = ["long", "trans"]', f'of = ["long", "trans"]\n{setting}')
     truth = write_ground_truth(tmp_path / "t", configuration=configuration)
     vessel_only = np.where(mask(LONG) == 1, 2, mask(LONG))
     write_case(truth / "references" / "a_label.h5", long_mask=vessel_only)
     write_case(files / "a_pred.h5", long_mask=vessel_only)
     metrics = evaluate(files, ground_truth=truth).rows["a"]["metrics"]
-    assert metrics["dice"] == {"long_vessel": 1, "long_plaque": value, "trans_vessel": 1, "trans_plaque": 1}
-    assert metrics["nsd"] == metrics["dice"]
-    assert metrics["segmentation_score"] == pytest.approx((0.4 + 0.6 * value + 1) / 2)
+    expected = {"long_vessel": 1, "long_plaque": value, "trans_vessel": 1, "trans_plaque": 1, "mean": (3 + value) / 4}
+    assert metrics["dice"] == metrics["nsd"] == expected
+    assert metrics["segmentation"] == pytest.approx((0.4 + 0.6 * value + 1) / 2)
 
 
 def broken_truth(tmp_path: Path, change: str) -> Path:
@@ -347,7 +350,7 @@ def test_a_mix_of_two_clocks_is_said_by_name(tmp_path: Path, evaluate: Any) -> N
 def test_another_clock_than_the_one_that_counts_is_an_error(
     clock: str, words: str, files: Path, tmp_path: Path, evaluate: Any
 ) -> None:
-    truth = write_ground_truth(tmp_path / "t", configuration=f'{CONFIGURATION}clock = "{clock}"\n')
+    truth = write_ground_truth(tmp_path / "t", configuration=configured("time", f'clock = "{clock}"'))
     run = evaluate(two_clocks(tmp_path / "s"), ground_truth=truth)
     assert (run.code, run.metrics) == (1, {})
     assert run.last_line.startswith(words)
@@ -359,7 +362,7 @@ def test_another_clock_than_the_one_that_counts_is_an_error(
 
 def test_cohort_rule_is_provisional(files: Path, tmp_path: Path, evaluate: Any) -> None:
     (files / "timing.json").write_text('{"total_seconds": 105}')
-    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace("fixed", "cohort"))
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('rule = "fixed"', 'rule = "cohort"'))
     aggregates = evaluate(files, ground_truth=truth).metrics["aggregates"]
     assert aggregates["time_score"] == pytest.approx(50)
     assert aggregates["time_score_is_provisional"] == 1
@@ -369,7 +372,7 @@ def test_groups_add_figures_and_take_none_away(files: Path, tmp_path: Path, eval
     """Every kind of challenge has groups; without a time of their own they have no score."""
     (files / "a_pred.h5").unlink()
     plain = evaluate(files).metrics["aggregates"]
-    configuration = CONFIGURATION + "[cases]\ngroups = '^(?P<group>a|b|c)'\n"
+    configuration = configured("cases", "groups = '^(?P<group>a|b|c)'")
     truth = write_ground_truth(tmp_path / "grouped", configuration=configuration)
     grouped = evaluate(files, ground_truth=truth).metrics["aggregates"]
     assert_holds(plain, grouped)
@@ -386,7 +389,7 @@ def test_groups_add_figures_and_take_none_away(files: Path, tmp_path: Path, eval
 def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     files: Path, tmp_path: Path, evaluate: Any
 ) -> None:
-    configuration = CONFIGURATION + "[cases]\ngroups = '^(?P<group>a)'\n"
+    configuration = configured("cases", "groups = '^(?P<group>a)'")
     run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "grouped", configuration=configuration))
     assert run.code == 2
     assert run.last_line.startswith("2 cases belong to no group that the pattern 'groups' of challenge.toml could name")

@@ -12,13 +12,9 @@ from podium.cli import main
 from podium.errors import ConfigurationError, UsageError
 from podium.execution.serial import Serial
 
-SOCKETS = """
-[cases]
-input = "final-ultrasound"
-
-[carotid.sockets]
-longitudinal = "final-long"
-"""
+FINAL = CONFIGURATION.replace('"carotid-longitudinal-ultrasound"', '"final-ultrasound"').replace(
+    '"carotid-longitudinal-segmentation"', '"final-long"'
+)
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     """The ground truth of two phases; the second has sockets of its own."""
     root = tmp_path / "ground-truth"
     write_ground_truth(root / "carotid-validation")
-    write_ground_truth(root / "carotid-final", configuration=CONFIGURATION + SOCKETS)
+    write_ground_truth(root / "carotid-final", configuration=FINAL)
     return root
 
 
@@ -42,7 +38,7 @@ def test_a_phase_is_scored_listed_and_ranked_under_its_own_name(root: Path, file
         result = evaluate(
             files, ground_truth=root, challenge="carotid-final", output=tmp_path / "teams" / team, executor=Serial()
         )
-        assert (result.challenge, result.kind) == ("carotid-final", "carotid")
+        assert (result.challenge, result.kind) == ("carotid-final", "declared")
     (ranking,) = rank(tmp_path / "teams")
     assert ranking.challenge == "carotid-final"
     cases = tmp_path / "cases.json"
@@ -88,15 +84,15 @@ def test_an_upload_without_its_folder_takes_the_name_of_the_image(
     )
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "ground_truth"
     monkeypatch.setattr("podium.challenges.ground_truth.UPLOADED", uploaded)
-    assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "carotid", "its kind"
+    assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "declared", "its kind"
 
 
 def test_the_old_key_says_what_to_write(root: Path, files: Path) -> None:
     path = root / "carotid-final" / "challenge.toml"
-    path.write_text(path.read_text().replace('kind = "carotid"', 'challenge = "carotid"'))
+    path.write_text(path.read_text().replace('kind = "declared"', 'challenge = "carotid"'))
     with pytest.raises(
         ConfigurationError,
-        match="line 1: 'challenge' is no longer a key: write kind = \"carotid\"; the name of a challenge",
+        match="line 3: 'challenge' is no longer a key: write kind = \"declared\"; the name of a challenge",
     ):
         evaluate(files, ground_truth=root / "carotid-final", executor=Serial())
 

@@ -58,8 +58,8 @@ class Row:
         return {
             "dice": dict(self.dice),
             "nsd": dict(self.nsd),
-            "segmentation_score": self.segmentation_score,
-            "class_correct": self.class_correct,
+            "segmentation": self.segmentation_score,
+            "risk": {"correct": self.class_correct},
         }
 
 

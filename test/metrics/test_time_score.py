@@ -1,19 +1,22 @@
 """The two published time rules, by their worked figures."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
-from podium.metrics.time_score import cohort_scores, fixed_bounds, widest_cohort_bounds
+from podium.metrics.time_score import cohort_scores, time_bounds
 
 BASELINE_SECONDS = 90.0
+FIXED = time_bounds(BASELINE_SECONDS, fastest=Fraction(2, 3), slowest=Fraction(2))
+WIDEST = time_bounds(BASELINE_SECONDS, fastest=Fraction(1, 3), slowest=Fraction(2))
 
 
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(30, 100), (60, 100), (75, 87.5), (90, 75), (120, 50), (180, 0), (500, 0)]
 )
 def test_fixed_rule(seconds: float, expected: float) -> None:
-    assert fixed_bounds(BASELINE_SECONDS).score(seconds) == pytest.approx(expected, abs=1e-9)
+    assert FIXED.score(seconds) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +37,12 @@ def test_fixed_rule(seconds: float, expected: float) -> None:
     ],
 )
 def test_cohort_rule(teams: list[float], expected: list[float]) -> None:
-    scores = cohort_scores(teams, BASELINE_SECONDS)
+    scores = cohort_scores(teams, WIDEST)
     assert scores == pytest.approx(expected, abs=1e-6)
     assert not any(math.copysign(1, score) < 0 for score in scores)
 
 
 def test_provisional_bounds_of_a_single_team() -> None:
-    bounds = widest_cohort_bounds(BASELINE_SECONDS)
+    bounds = WIDEST
     assert (bounds.fast, bounds.slow) == (30, 180)
     assert bounds.score(105) == pytest.approx(50)

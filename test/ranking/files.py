@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from challenges.built import carotid
+from challenges.built import carotid, carotid_tables
 
-from podium.challenges.carotid.settings import CarotidSettings, TimeRule
+from podium.challenges import published_settings
 from podium.challenges.settings import PerCase
 from podium.platform.jobs import Clock
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
@@ -16,11 +16,12 @@ from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 
 TRUTH = (0, 1, 0, 1, 0, 1)
+RISKS = ("low_risk", "high_risk")
 CASES = tuple(f"case_{number}" for number in range(len(TRUTH)))
 
 
-def settings(rule: Any = "fixed", **others: Any) -> CarotidSettings:
-    return CarotidSettings(time=TimeRule(rule=rule, baseline_seconds=90.0), **others)
+def settings(rule: Any = "fixed", **others: Any) -> dict[str, Any]:
+    return carotid_tables(rule=rule, **others)
 
 
 def carotid_document(
@@ -28,7 +29,7 @@ def carotid_document(
     *,
     seconds: float | None = 90.0,
     wrong: Sequence[str] = (),
-    configuration: CarotidSettings | None = None,
+    configuration: dict[str, Any] | None = None,
     cases: Sequence[str] = CASES,
     version: str = "1.0",
     per_case: PerCase = "full",
@@ -43,22 +44,24 @@ def carotid_document(
         figures: dict[str, Any] = {
             family: dict.fromkeys(places, 0.0 if value is None else value) for family in ("dice", "nsd")
         }
+        for family in figures.values():
+            family["mean"] = value or 0.0
         answer = None if value is None else (1 - truth if case in wrong else truth)
-        figures |= {
-            "segmentation_score": value or 0.0,
-            "class_correct": int(answer == truth),
-            "true_class": truth,
-            "predicted_class": answer,
+        risk = {
+            "reference": RISKS[truth],
+            "prediction": None if answer is None else RISKS[answer],
+            "correct": int(answer == truth),
         }
+        figures |= {"segmentation": value or 0.0, "risk": risk}
         missing = {"status": "missing", "error": "There is no prediction for this case."} if value is None else {}
         results.append(CaseResult(case=case, metrics=figures, **({"status": "scored"} | missing)))
     metrics = MetricsFile(
         schema=SCHEMA_NAME,
         challenge="carotid",
-        kind="carotid",
+        kind="declared",
         title="Carotid in small",
         version=version,
-        settings=challenge.published_settings(),
+        settings=published_settings(challenge),
         aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds, jobs=jobs or {})),
         counts=Counts.of(results),
         results=results,

@@ -91,7 +91,7 @@ def test_the_kind_decides_which_code_ranks(tmp_path: Path) -> None:
     assert teams(tmp_path) == ["a"]
     write_teams(tmp_path, {"b": own_name | {"kind": "heart"}, "c": own_name})
     assert refusal(tmp_path) == (
-        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', but {tmp_path / 'a' / 'metrics.json'} 'carotid': "
+        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', but {tmp_path / 'a' / 'metrics.json'} 'declared': "
         "they cannot be ranked together."
     )
     assert refusal(tmp_path / "b") == (
@@ -102,14 +102,14 @@ def test_the_kind_decides_which_code_ranks(tmp_path: Path) -> None:
 def test_other_settings(tmp_path: Path) -> None:
     write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, configuration=settings(tolerance_px=2.0))})
     assert refusal(tmp_path) == (
-        f"{tmp_path / 'zebra' / 'metrics.json'} was scored with carotid.tolerance_px = 2.0, but "
-        f"{tmp_path / 'fair' / 'metrics.json'} with carotid.tolerance_px = 3.0: they cannot be ranked together."
+        f"{tmp_path / 'zebra' / 'metrics.json'} was scored with metrics.1.tolerance_px = 2.0, but "
+        f"{tmp_path / 'fair' / 'metrics.json'} with metrics.1.tolerance_px = 3.0: they cannot be ranked together."
     )
 
 
 def test_whole_numbers_are_the_same_setting_as_floats(tmp_path: Path) -> None:
     document = carotid_document(GOOD)
-    document["settings"]["carotid"]["tolerance_px"] = 3
+    document["settings"]["metrics"][1]["tolerance_px"] = 3
     write_teams(tmp_path, three_teams() | {"zebra": document})
     assert "zebra" in teams(tmp_path)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from challenges.built import lesions
 
+from podium.challenges import published_settings
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -44,7 +45,7 @@ def document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str,
         "kind": "lesions",
         "title": "Lesions in small",
         "version": "1",
-        "settings": lesions(LesionsSettings(regime=regime)).published_settings(),
+        "settings": published_settings(lesions(LesionsSettings(regime=regime))),
         "aggregates": {"ranked": ranked},
         "counts": {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 0},
         "results": rows,

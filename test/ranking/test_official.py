@@ -131,7 +131,7 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("challenge", "row"),
     [
-        (carotid(settings()), {"true_class": 0, "predicted_class": 0}),
+        (carotid(settings()), {"risk": {"reference": "low_risk", "prediction": "low_risk"}}),
         (freehand(FreehandSettings()), {"gpe": 1.0}),
         (lesions(LesionsSettings()), {"auc_dice": 1.0}),
         (reports(ReportsSettings()), {"meteor": 1.0}),

@@ -200,7 +200,7 @@ def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
         "test-then-rank",
     ]
     assert np.array(ranking.scheme_taus, dtype=float).shape == (6, 6)
-    assert [entry.metric for entry in ranking.significance] == ["segmentation_score", "class_correct"]
+    assert [entry.metric for entry in ranking.significance] == ["segmentation", "risk.correct"]
     # good beats poor by .4, .5, .85, .56, .6, .9: W+ = 21 of 21, no ties.
     deviation = math.sqrt(6 * 7 * 13 / 24)
     p = ranking.significance[0].p[0][2]
@@ -212,7 +212,7 @@ def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
 def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
     assert ranking.cases == CASES
-    metric = next(metric for metric in ranking.metrics if metric.name == "segmentation_score")
+    metric = next(metric for metric in ranking.metrics if metric.name == "segmentation")
     assert metric.values[0] == GOOD
     assert metric.in_schemes
     assert ranking.statuses[2] == ("scored", "scored", "missing", "scored", "scored", "missing")
@@ -222,9 +222,9 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
     text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
     for words in (
         "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
-        "0.4 classification + 0.4 segmentation + 0.2 time",
+        "teams are ranked by Score (0-100) = 0.4 * classification_score + 0.4 * segmentation_score + 0.2 * time_score",
         "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
-        "Segmentation and Class correct",
+        "Segmentation and Risk correct",
         "all 6 ordered pairs",
         "Computed with Podium",
     ):
@@ -297,7 +297,7 @@ def test_options_that_make_no_sense_are_refused(
 
 def test_chosen_metrics_replace_the_declared_ones(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams(), replace(FEW, metrics=("dice.long_plaque",), scheme="mean-then-rank"))
-    assert ranking.deciding.score_title == "Dice plaque (longitudinal)"
+    assert ranking.deciding.score_title == "Dice longitudinal plaque"
     assert ranking.deciding.scores[0] == pytest.approx(sum(GOOD) / 6)
 
 
@@ -328,7 +328,7 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     assert ranking.deciding.stability is None
     assert ranking.scheme("mean-then-rank").stability is not None
     assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
-    assert "The rows do not hold 'class_correct', so the general schemes do not use it." in ranking.notes
+    assert "The rows do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
 
 
 def test_no_bootstrap_on_request(tmp_path: Path) -> None:
@@ -339,15 +339,15 @@ def test_no_bootstrap_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
 def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> None:
     document = carotid_document(GOOD)
-    document["results"][0]["metrics"]["segmentation_score"] = value
+    document["results"][0]["metrics"]["segmentation"] = value
     path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
     ended = podium("rank", tmp_path, "--output", tmp_path / "out")
-    assert ended.err == f"{path}: 'segmentation_score' of the case 'case_0' is not a number.\n"
+    assert ended.err == f"{path}: 'segmentation' of the case 'case_0' is not a number.\n"
 
 
 @pytest.mark.parametrize(
     ("part", "name", "value"),
-    [("results", "true_class", [1]), ("aggregates", "time_score", {})],
+    [("results", "risk", [1]), ("aggregates", "time_score", {})],
 )
 def test_a_file_that_was_tampered_with_costs_the_interval_alone(
     tmp_path: Path, part: str, name: str, value: Any
@@ -476,7 +476,7 @@ def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) 
     assert "[red]x" in out
     assert "4/6" in out
     assert "poor: 2 missing of 6 cases" in out
-    assert "0.4 classification" in out
+    assert "0.4 * classification_score" in out
 
 
 def test_files_beside_the_teams_that_ranking_wrote_are_no_teams(podium: Any, tmp_path: Path) -> None:

@@ -67,9 +67,9 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     values = [float(row[1]) for row in worst]
     assert len(worst) == 6
     assert values == sorted(values)
-    by_case = {case: result["metrics"]["segmentation_score"] for case, result in expected["results"].items()}
+    by_case = {case: result["metrics"]["segmentation"] for case, result in expected["results"].items()}
     assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
-    assert len(page.plots) == 10, "one distribution per metric"
+    assert len(page.plots) == 12, "one distribution per metric"
     assert "hidden reference" not in page.all_words
 
 
@@ -89,9 +89,9 @@ def test_the_page_stands_beside_the_file_and_is_the_same_every_time(metrics: Pat
 def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     page = page_of(metrics, *overlay_options(), output=tmp_path / "page.html")
     assert "These pictures show the hidden reference" in page.all_words
-    titles = [svg[0].text for svg in page.plots if "view" in (svg[0].text or "")]
+    titles = [svg[0].text for svg in page.plots if (svg[0].text or "").endswith(("Longitudinal", "Transverse"))]
     worst = [row[0] for row in page.table("Case", "Segmentation")][:4]
-    assert titles == [f"{case}, {view}" for case in worst for view in ("Longitudinal view", "Transverse view")]
+    assert titles == [f"{case}, {view}" for case in worst for view in ("Longitudinal", "Transverse")]
     assert page.text.count("data:image/png;base64,") == 8
     described = next(svg[1].text or "" for svg in page.plots if svg[0].text == titles[0])
     predicted, reference, shared = map(int, re.findall(r"plaque: (\d+) .*?(\d+) .*?(\d+) shared", described)[0])
@@ -147,7 +147,7 @@ def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
 def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, value: str) -> None:
     document = json.loads(metrics.read_text(encoding="utf-8"))
     for number, row in enumerate(document["results"]):
-        row["metrics"]["segmentation_score"] = "@" if number % 2 else number / 100
+        row["metrics"]["segmentation"] = "@" if number % 2 else number / 100
     file = tmp_path / "metrics.json"
     file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
     page = page_of(file, output=tmp_path / "page.html")

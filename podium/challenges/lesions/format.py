@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.geometry import doubts_about_spacing
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
@@ -28,7 +29,6 @@ CASE_INPUTS = ("ct", "pet")
 _BYTES_PER_VOXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _BYTES_PER_CASE = 16_000_000  # headers, scribbles, logs
 _EMPTY = "empty"
-_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
 _CLINICIAN_STEPS = 64  # an archive may unpack to this many steps per case where their number is not fixed
 
 
@@ -115,7 +115,7 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
                 "smallest spacing (mm)": min(spacing),
                 "largest spacing (mm)": max(spacing),
             },
-            doubts=_doubts_about_spacing(spacing),
+            doubts=doubts_about_spacing(spacing),
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
@@ -153,11 +153,3 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         file = source.file()
         volume = read_mask_volume(file, shape=shape)
         return volume.labels.view(np.bool_), volume.geometry, file.name
-
-
-def _doubts_about_spacing(spacing: Sequence[float]) -> Sequence[str]:
-    if all(length == 1.0 for length in spacing):
-        return ["The spacing is 1 x 1 x 1 mm: it may have been lost in a conversion, and volumes would be wrong."]
-    if min(spacing) < _SMALLEST_SPACING_MM:
-        return [f"The spacing is below {_SMALLEST_SPACING_MM} mm: it may be in metres, and volumes would be wrong."]
-    return ()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
+from podium.challenges.geometry import differing_geometry
 from podium.challenges.lesions.format import LesionsFormat
 from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
@@ -24,14 +25,10 @@ from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Scoreboa
 from podium.metrics.detection import centroid_hits
 from podium.metrics.resampling import Floats, Resamples
 from podium.readers.files import SafeFile
-from podium.readers.images import Geometry
 
 MISSING_STEP = "There is no prediction for this step."
 
 _MOST_CENTROIDS = 10_000  # evalutils compares them one by one in Python
-_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
-_DIRECTION_TOLERANCE = 1e-3
-_ORIGIN_TOLERANCE_MM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +82,8 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionsCase]):
             except Refused as refusal:
                 steps.append(failed_step(step, expected, self._settings, status="failed", error=str(refusal)))
                 continue
-            warnings += _geometry_warnings(name, geometry, expected.geometry)
+            sentence = differing_geometry(name, geometry, expected.geometry)
+            warnings += [sentence] if sentence else []
             final = FinalStep(mask, label_components(mask, connectivity=self._settings.connectivity))
             steps.append(score_step(step, final.components, expected, self._settings))
             del mask
@@ -130,23 +128,6 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
         radius_mm=radius_mm,
     )
     return {"tp": found.tp, "fp": found.fp, "fn": found.fn}
-
-
-def _geometry_warnings(name: str, found: Geometry, expected: Geometry) -> list[str]:
-    """Voxels are compared index by index; a header that says otherwise deserves a word, since something is off."""
-    differing = [
-        what
-        for what, same in (
-            ("spacing", np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0)),
-            ("direction", np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE)),
-            ("origin", np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM)),
-        )
-        if not same
-    ]
-    if not differing:
-        return []
-    verb = "differs" if len(differing) == 1 else "differ"
-    return [f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."]
 
 
 def _missing_warnings(steps: Sequence[int]) -> list[str]:

@@ -1,0 +1,46 @@
+"""A challenge from its challenge.toml alone: values, metrics, time; figures, leaderboard and ranking are common to all.
+
+See docs/declared.md for the format and docs/metrics.md for the catalogue.
+"""
+
+from typing import Any
+
+from podium.challenges.base import Challenge, Kind
+from podium.challenges.declared.format import DeclaredFormat, Sources
+from podium.challenges.declared.overlay import DeclaredOverlays
+from podium.challenges.declared.scoring import DeclaredScorer, confidential, declare, scoreboard
+from podium.challenges.declared.settings import DeclaredSettings, examine
+from podium.challenges.ranking_rule import NO_RULE
+from podium.challenges.settings import CasesSettings
+from podium.challenges.time_rule import cohort_times, time_given
+
+
+def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challenge[DeclaredSettings, Sources, Sources]:
+    """The challenge under its settings."""
+    files = DeclaredFormat(cases, settings)
+    declared = declare(settings)
+    time = settings.time
+    return Challenge(
+        name=name,
+        kind=DECLARED.name,
+        cases=cases,
+        settings=settings,
+        format=files,
+        scorer=DeclaredScorer(files, declared),
+        scoreboard=scoreboard(settings, declared),
+        ranking=NO_RULE,
+        overlays=DeclaredOverlays(files),
+        confidential=confidential(settings, declared),
+        given=time_given(time) if time is not None else None,
+        cohort_given=(lambda aggregates: cohort_times(time, aggregates)) if time is not None else None,
+    )
+
+
+DECLARED: Kind[Any] = Kind(
+    name="declared",
+    settings_model=DeclaredSettings,
+    build=build,
+    tables=("values", "metrics", "time"),
+    examine=examine,
+    format_settings=None,
+)

@@ -1,0 +1,380 @@
+"""Metrics of label images, region by region."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.board import title_of
+from podium.challenges.declared.catalogue.base import (
+    Declared,
+    DeclaredCase,
+    Empty,
+    Figure,
+    MetricKind,
+    MetricSettings,
+)
+from podium.challenges.declared.value_settings import Texts, as_tuple
+from podium.challenges.declared.values import AnyValueKind, Compared
+from podium.challenges.declared.values.labels import LabelImage
+from podium.figures import Figures, get
+from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.resampling import Floats, Resamples
+from podium.validation_errors import ValidationProblem
+
+Masks = NDArray[np.bool_]
+FORMULA: Literal["formula"] = "formula"
+Default = float | Literal["exclude", "diagonal", "formula"]
+
+
+class RegionSettings(MetricSettings):
+    """A metric of regions.
+
+    regions           which of them [all]
+    both_empty, prediction_empty, reference_empty
+                      the figure where both sides, only the prediction or only the reference have no voxel of a region
+    over              cases: the mean over cases; pooled: counts are summed over cases first
+    """
+
+    regions: Texts | None = None
+    both_empty: Empty | None = None
+    prediction_empty: Empty | None = None
+    reference_empty: Empty | None = None
+    over: Literal["cases", "pooled"] = "cases"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegionPair:
+    """One region of one case on both sides, cut to what it covers; without a usable prediction it is empty there.
+
+    spacing      of the reference in array order, mm
+    diagonal_mm  of the whole image
+    image_voxels of the whole image
+    """
+
+    region: str
+    prediction: Masks
+    reference: Masks
+    spacing: tuple[float, ...]
+    diagonal_mm: float
+    image_voxels: int
+    is_lost: bool
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What several metrics of a region share is computed once."""
+        if key not in self.cache:
+            self.cache[key] = compute()
+        return self.cache[key]
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Voxels of both, of the prediction, of the reference."""
+        found: tuple[int, int, int] = self.once(
+            "counts",
+            lambda: (
+                int(np.count_nonzero(self.prediction & self.reference)),
+                int(np.count_nonzero(self.prediction)),
+                int(np.count_nonzero(self.reference)),
+            ),
+        )
+        return found
+
+
+SettingsT = TypeVar("SettingsT", bound=RegionSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionFigure(Figure, Generic[SettingsT]):
+    """A figure of a region.
+
+    of                 its formula; None where it is undefined
+    both_empty, ...    its value where the formula does not decide; "formula" lets it decide
+    pooled             the figure from counts that were summed over cases, `[..., count]`
+    """
+
+    of: Callable[[RegionPair, SettingsT], float | None]
+    both_empty: Default = FORMULA
+    prediction_empty: Default = FORMULA
+    reference_empty: Default = FORMULA
+    pooled: Callable[[Floats], Floats] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A region of a value: the name of its figures, and its words in titles."""
+
+    name: str
+    title: str
+    value: str
+    region: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionMetric(MetricKind):
+    """A metric of label images with one figure, or several under names of their own.
+
+    counts   what `pooled` figures are made of: summed over cases
+    """
+
+    compares: tuple[str, ...] = ("labels",)
+    settings_model: type[MetricSettings] = RegionSettings
+    figures: Mapping[str, RegionFigure[Any]]
+    counts: Callable[[RegionPair, Any], Sequence[float]] | None = None
+
+    def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
+        known = {region for value in values.values() for region in value.settings.regions}
+        found = [
+            ValidationProblem(
+                key=("regions",), words=f"names '{region}', which is no region; there are: {_listed(known)}"
+            )
+            for region in as_tuple(settings.regions)
+            if region not in known
+        ]
+        if settings.over == "pooled" and not any(figure.pooled for figure in self.figures.values()):
+            found.append(
+                ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
+            )
+        if settings.failed == "worst" and settings.over == "cases":
+            without = [figure for figure in self.figures.values() if figure.worst is None]
+            if without:
+                words = (
+                    f"is missing: {self.name} has no worst value, so say what a case without a usable prediction "
+                    'counts: a number, or "exclude"'
+                )
+                found.append(ValidationProblem(key=("failed",), words=words))
+        return found
+
+    def declare(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Declared:
+        declared = Declared()
+        for suffix, figure in self.figures.items():
+            self._declare_figure(declared, settings, values, suffix, figure)
+        if settings.over == "pooled":
+            self._declare_facts(declared, settings, values)
+        return declared
+
+    def _places(self, settings: Any, values: Mapping[str, AnyValueKind]) -> list[_Place]:
+        """Where the figures of every value and region stand."""
+        several = len(values) > 1
+        return [
+            _Place(
+                name=f"{name}_{region}" if several else region,
+                title=" ".join(([value.title] if several else []) + [region.replace("_", " ")]),
+                value=name,
+                region=region,
+            )
+            for name, value in values.items()
+            for region in value.settings.regions
+            if settings.regions is None or region in as_tuple(settings.regions)
+        ]
+
+    def _declare_figure(
+        self,
+        declared: Declared,
+        settings: Any,
+        values: Mapping[str, AnyValueKind],
+        suffix: str,
+        figure: RegionFigure[Any],
+    ) -> None:
+        title = settings.title or title_of(figure.title)
+        places = self._places(settings, values)
+        paths = [_joined(settings.own_name, place.name, suffix) for place in places]
+        if settings.over == "pooled":
+            if figure.pooled is not None:
+                for path, place in zip(paths, places, strict=True):
+                    facts = _facts_path(settings, place.name)
+                    declared.cohort_metrics.append(_pooled(path, f"{title} {place.title}", facts, figure, settings))
+                    declared.columns.append(path)
+            return
+        worst = _worst_number(figure, settings)
+        for path, place in zip(paths, places, strict=True):
+            declared.metrics.append(
+                CaseMetric(
+                    name=path,
+                    title=f"{title} {place.title}",
+                    direction=figure.direction,
+                    lowest=figure.lowest,
+                    highest=figure.highest,
+                    worst=worst,
+                    unit=figure.unit,
+                    median=f"{path}.median",
+                    count=f"{path}.n",
+                    undefined=worst if math.isfinite(worst) else None,
+                    of=_of(place, figure, settings),
+                    when_lost=_when_lost(place, figure, settings),
+                )
+            )
+        overall = _joined(settings.own_name, "", suffix)
+        mean = _mean_over_regions(overall, title, paths, declared.metrics[-1])
+        declared.metrics.append(mean)
+        if len(paths) > 1:
+            declared.formulas.append(_mean_of_means(f"{overall}.region_mean", title, paths, mean))
+            declared.columns.append(mean.mean_path)
+        declared.columns += [f"{path}.mean" for path in paths]
+
+    def _declare_facts(self, declared: Declared, settings: Any, values: Mapping[str, AnyValueKind]) -> None:
+        counts = self.counts
+        assert counts is not None
+        for place in self._places(settings, values):
+
+            def fact(case: DeclaredCase, place: _Place = place) -> list[float]:
+                return list(counts(region_pair(case, place.value, place.region), settings))
+
+            declared.facts[_facts_path(settings, place.name)] = fact
+        declared.confidential.append(f"facts.{settings.own_name}")
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def _facts_path(settings: MetricSettings, place: str) -> str:
+    return f"facts.{settings.own_name}.{place}"
+
+
+def region_pair(case: DeclaredCase, value: str, region: str) -> RegionPair:
+    """One region of a case, found once for all metrics."""
+    compared = case.values[value]
+    if region not in compared.cache:
+        compared.cache[region] = _cut(compared, region)
+    pair: RegionPair = compared.cache[region]
+    return pair
+
+
+def _cut(compared: Compared[LabelImage, LabelImage], region: str) -> RegionPair:
+    reference = compared.reference
+    values: Sequence[int] = compared.cache["regions"][region]
+    expected = _mask(reference.labels, values)
+    found = np.zeros_like(expected) if compared.prediction is None else _mask(compared.prediction.labels, values)
+    from podium.metrics.crop import crop_to_union
+
+    prediction, expected = crop_to_union(prediction=found, reference=expected)
+    return RegionPair(
+        region=region,
+        prediction=prediction,
+        reference=expected,
+        spacing=reference.spacing,
+        diagonal_mm=reference.diagonal_mm,
+        image_voxels=reference.labels.size,
+        is_lost=compared.is_lost,
+    )
+
+
+def _mask(labels: NDArray[Any], values: Sequence[int]) -> Masks:
+    mask: Masks = labels == values[0]
+    for value in values[1:]:
+        mask |= labels == value
+    return mask
+
+
+# Empty input
+
+
+def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair) -> float | None:
+    """What the words for an undefined figure mean in this case."""
+    if given == "worst":
+        given = figure.worst
+    if given == "diagonal":
+        return pair.diagonal_mm
+    return None if given in ("exclude", None) else float(given)
+
+
+def _of(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    def of(case: DeclaredCase) -> float | None:
+        pair = region_pair(case, place.value, place.region)
+        _, predicted, expected = pair.counts
+        if predicted and expected:
+            return figure.of(pair, settings)
+        key = "prediction_empty" if expected else "reference_empty" if predicted else "both_empty"
+        chosen = getattr(settings, key)
+        given = getattr(figure, key) if chosen is None else chosen
+        return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair)
+
+    return of
+
+
+def _when_lost(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    def of(case: DeclaredCase) -> float | None:
+        return _resolved(settings.failed, figure, region_pair(case, place.value, place.region))
+
+    return of
+
+
+def _worst_number(figure: RegionFigure[Any], settings: Any) -> float:
+    """What ranking gives to a team without a value."""
+    given = figure.worst if settings.failed in ("worst", "exclude", "diagonal") else settings.failed
+    if isinstance(given, int | float):
+        return min(max(float(given), figure.lowest), figure.highest)
+    return figure.highest if figure.direction == "lower" else figure.lowest
+
+
+# Figures over regions and cases
+
+
+def _mean_over_regions(
+    overall: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]
+) -> CaseMetric[DeclaredCase]:
+    """The mean over a case's regions that have a value."""
+
+    def of_row(row: Figures) -> float | None:
+        defined = [value for path in paths if (value := get(row, path)) is not None]
+        return math.fsum(defined) / len(defined) if defined else None
+
+    return replace(
+        like,
+        name=f"{overall}.mean",
+        title=title,
+        mean=f"{overall}.mean",
+        std=f"{overall}.std",
+        median=f"{overall}.median",
+        count=f"{overall}.n",
+        of=None,
+        when_lost=None,
+        of_row=of_row,
+    )
+
+
+def _mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
+    def of(values: Values) -> Floats:
+        return np.asarray(np.nanmean(np.stack([values[f"{each}.mean"] for each in paths]), axis=0))
+
+    return Formula(
+        path=path,
+        title=f"{title}, mean of regions",
+        direction=like.direction,
+        lowest=like.lowest,
+        highest=like.highest,
+        unit=like.unit,
+        of=of,
+    )
+
+
+def _pooled(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
+    pooled = figure.pooled
+    assert pooled is not None
+    empty = figure.both_empty if settings.both_empty is None else settings.both_empty
+    instead = float(empty) if isinstance(empty, int | float) else math.nan
+
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        totals = resamples.total(np.array([get(row, facts) for row in rows], dtype=np.float64))
+        with np.errstate(all="ignore"):
+            found = pooled(totals)
+        return np.where(np.isnan(found), instead, found)
+
+    return CohortMetric(
+        path=path,
+        title=title,
+        direction=figure.direction,
+        lowest=figure.lowest,
+        highest=figure.highest,
+        unit=figure.unit,
+        of=of,
+        undefined=None,
+    )

@@ -1,0 +1,202 @@
+"""Files, tables and jobs of a declared challenge: every value of a case has its own place."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+
+from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.declared.settings import DeclaredSettings, values_of
+from podium.challenges.declared.value_settings import ValueSettings, as_tuple
+from podium.challenges.declared.values.base import Expected
+from podium.challenges.ground_truth import ReferenceProblem
+from podium.challenges.settings import CasesSettings
+from podium.errors import Refused
+from podium.pairing import Candidate, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
+from podium.platform.submission import Submission
+from podium.readers.files import SafeFile
+
+Sources = Mapping[str, Source]  # of one case: by the name of the value
+_NO_CASE = "is no expected case"
+_IGNORED = (".txt", ".md5", ".sha256")
+
+
+class DeclaredFormat(Format[Sources, Sources]):
+    """Where the values of challenge.toml stand in references and submissions."""
+
+    def __init__(self, cases: CasesSettings, settings: DeclaredSettings) -> None:
+        self._cases, self._settings = cases, settings
+        self.values = values_of(settings)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Of all values together, for whoever asks what a prediction looks like."""
+        names = dict.fromkeys(name for value in self._settings.values.values() for name in as_tuple(value.file))
+        return self._layout([Template(name) for name in names])
+
+    def _layout(self, templates: Sequence[Template]) -> Layout:
+        values = self._settings.values.values()
+        texts = any(str(template).lower().endswith(".txt") for template in templates)
+        return Layout(
+            outputs=tuple(dict.fromkeys(value.socket for value in values if value.socket is not None)),
+            inputs=(self._cases.input,) if self._cases.input is not None else (),
+            files=tuple(templates),
+            beside=(TIMING_FILE,) if self._settings.time is not None else (),
+            ignored=_IGNORED[1:] if texts else _IGNORED,
+            ignore_case=bool(self._cases.ignore_case),
+        )
+
+    # References
+
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
+        references: dict[str, dict[str, Source]] = {}
+        known: set[SafeFile] = set()
+        for name, value in self._settings.values.items():
+            for case, file in self._own_references(name, value, files, problems):
+                references.setdefault(case, {})[name] = file
+                known.add(file)
+        expected = ", ".join(
+            dict.fromkeys(
+                str(Template(each)) for value in self._settings.values.values() for each in as_tuple(value.reference)
+            )
+        )
+        for file in files:
+            if file not in known:
+                what = f"A reference is not named {expected}."
+                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+        for case, sources in references.items():
+            for name in self._settings.values:
+                if name not in sources:
+                    what = f"A case has no reference for the value '{name}'."
+                    problems.append(ReferenceProblem(what=what, where=case))
+        return references
+
+    def _own_references(
+        self, name: str, value: ValueSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem]
+    ) -> Sequence[tuple[str, SafeFile]]:
+        """The (case, file) pairs of one value."""
+        found: dict[str, SafeFile] = {}
+        for template in map(Template, as_tuple(value.reference)):
+            for file in files:
+                match = template.match(file.name)
+                if match is None:
+                    continue
+                case = match[0]
+                if case in found and found[case] != file:
+                    what = f"A case has two references for the value '{name}'."
+                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+                found.setdefault(case, file)
+        return list(found.items())
+
+    def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
+        return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
+
+    def check_reference(self, reference: Sources) -> Shapes:
+        return self.shapes(self.read_reference(reference))
+
+    def describe_reference(self, reference: Sources) -> Description:
+        contents = self.read_reference(reference)
+        parts = [value.describe(contents[name]) for name, value in self.values.items()]
+        return Description(
+            shapes=self.shapes(contents),
+            categories={key: text for part in parts for key, text in part.categories.items()},
+            figures={key: number for part in parts for key, number in part.figures.items()},
+            doubts=[doubt for part in parts for doubt in part.doubts],
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        return [doubt for value in self.values.values() for doubt in value.doubts_about_all(descriptions)]
+
+    def read_reference(self, reference: Sources) -> Mapping[str, object]:
+        """Every value of a reference, checked."""
+        return {name: value.read_reference(value.expected(reference[name])) for name, value in self.values.items()}
+
+    def shapes(self, contents: Mapping[str, object]) -> Shapes:
+        """The shapes that a prediction's arrays must have, by value."""
+        found = {name: value.shape(contents[name]) for name, value in self.values.items()}
+        return {name: shape for name, shape in found.items() if shape is not None}
+
+    # Predictions
+
+    def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
+        groups = [(names, pair(submission, self._layout(templates), cases)) for names, templates in self._groups()]
+        predictions: dict[str, dict[str, Source]] = {}
+        refused: dict[str, str] = {}
+        for names, pairing in groups:
+            for case, candidates in pairing.candidates.items():
+                try:
+                    source = one_prediction(candidates)[0].source
+                except Refused as refusal:
+                    refused.setdefault(case, str(refusal))
+                    continue
+                assert source is not None
+                predictions.setdefault(case, {}).update(dict.fromkeys(names, source))
+        for case, sources in predictions.items():
+            missing = [name for name in self.values if name not in sources]
+            if missing:
+                refused.setdefault(case, self._says_missing(missing[0]))
+        return Collected(
+            predictions={case: sources for case, sources in predictions.items() if case not in refused},
+            refused=refused,
+            unmatched=_unmatched([pairing for _, pairing in groups]),
+            runtime=self.runtime(submission, _together([pairing for _, pairing in groups])),
+        )
+
+    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template]]]:
+        """Values that stand in the same files, with the names of these files."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name, value in self._settings.values.items():
+            groups.setdefault(as_tuple(value.file), []).append(name)
+        return [(names, [Template(each) for each in templates]) for templates, names in groups.items()]
+
+    def _says_missing(self, name: str) -> str:
+        names = [str(Template(each)) for each in as_tuple(self._settings.values[name].file)]
+        where = f"; it is named {' or '.join(names)}" if names else ""
+        return f"There is no prediction of the value '{name}'{where}."
+
+    def prediction(self, candidates: Sequence[Candidate]) -> Sources:
+        raise NotImplementedError("a prediction is made of several groups of candidates: see collect")
+
+    def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
+        rule = self._settings.time
+        if rule is None:
+            return Runtime()
+        if submission.is_algorithm:
+            return job_runtime(pairing.jobs, clock=None if rule.clock == "any" else rule.clock)
+        return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
+
+    def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
+        for name, value in self.values.items():
+            shape = shapes.get(name) if shapes else None
+            value.read_prediction(value.predicted(prediction[name]), Expected(shape=shape))
+
+    def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
+        """Every value of a prediction, checked against the reference."""
+        found: dict[str, object] = {}
+        for name, value in self.values.items():
+            wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
+            found[name] = value.read_prediction(value.predicted(prediction[name]), wanted)
+        return found
+
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self.values.items())
+
+
+def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
+    """What belongs to no value: a file that one value does not know may be another's."""
+    first, *others = pairings
+    kept = []
+    for unmatched in first.unmatched:
+        same = [next((each for each in other.unmatched if each.name == unmatched.name), None) for other in others]
+        if None in same:
+            continue
+        reasons = [unmatched, *(each for each in same if each is not None)]
+        kept.append(next((each for each in reasons if _NO_CASE in each.reason), unmatched))
+    return kept
+
+
+def _together(pairings: Sequence[Pairing]) -> Pairing:
+    """Jobs and cases of all pairings: a job holds every value, so the first pairing has them all."""
+    together = Pairing(unmatched=pairings[0].unmatched, beside=pairings[0].beside)
+    for pairing in reversed(pairings):
+        together.candidates.update(pairing.candidates)
+    return together

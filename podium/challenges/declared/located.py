@@ -1,0 +1,208 @@
+"""Where one value of one case stands, and how it is taken out of its file, table or socket."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.declared.value_settings import ValueSettings, as_tuple
+from podium.errors import Refused
+from podium.pairing import Entry, Source
+from podium.platform.jobs import Job
+from podium.readers.files import SafeFile
+from podium.readers.formats.json import read_json
+from podium.readers.formats.registry import format_of
+from podium.readers.formats.text import read_text
+from podium.readers.hdf5.file import open_hdf5
+from podium.readers.images import Geometry, read_image
+from podium.readers.labels import as_integer_labels
+from podium.readers.names import escape_for_display
+from podium.readers.volumes import read_label_volume
+
+HDF5_ENDINGS = (".h5", ".hdf5")
+_SCALAR_BYTES = 1024
+_TEXT_BYTES = 1_000_000
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a value stands inside its source, on one side of a case."""
+
+    socket: str | None
+    dataset: str | None
+    pointers: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def prediction_place(settings: ValueSettings) -> Place:
+    """Where predictions have the value."""
+    return Place(
+        socket=settings.socket,
+        dataset=settings.dataset,
+        pointers=_pointers(settings.pointer),
+        columns=as_tuple(settings.column),
+    )
+
+
+def reference_place(settings: ValueSettings) -> Place:
+    """Where references have the value: the same place, unless the settings name another."""
+    return Place(
+        socket=None,
+        dataset=settings.reference_dataset or settings.dataset,
+        pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
+        columns=settings.reference_columns,
+    )
+
+
+def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return ("",) if given is None else (given,) if isinstance(given, str) else given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """One value of one case, not yet opened."""
+
+    source: Source
+    place: Place
+
+    @property
+    def label(self) -> str:
+        """How the value is called in messages."""
+        match self.source:
+            case Job() as job:
+                return f"{job.label}: {self.place.socket}"
+            case Entry() as entry:
+                return f"{entry.label}: {', '.join(self.place.columns)}"
+            case file if file.name.lower().endswith(HDF5_ENDINGS):
+                return f"{file.name}: {self.place.dataset}"
+            case file:
+                return file.name
+
+    def labels(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
+        """A label image and, where its format has one, its geometry."""
+        file = self._image_file()
+        if self._is_hdf5(file):
+            values, geometry = self._dataset(file, shape=shape), None
+            return as_integer_labels(values, name=self.label), geometry
+        if len(format_of(file).read_header(file).shape) == 3:
+            volume = read_label_volume(file, shape=shape)
+            return volume.labels, volume.geometry
+        image = read_image(file, shape=shape)
+        return as_integer_labels(image.array, name=file.name), Geometry(image.spacing, image.origin, image.direction)
+
+    def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
+        """A continuous image and, where its format has one, its geometry."""
+        file = self._image_file()
+        if self._is_hdf5(file):
+            return self._dataset(file, shape=shape), None
+        image = read_image(file, shape=shape)
+        return image.array, Geometry(image.spacing, image.origin, image.direction)
+
+    def scalar(self) -> Any:
+        """One number or text: of a JSON value, a dataset with one element, or a cell."""
+        if isinstance(self.source, SafeFile) and self._is_hdf5(self.source):
+            with open_hdf5(self.source) as opened:
+                value = opened.read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
+            if value.size != 1:
+                raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
+            return value.reshape(()).item()
+        if isinstance(self.source, Entry):
+            return self.cells()[0]
+        return self.json()
+
+    def json(self) -> Any:
+        """What a JSON file or socket holds, at the first of the pointers that leads somewhere."""
+        match self.source:
+            case Job() as job:
+                content = job.output_json(self._socket())
+            case Entry() as entry:
+                content = entry.value
+            case file:
+                content = read_json(file)
+        for pointer in self.place.pointers:
+            found, value = _at(content, pointer)
+            if found and (not isinstance(value, dict) or pointer == self.place.pointers[-1]):
+                return value
+        pointers = " or ".join(f"'{pointer}'" for pointer in self.place.pointers)
+        raise Refused(f"'{self.label}' has nothing at {pointers}.")
+
+    def cells(self) -> Sequence[Any]:
+        """The cells of a table's row, numbers as numbers."""
+        assert isinstance(self.source, Entry)
+        row = self.source.value
+        for column in self.place.columns:
+            if column not in row:
+                raise Refused(f"{self.source.label} has no column '{escape_for_display(column)}'.")
+        return [_cell(row[column]) for column in self.place.columns]
+
+    def text(self) -> str:
+        """A text file, a JSON text or a cell."""
+        if isinstance(self.source, SafeFile) and not self.source.name.lower().endswith(".json"):
+            return read_text(self.source, limit_bytes=_TEXT_BYTES)
+        value = self.source.value.get(self.place.columns[0]) if isinstance(self.source, Entry) else self.json()
+        if not isinstance(value, str):
+            raise Refused(f"'{self.label}' must be text.")
+        return value
+
+    def _image_file(self) -> SafeFile:
+        match self.source:
+            case Job() as job:
+                return job.output_image(self._socket())
+            case SafeFile() as file:
+                return file
+        raise Refused(f"'{self.label}' cannot hold an image.")
+
+    def _is_hdf5(self, file: SafeFile) -> bool:
+        return file.name.lower().endswith(HDF5_ENDINGS)
+
+    def _dataset(self, file: SafeFile, *, shape: tuple[int, ...] | None) -> NDArray[Any]:
+        with open_hdf5(file) as opened:
+            return opened.read(self._dataset_name(), shape=shape)
+
+    def _dataset_name(self) -> str:
+        if self.place.dataset is None:
+            raise Refused(f"'{self.label}' is HDF5, but challenge.toml names no dataset in it.")
+        return self.place.dataset
+
+    def _socket(self) -> str:
+        if self.place.socket is None:
+            raise Refused("challenge.toml names no socket for this value.")
+        return self.place.socket
+
+
+def _at(content: Any, pointer: str) -> tuple[bool, Any]:
+    """Whether a JSON pointer (RFC 6901) leads somewhere, and what is there."""
+    value = content
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and len(key) < 10 and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False, None
+    return True, value
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a CSV table is text: as the number that it spells, if it does."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def finite_number(value: Any, *, label: str) -> float:
+    """A JSON number or a cell as a finite float; Refused where it is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):
+        raise Refused(f"'{label}' must be a finite number.")
+    return float(value)

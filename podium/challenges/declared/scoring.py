@@ -1,0 +1,144 @@
+"""A declared challenge's cases and scoreboard, put together from its values and metrics."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from podium.challenges.base import Scorer
+from podium.challenges.board import title_of
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.format import DeclaredFormat, Sources
+from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
+from podium.challenges.declared.value_settings import MISSING
+from podium.challenges.declared.values import AnyValueKind, Compared
+from podium.challenges.declared.values.labels import LabelsValue
+from podium.challenges.declared.values.scalars import ClassValue
+from podium.challenges.time_rule import time_figures
+from podium.figures import Figures, put
+from podium.metrics.classification import confusion_counts
+from podium.metrics.declaration import CaseMetric, Scoreboard
+
+_PACKAGES = {"labels": ("monai.metrics.meandice", "monai.metrics.utils")}
+
+
+class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
+    """Reads both sides of a case; the metrics of challenge.toml compare them."""
+
+    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
+        self._format, self._declared = format, declared
+
+    def import_packages(self) -> None:
+        for kind in {value.settings.kind for value in self._format.values.values()}:
+            for package in _PACKAGES.get(kind, ()):
+                import_module(package)
+
+    def compare(self, prediction: Sources, reference: Sources) -> DeclaredCase:
+        warnings: list[str] = []
+        expected = self._format.read_reference(reference)
+        found = self._format.read(prediction, expected, warnings)
+        return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
+
+    def lost(self, reference: Sources) -> DeclaredCase:
+        return DeclaredCase(values=self._compared({}, self._format.read_reference(reference)))
+
+    def facts(self, case: DeclaredCase) -> Figures:
+        row: dict[str, Any] = {}
+        for name, value in self._format.values.items():
+            facts = value.facts(case.values[name])
+            if facts is not None:
+                row[name] = facts
+        for declared in self._declared:
+            for path, fact in declared.facts.items():
+                put(row, path, fact(case))
+        return row
+
+    def warnings(self, case: DeclaredCase) -> Sequence[str]:
+        return case.warnings
+
+    def _compared(
+        self, found: Mapping[str, object], expected: Mapping[str, object]
+    ) -> Mapping[str, Compared[Any, Any]]:
+        compared = {
+            name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values
+        }
+        for name, value in self._format.values.items():
+            if isinstance(value, LabelsValue):
+                compared[name].cache["regions"] = value.regions
+        return compared
+
+
+def declare(settings: DeclaredSettings) -> Sequence[Declared]:
+    """What every metric of challenge.toml adds."""
+    values = values_of(settings)
+    declared = []
+    for table in settings.metrics:
+        kind, metric = metric_settings(table, values)
+        chosen, _ = fitting_values(kind, metric, values)
+        declared.append(kind.declare(metric, chosen))
+    return declared
+
+
+def scoreboard(settings: DeclaredSettings, declared: Sequence[Declared]) -> Scoreboard[DeclaredCase]:
+    """Every figure of the metrics, of the classes and of the time."""
+    values = values_of(settings)
+    classes = {name: value for name, value in values.items() if isinstance(value, ClassValue)}
+    given = time_figures(settings.time) if settings.time is not None else ()
+    return Scoreboard(
+        metrics=[*(metric for each in declared for metric in each.metrics), *map(_correct, classes.values())],
+        cohort_metrics=[metric for each in declared for metric in each.cohort_metrics],
+        formulas=[formula for each in declared for formula in each.formulas],
+        tables={
+            "confusion_matrix" if len(classes) == 1 else f"confusion_matrix.{name}": _confusion(value)
+            for name, value in classes.items()
+        },
+        given=given,
+        leaderboard=[
+            *(path for each in declared for path in each.columns),
+            *(figure.path for figure in given if figure.title),
+        ],
+    )
+
+
+def confidential(settings: DeclaredSettings, declared: Sequence[Declared]) -> Sequence[str]:
+    """What of a row gives a reference away: facts of values, and right or wrong together with one's own prediction."""
+    values = values_of(settings)
+    scalar = [name for name, value in values.items() if value.settings.kind not in ("labels", "image")]
+    return [*scalar, "facts", *(path for each in declared for path in each.confidential)]
+
+
+def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
+    """Whether a case's class is right: a per-case figure for ranking, whatever is made of the classes."""
+
+    def of(case: DeclaredCase) -> int:
+        compared = case.values[value.name]
+        return int(compared.prediction == compared.reference)
+
+    return CaseMetric(
+        name=f"{value.name}.correct",
+        title=f"{title_of(value.name)} correct",
+        direction="higher",
+        lowest=0,
+        highest=1,
+        worst=0,
+        of=of,
+        mean="",
+        std="",
+    )
+
+
+def _confusion(value: ClassValue) -> Any:
+    def table(rows: Sequence[Figures]) -> Figures:
+        names = list(value.settings.classes)
+        counts = confusion_counts(
+            truth=[names.index(row[value.name]["reference"]) for row in rows],
+            predicted=[
+                None if (found := row[value.name]["prediction"]) is None else names.index(found) for row in rows
+            ],
+            classes=range(len(names)),
+        )
+        return {
+            names[true]: {MISSING if found is None else names[found]: number for found, number in row.items()}
+            for true, row in counts.items()
+        }
+
+    return table

@@ -1,0 +1,283 @@
+"""`[values.NAME]`: what is predicted for every case, and where it stands in files, tables and sockets."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+
+from podium.challenges.settings import FigureName, Settings, Text
+
+Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
+Label = Annotated[StrictInt, Field(ge=0)]
+Range = tuple[Annotated[float, Field(allow_inf_nan=False)], Annotated[float, Field(allow_inf_nan=False)]]
+BACKGROUND = "background"
+RESERVED = {"mean", "std", "median", "n", "region_mean"}  # places of a metric's own figures
+
+
+def as_tuple(value: Texts | None) -> tuple[str, ...]:
+    """One text or several, as several."""
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+class ValueSettings(Settings):
+    """What every value has.
+
+    title                    its name in titles of columns and pictures [the value's name]
+    socket                   where it stands in an algorithm submission
+    file                     names of its file in a prediction submission, the first that fits counts
+    table, column            a CSV or JSON table with a row for every case instead, and the column of the value
+    case_column              the table's column of cases [case]
+    dataset, pointer         where it stands inside an HDF5 or a JSON file
+    reference, reference_*   the same of the reference [the same place as the prediction's]
+    """
+
+    kind: str
+    title: Text | None = None
+    socket: Text | None = None
+    file: Texts | None = None
+    table: Text | None = None
+    column: Texts | None = None
+    case_column: Text = "case"
+    dataset: Text | None = None
+    pointer: Annotated[StrictStr, Field()] | tuple[StrictStr, ...] | None = None
+    reference: Texts | None = None
+    reference_table: Text | None = None
+    reference_column: Texts | None = None
+    reference_case_column: Text | None = None
+    reference_dataset: Text | None = None
+    reference_pointer: StrictStr | tuple[StrictStr, ...] | None = None
+
+    @field_validator("file", "reference")
+    @classmethod
+    def _has_a_case(cls, names: Texts | None) -> Texts | None:
+        for name in as_tuple(names):
+            if set(re.findall(r"\{(\w*)\}", name)) != {"case"} or name.count("{case}") != 1:
+                raise ValueError(f"a file name holds {{case}} once and no other placeholder, '{name}' does not")
+        return names
+
+    @field_validator("pointer", "reference_pointer")
+    @classmethod
+    def _is_a_pointer(cls, pointers: Any) -> Any:
+        for pointer in (pointers,) if isinstance(pointers, str) else pointers or ():
+            if pointer and not pointer.startswith("/"):
+                raise ValueError(f"a JSON pointer is empty or begins with '/', '{pointer}' does not")
+        return pointers
+
+    @model_validator(mode="after")
+    def _stands_somewhere(self) -> Self:
+        if self.socket is None and self.file is None and self.table is None:
+            raise ValueError("needs a socket, a file or a table: where is the prediction?")
+        if self.file is not None and self.table is not None:
+            raise ValueError("has a file and a table; one of them")
+        if (self.reference is None) == (self.reference_table is None):
+            raise ValueError("needs either reference or reference_table: where is the reference?")
+        for table, column, names in (
+            (self.table, self.column, "column"),
+            (self.reference_table, self.reference_columns, "reference_column"),
+        ):
+            if table is not None and not column and not self._has_other_columns(names):
+                raise ValueError(f"has a table but no {names}")
+        return self
+
+    def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (the interface)
+        """Whether a kind names the columns of a table by keys of its own."""
+        return False
+
+    @property
+    def reference_columns(self) -> tuple[str, ...]:
+        return as_tuple(self.reference_column) or as_tuple(self.column)
+
+
+LabelTable = Mapping[FigureName, Label | Annotated[tuple[Label, ...], Field(min_length=1)]]
+
+
+class LabelsSettings(ValueSettings):
+    """A label image.
+
+    labels        the value of every region, a list for a union; several spellings as a list of tables
+    other_labels  what any other value means [an error]
+    ignore        a value of the reference whose voxels are left out
+    geometry      what a header that differs from the reference's means
+    """
+
+    kind: Literal["labels"]
+    labels: LabelTable | Annotated[tuple[LabelTable, ...], Field(min_length=1)]
+    other_labels: Literal["error", "background"] = "error"
+    ignore: Label | None = None
+    geometry: Literal["warn", "strict", "ignore"] = "warn"
+
+    @property
+    def spellings(self) -> tuple[LabelTable, ...]:
+        return self.labels if isinstance(self.labels, tuple) else (self.labels,)
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(name for name in self.spellings[0] if name != BACKGROUND)
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Self:
+        if not self.regions:
+            raise ValueError("labels names no region")
+        for name in RESERVED.intersection(self.regions):
+            raise ValueError(f"a region cannot be called '{name}': figures stand there")
+        for spelling in self.spellings:
+            if {*spelling} - {BACKGROUND} != {*self.regions}:
+                raise ValueError("every spelling of labels must name the same regions")
+            background = set(label_values(spelling.get(BACKGROUND, 0)))
+            single = [value for name in spelling for value in label_values(spelling[name]) if name != BACKGROUND]
+            if background & set(single):
+                raise ValueError("a region has the value of the background")
+            plain = [value for value in spelling.values() if isinstance(value, int)]
+            if len(set(plain)) != len(plain):
+                raise ValueError("two regions have the same value")
+        return self
+
+
+def label_values(given: int | tuple[int, ...]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else given
+
+
+class ImageSettings(ValueSettings):
+    """A continuous image. `range` are the values that a prediction may have; `within` a labels value whose reference
+    must not be 0 where the image counts."""
+
+    kind: Literal["image"]
+    range: Range | None = None
+    within: FigureName | None = None
+    geometry: Literal["warn", "strict", "ignore"] = "warn"
+
+
+class NumberSettings(ValueSettings):
+    """A finite number. `range` are the values that it may have."""
+
+    kind: Literal["number"]
+    unit: str = ""
+    range: Range | None = None
+
+    @model_validator(mode="after")
+    def _range_is_one(self) -> Self:
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise ValueError("range must be [lowest, highest]")
+        return self
+
+
+ClassValue = StrictInt | StrictStr | StrictBool
+ClassTable = Annotated[Mapping[FigureName, ClassValue], Field(min_length=2)]
+MISSING = "missing"
+
+
+def _check_classes(classes: Mapping[str, Any]) -> None:
+    if len({(type(value) is bool, value) for value in classes.values()}) != len(classes):
+        raise ValueError("two classes have the same value")
+    for name in {MISSING, "macro", "micro", "weighted", *RESERVED}.intersection(classes):
+        raise ValueError(f"a class cannot be called '{name}': figures stand there")
+
+
+class ClassSettings(ValueSettings):
+    """One of several classes: `classes` gives the name of each and its value in files. `positive` is the class that
+    sensitivity and specificity are of [the last]."""
+
+    kind: Literal["class"]
+    classes: ClassTable
+    positive: FigureName | None = None
+
+    @model_validator(mode="after")
+    def _classes_differ(self) -> Self:
+        _check_classes(self.classes)
+        if self.positive is not None and self.positive not in self.classes:
+            raise ValueError(f"positive is '{self.positive}', which is none of the classes")
+        return self
+
+    @property
+    def positive_class(self) -> str:
+        return self.positive or list(self.classes)[-1]
+
+
+class ProbabilitySettings(ValueSettings):
+    """The probability of `positive`, or one number for each of `classes`; the reference is a class.
+
+    classes   the value of every class in the reference
+    positive  the class whose probability is predicted [the last of two classes; without it one number for each]
+    """
+
+    kind: Literal["probability"]
+    classes: ClassTable | None = None
+    positive: FigureName | None = None
+
+    @model_validator(mode="after")
+    def _classes_fit(self) -> Self:
+        if self.classes is None and self.positive is None:
+            raise ValueError("needs classes, positive or both")
+        if self.classes is not None:
+            _check_classes(self.classes)
+            if self.positive is not None and self.positive not in self.classes:
+                raise ValueError(f"positive is '{self.positive}', which is none of the classes")
+            if self.positive is not None and len(self.classes) != 2:
+                raise ValueError("positive is for two classes")
+        return self
+
+    @property
+    def class_table(self) -> Mapping[str, Any]:
+        """Names and values; without `classes` the reference holds 1 for the positive class and 0 otherwise."""
+        if self.classes is not None:
+            return self.classes
+        assert self.positive is not None
+        return {f"not_{self.positive}": 0, self.positive: 1}
+
+    @property
+    def is_binary(self) -> bool:
+        return self.positive is not None
+
+
+class DetectionMapSettings(ValueSettings):
+    """Confidences whose connected components above 0 are candidates; the reference's components are the findings."""
+
+    kind: Literal["detection_map"]
+    connectivity: Literal[1, 2, 3] = 3
+    max_candidates: Annotated[StrictInt, Field(gt=0)] = 100
+    geometry: Literal["warn", "strict", "ignore"] = "warn"
+
+
+class PointsSettings(ValueSettings):
+    """Points or boxes. `unit` is that of their coordinates; only those of `names` count [all]."""
+
+    kind: Literal["points", "boxes"]
+    unit: Literal["mm", "index"]
+    names: tuple[Text, ...] | None = None
+    spacing_mm: tuple[float, ...] | None = None
+
+
+class TextSettings(ValueSettings):
+    """UTF-8 text."""
+
+    kind: Literal["text"]
+
+
+class SurvivalSettings(ValueSettings):
+    """The prediction is a risk, the reference a time and whether the event happened.
+
+    time_column, event_column   of the reference's table, or the keys of its JSON object [time, event]
+    """
+
+    kind: Literal["survival"]
+    time_column: Text = "time"
+    event_column: Text = "event"
+    range: Range | None = None
+
+    def _has_other_columns(self, names: str) -> bool:
+        return names == "reference_column"
+
+
+AnyValue = Annotated[
+    LabelsSettings
+    | ImageSettings
+    | NumberSettings
+    | ClassSettings
+    | ProbabilitySettings
+    | DetectionMapSettings
+    | PointsSettings
+    | TextSettings
+    | SurvivalSettings,
+    Field(discriminator="kind"),
+]

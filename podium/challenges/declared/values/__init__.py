@@ -1,0 +1,33 @@
+"""One class per kind of value."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.challenges.declared.value_settings import ValueSettings
+from podium.challenges.declared.values.base import AnyValueKind, Compared, Value
+from podium.challenges.declared.values.images import ImageValue
+from podium.challenges.declared.values.labels import LabelsValue
+from podium.challenges.declared.values.scalars import (
+    ClassValue,
+    NumberValue,
+    ProbabilityValue,
+    SurvivalValue,
+    TextValue,
+)
+
+__all__ = ["VALUE_KINDS", "AnyValueKind", "Compared", "Value", "make_value"]
+
+VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
+    "labels": LabelsValue,
+    "image": ImageValue,
+    "number": NumberValue,
+    "class": ClassValue,
+    "probability": ProbabilityValue,
+    "text": TextValue,
+    "survival": SurvivalValue,
+}
+
+
+def make_value(name: str, settings: ValueSettings) -> AnyValueKind:
+    """The value of these settings."""
+    return VALUE_KINDS[settings.kind](name, settings)

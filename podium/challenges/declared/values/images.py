@@ -1,0 +1,62 @@
+"""Continuous images."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.base import Description
+from podium.challenges.declared.located import Located
+from podium.challenges.declared.value_settings import ImageSettings
+from podium.challenges.declared.values.base import BYTES_PER_FILE, Expected, Value, compare_geometry
+from podium.errors import Refused
+from podium.readers.images import Geometry
+
+_BYTES_PER_PIXEL = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousImage:
+    """Pixels in numpy order."""
+
+    pixels: NDArray[Any]
+    geometry: Geometry | None
+
+
+class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
+    """One continuous image per case, of the size of the reference."""
+
+    def read_reference(self, located: Located) -> ContinuousImage:
+        pixels, geometry = located.image(shape=None)
+        return ContinuousImage(self._checked(pixels, located.label), geometry)
+
+    def read_prediction(self, located: Located, expected: Expected[ContinuousImage]) -> ContinuousImage:
+        pixels, geometry = located.image(shape=expected.shape)
+        if expected.reference is not None:
+            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        return ContinuousImage(self._checked(pixels, located.label), geometry)
+
+    def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
+        return reference.pixels.shape
+
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
+        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def describe(self, reference: ContinuousImage) -> Description:
+        return Description(
+            shapes={self.name: reference.pixels.shape},
+            figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
+        )
+
+    def _checked(self, pixels: NDArray[Any], name: str) -> NDArray[Any]:
+        if pixels.dtype.kind not in "buif":
+            raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
+        if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+            raise Refused(f"'{name}' holds NaN or infinite values.")
+        if self.settings.range is not None:
+            lowest, highest = self.settings.range
+            if pixels.size and (pixels.min() < lowest or pixels.max() > highest):
+                raise Refused(f"'{name}' holds values outside of {lowest:g} to {highest:g}.")
+        return pixels
