@@ -1,28 +1,146 @@
-"""Class labels: F1 per class, and the confusion matrix. A missing prediction is wrong for its true class only."""
+"""Class labels: figures from the confusion counts of every bootstrap replicate.
 
-from collections.abc import Callable, Sequence
+Classes are numbered from 0. `MISSING` is a case without a prediction: wrong for its true class, and a false positive
+nowhere. All figures equal scikit-learn's with `zero_division=0` and the declared classes as `labels`; scikit-learn has
+no form for a thousand bootstrap replicates. `reference` and `prediction` hold one class per case; the figures take the
+counts that `confusion` returns, so that many figures share one count.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from podium.figures import Figures
 from podium.metrics.resampling import Floats, Resamples
 
+MISSING = -1
+Codes = NDArray[np.int64]
+Counts = NDArray[np.int64]
+"""`[replicate, true class, predicted class]`; the last column holds the cases without a prediction."""
 
-def resampled_f1(label: int | str, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
-    """F1 = 2TP / (2TP + FP + FN) of one class, between 0 and 1, from the rows' facts at `truth` and `predicted`.
 
-    A predicted class of None is a case without a prediction: a false negative of its true class, a false positive of
-    none. A class that occurs in neither has F1 = 0, as in scikit-learn's `f1_score` with `zero_division=0`, which it
-    equals; scikit-learn has no form for a thousand bootstrap replicates.
+def class_codes(labels: Sequence[Hashable], *, classes: Sequence[Hashable]) -> Codes:
+    """The number of each label's class; `MISSING` for None and for what is no class."""
+    numbers = {label: number for number, label in enumerate(classes)}
+    return np.array([numbers.get(label, MISSING) for label in labels], dtype=np.int64)
+
+
+def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resamples: Resamples) -> Counts:
+    """How many cases each replicate has of every pair of true and predicted class; what is no class is missing.
+
+    Cases of the same pair are added up by one pass over the draws: time and memory do not grow with the square of the
+    number of classes, but for the result itself.
     """
+    predicted = np.asarray(prediction, dtype=np.int64)
+    true = np.asarray(reference, dtype=np.int64)
+    if ((true < 0) | (true >= classes)).any():
+        raise ValueError("every reference must be one of the classes")
+    counts = np.zeros((resamples.replicates, classes * (classes + 1)), dtype=np.int64)
+    if true.size:
+        is_class = (predicted >= 0) & (predicted < classes)
+        pairs = true * (classes + 1) + np.where(is_class, predicted, classes)
+        order = np.argsort(pairs, kind="stable")
+        found, starts = np.unique(pairs[order], return_index=True)
+        done = 0
+        for block in resamples.blocks():
+            counts[done : done + len(block), found] = np.add.reduceat(block[:, order], starts, axis=1)
+            done += len(block)
+    return counts.reshape(-1, classes, classes + 1)
+
+
+def accuracy(counts: Counts) -> Floats:
+    """The share of cases with the right class; a case without a prediction counts as wrong. NaN without cases."""
+    return _quotient(_hits(counts).sum(axis=1), counts.sum(axis=(1, 2)), undefined=np.nan)
+
+
+def balanced_accuracy(counts: Counts) -> Floats:
+    """The mean recall of the classes that occur in the reference of the replicate. NaN without cases."""
+    occurs = counts.sum(axis=2) > 0
+    return _quotient(recall(counts).sum(axis=1), occurs.sum(axis=1), undefined=np.nan)
+
+
+def recall(counts: Counts) -> Floats:
+    """TP / (TP + FN) as `[replicate, class]`; 0 for a class that does not occur in the reference."""
+    return _quotient(_hits(counts), counts.sum(axis=2))
+
+
+def sensitivity(counts: Counts, *, positive: int) -> Floats:
+    """The recall of the class `positive`; 0 without positive cases."""
+    return recall(counts)[:, positive]
+
+
+def specificity(counts: Counts, *, positive: int) -> Floats:
+    """The share of the other cases that are predicted to be of another class than `positive`; 0 without such cases.
+
+    Which of the other classes was predicted does not matter. A case without a prediction is wrong here, too.
+    """
+    others = np.delete(counts, positive, axis=1)
+    rejected = np.delete(others[:, :, :-1], positive, axis=2)
+    return _quotient(rejected.sum(axis=(1, 2)), others.sum(axis=(1, 2)))
+
+
+def f1(counts: Counts) -> Floats:
+    """F1 = 2TP / (2TP + FP + FN) as `[replicate, class]`; 0 for a class that is neither true nor predicted anywhere."""
+    named = counts.sum(axis=2) + counts[:, :, :-1].sum(axis=1)
+    return _quotient(2 * _hits(counts), named)
+
+
+def f1_macro(counts: Counts) -> Floats:
+    """The mean F1 of all declared classes, those that do not occur included (with 0)."""
+    return np.asarray(f1(counts).mean(axis=1))
+
+
+def f1_micro(counts: Counts) -> Floats:
+    """F1 of the counts of all classes together: 2 right / (cases + predictions); 0 without cases.
+
+    This is the accuracy where every case has a prediction. A missing one is a false negative only, so that it costs
+    about half of a wrong one.
+    """
+    return _quotient(2 * _hits(counts).sum(axis=1), counts.sum(axis=(1, 2)) + counts[:, :, :-1].sum(axis=(1, 2)))
+
+
+def f1_weighted(counts: Counts) -> Floats:
+    """The mean F1 of the classes, weighted with how many cases are of the class; 0 without cases."""
+    support = counts.sum(axis=2)
+    return _quotient((f1(counts) * support).sum(axis=1), support.sum(axis=1))
+
+
+def mcc(counts: Counts) -> Floats:
+    """Matthews' correlation of true and predicted classes (Gorodkin's R_K), -1 to 1; 0 where one side is constant.
+
+    "Missing" is one more predicted class, which is never right.
+    """
+    true, predicted = counts.sum(axis=2).astype(np.float64), counts.sum(axis=1).astype(np.float64)
+    cases = true.sum(axis=1)
+    covariance = _hits(counts).sum(axis=1) * cases - (true * predicted[:, :-1]).sum(axis=1)
+    spread = (cases**2 - (true**2).sum(axis=1)) * (cases**2 - (predicted**2).sum(axis=1))
+    return _quotient(covariance, np.sqrt(spread))
+
+
+def kappa(counts: Counts, *, weights: Literal["none", "linear", "quadratic"] = "none") -> Floats:
+    """Cohen's kappa = 1 - (observed disagreement) / (disagreement expected by chance), at most 1.
+
+    A disagreement of classes i and j weighs 1, |i - j| or (i - j)^2. "Missing" is one more predicted class; it weighs
+    as much as the worst prediction for the true class. NaN where no disagreement is possible: one class only.
+    """
+    classes = counts.shape[1]
+    numbers = np.arange(classes)
+    apart = np.abs(numbers[:, None] - numbers)
+    weight = {"none": np.sign(apart), "linear": apart, "quadratic": apart**2}[weights].astype(np.float64)
+    weight = np.column_stack([weight, weight.max(axis=1, initial=0)])
+    observed = (counts * weight).sum(axis=(1, 2))
+    by_chance = np.einsum("ri,ij,rj->r", counts.sum(axis=2), weight, counts.sum(axis=1))
+    return 1 - _quotient(observed * counts.sum(axis=(1, 2)), by_chance, undefined=np.nan)
+
+
+def resampled_f1(label: int, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
+    """F1 of one class, between 0 and 1, from the rows' facts at `truth` and `predicted`; None is no prediction."""
 
     def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        true = np.array([row[truth] for row in rows]) == label
-        found = np.array([row[predicted] for row in rows], dtype=object) == label
-        hits = resamples.total(true & found)
-        named = resamples.total(true) + resamples.total(found)  # 2TP + FP + FN
-        return np.divide(2 * hits, named, out=np.zeros_like(hits), where=named > 0)
+        true, found = (class_codes([row[key] for row in rows], classes=[label]) == 0 for key in (truth, predicted))
+        return f1(confusion(prediction=found, reference=true, classes=2, resamples=resamples))[:, 1]
 
     return of
 
@@ -51,3 +169,12 @@ def _unused_label(classes: Sequence[int]) -> int:
 def _with_missing(predicted: Sequence[int | None], classes: Sequence[int]) -> NDArray[np.int64]:
     missing = _unused_label(classes)
     return np.asarray([missing if label is None else label for label in predicted], dtype=np.int64)
+
+
+def _hits(counts: Counts) -> Counts:
+    return np.diagonal(counts, axis1=1, axis2=2)
+
+
+def _quotient(part: NDArray[np.int64] | Floats, whole: NDArray[np.int64] | Floats, undefined: float = 0.0) -> Floats:
+    """Division with scikit-learn's `zero_division`."""
+    return np.divide(part, whole, out=np.full(np.shape(part), undefined), where=whole != 0)

@@ -5,7 +5,7 @@ drawing with replacement means, and whatever is linear in the cases becomes one 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+_BLOCK = 2**18  # entries of `counts` worked on at once: tables of 2 MB, which a processor keeps at hand
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Resamples:
         """The same draws seen through the kept cases alone, for a figure that the others do not have."""
         return self if kept.all() else Resamples(np.ascontiguousarray(self.counts[:, kept]))
 
+    def blocks(self) -> Iterator[NDArray[np.int32]]:
+        """`counts` in blocks of whole replicates, in order: for what needs several tables as large as `counts`."""
+        rows = max(1, _BLOCK // max(1, self.cases))
+        for start in range(0, self.replicates, rows):
+            yield self.counts[start : start + rows]
+
     def total(self, values: ArrayLike) -> Floats:
         """The sum over each replicate's cases of `values[case, ...]`, as `[replicate, ...]`.
 
@@ -87,6 +95,8 @@ class Resamples:
         some = sizes > 0
         running = running_sums(self._by_case[order])
         result = np.full((len(shares), self.replicates), np.nan)
+        if not self.cases:
+            return result
         for number, share in enumerate(shares):
             place = np.maximum(sizes - 1, 0) * share
             below = np.floor(place).astype(np.int64)

@@ -1,14 +1,37 @@
-"""F1 and the confusion matrix, cases without a prediction included."""
+"""Figures of class labels, cases without a prediction included."""
 
+import warnings
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+import sklearn.metrics as sk
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from metrics.replicates import resamples as replicates
+from metrics.replicates import samples
 from sklearn.metrics import f1_score
 
-from podium.metrics.classification import confusion_counts, resampled_f1
+from podium.metrics.classification import (
+    MISSING,
+    Counts,
+    accuracy,
+    balanced_accuracy,
+    class_codes,
+    confusion,
+    confusion_counts,
+    f1,
+    f1_macro,
+    f1_micro,
+    f1_weighted,
+    kappa,
+    mcc,
+    resampled_f1,
+    sensitivity,
+    specificity,
+)
 from podium.metrics.resampling import Resamples
 
 PREDICTIONS = st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1, None])), min_size=1, max_size=30)
@@ -72,3 +95,132 @@ def test_agrees_with_counting(answers: list[tuple[int, int | None]]) -> None:
         assert f1[label] == pytest.approx(expected, abs=1e-12)
     counts = confusion_counts(truth=truth, predicted=predicted, classes=[0, 1])
     assert sum(sum(row.values()) for row in counts.values()) == len(answers)
+
+
+def counted(reference: list[int], prediction: list[int | None], classes: int) -> Counts:
+    return confusion(
+        prediction=class_codes(prediction, classes=range(classes)),
+        reference=reference,
+        classes=classes,
+        resamples=Resamples.whole(len(reference)),
+    )
+
+
+def test_golden_figures_of_the_catalogue() -> None:
+    """Truth 0,0,1,1,1; predictions 0,1,1,1,missing. By hand: class 0 has TP 1, FN 1; class 1 has TP 2, FP 1, FN 1."""
+    counts = counted([0, 0, 1, 1, 1], [0, 1, 1, 1, None], 2)
+    assert counts.tolist() == [[[1, 1, 0], [0, 2, 1]]]
+    assert f1(counts).tolist() == [[pytest.approx(2 / 3)] * 2]
+    assert f1_macro(counts)[0] == pytest.approx(2 / 3)
+    assert f1_weighted(counts)[0] == pytest.approx(2 / 3)
+    assert accuracy(counts)[0] == 0.6
+    assert balanced_accuracy(counts)[0] == pytest.approx(7 / 12)
+    assert f1_micro(counts)[0] == pytest.approx(6 / 9)
+    assert sensitivity(counts, positive=1)[0] == pytest.approx(2 / 3)
+    assert specificity(counts, positive=1)[0] == 0.5
+
+
+def test_a_missing_prediction_is_wrong_for_the_other_classes_too() -> None:
+    counts = counted([0, 0, 1, 2], [None, 2, 1, 0], 3)
+    assert specificity(counts, positive=1)[0] == pytest.approx(2 / 3)
+    assert specificity(counts, positive=2)[0] == pytest.approx(1 / 3)
+
+
+def test_a_missing_prediction_weighs_as_the_worst_one_in_kappa() -> None:
+    """Weights of the true class 0 are 0, 1, 2: the missing case counts as a prediction of class 2 would."""
+    worst = counted([0, 1, 2, 2], [2, 1, 2, 2], 3)
+    missing = counted([0, 1, 2, 2], [None, 1, 2, 2], 3)
+    # Observed 2 of 4; by chance with missing: rows 1,1,2; columns 0,1,2,1: (1 + 4 + 2) + (2 + 1) + (2 + 4) over 4.
+    assert kappa(missing, weights="linear")[0] == pytest.approx(1 - 2 / (16 / 4))
+    # With class 2 instead: columns 0,1,3: (1 + 6) + 3 + 2 over 4.
+    assert kappa(worst, weights="linear")[0] == pytest.approx(1 - 2 / (12 / 4))
+
+
+def test_labels_that_are_no_class_are_missing() -> None:
+    assert class_codes(["high", None, "odd", "low"], classes=["low", "high"]).tolist() == [1, MISSING, MISSING, 0]
+    whole = Resamples.whole(2)
+    assert confusion(prediction=[7, 2], reference=[0, 1], classes=2, resamples=whole)[0, :, 2].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="every reference must be one of the classes"):
+        confusion(prediction=[0], reference=[MISSING], classes=2, resamples=Resamples.whole(1))
+
+
+def test_what_has_no_cases_has_no_accuracy() -> None:
+    nothing = confusion(prediction=[0], reference=[0], classes=2, resamples=Resamples(np.zeros((1, 1), np.int32)))
+    for figure in (accuracy, balanced_accuracy, kappa):
+        assert np.isnan(figure(nothing)).tolist() == [True]
+    assert f1_micro(nothing)[0] == f1_weighted(nothing)[0] == mcc(nothing)[0] == 0
+    empty = confusion(prediction=[], reference=[], classes=2, resamples=Resamples.whole(0))
+    assert np.isnan(accuracy(empty)).tolist() == [True]
+
+
+CLASSES = 3
+LABELS = list(range(CLASSES))
+
+
+@st.composite
+def classified(draw: st.DrawFn, lowest: int) -> tuple[np.ndarray, np.ndarray, Resamples]:
+    """True classes, predicted classes (from `lowest`: -1 is missing) and replicates."""
+    cases = draw(st.integers(1, 15))
+    true = draw(hnp.arrays(np.int64, cases, elements=st.integers(0, CLASSES - 1)))
+    found = draw(hnp.arrays(np.int64, cases, elements=st.integers(lowest, CLASSES - 1)))
+    return true, found, draw(replicates(cases))
+
+
+def assert_like(
+    case: tuple[np.ndarray, np.ndarray, Resamples],
+    ours: Callable[[Counts], np.ndarray],
+    theirs: Callable[[np.ndarray, np.ndarray], float],
+) -> None:
+    """Every replicate that holds a case has scikit-learn's figure of its cases written out."""
+    true, found, drawn = case
+    figures = ours(confusion(prediction=found, reference=true, classes=CLASSES, resamples=drawn))
+    for figure, (reference, prediction) in zip(figures, samples(drawn, true, found), strict=True):
+        if reference.size:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = theirs(reference, prediction)
+            assert figure == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@given(classified(lowest=MISSING), st.sampled_from(["macro", "micro", "weighted"]))
+def test_f1_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples], average: str) -> None:
+    ours = {"macro": f1_macro, "micro": f1_micro, "weighted": f1_weighted}[average]
+    assert_like(case, ours, lambda y, p: f1_score(y, p, labels=LABELS, average=average, zero_division=0))
+    for label in LABELS:
+        assert_like(
+            case,
+            lambda counts, label=label: f1(counts)[:, label],
+            lambda y, p, label=label: f1_score(y, p, labels=[label], average=None, zero_division=0)[0],
+        )
+
+
+@settings(max_examples=40)  # each compares nine figures in four samples
+@given(classified(lowest=MISSING))
+def test_accuracies_are_those_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples]) -> None:
+    assert_like(case, accuracy, sk.accuracy_score)
+    assert_like(case, balanced_accuracy, sk.balanced_accuracy_score)
+    assert_like(case, mcc, sk.matthews_corrcoef)
+    for label in LABELS:
+        assert_like(
+            case,
+            lambda counts, label=label: sensitivity(counts, positive=label),
+            lambda y, p, label=label: sk.recall_score(y == label, p == label, zero_division=0),
+        )
+        assert_like(  # a missing prediction of a negative case is as wrong as the positive class
+            case,
+            lambda counts, label=label: specificity(counts, positive=label),
+            lambda y, p, label=label: sk.recall_score(y != label, (p != label) & (p != MISSING), zero_division=0),
+        )
+
+
+@given(classified(lowest=MISSING), st.sampled_from(["none", "linear", "quadratic"]))
+def test_kappa_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples], weights: str) -> None:
+    true, found, drawn = case
+    if weights != "none":  # scikit-learn knows no distance of a missing prediction
+        found = np.where(found == MISSING, 0, found)
+    labels = [*LABELS, MISSING] if weights == "none" else LABELS
+    assert_like(
+        (true, found, drawn),
+        lambda counts: kappa(counts, weights=weights),
+        lambda y, p: sk.cohen_kappa_score(y, p, labels=labels, weights=None if weights == "none" else weights),
+    )

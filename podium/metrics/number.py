@@ -1,0 +1,168 @@
+"""Numbers: errors, correlation and agreement of predicted and true numbers over cases.
+
+Every function takes one finite number per case and returns one figure per replicate, NaN where a replicate has none.
+They equal scikit-learn's and SciPy's, which have no form for a thousand bootstrap replicates.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.metrics.resampling import Floats, Resamples
+
+Draws = NDArray[np.int32]
+
+
+def mae(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """The mean of |prediction - reference|, in the unit of the number; lower is better."""
+    return resamples.mean(np.abs(prediction - reference))
+
+
+def rmse(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """The root of the mean of (prediction - reference)^2, in the unit of the number; lower is better."""
+    (found, true), exponent = _scaled(prediction, reference)
+    return np.ldexp(np.sqrt(resamples.mean((found - true) ** 2)), exponent)
+
+
+def median_absolute_error(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """The median of |prediction - reference|, in the unit of the number; lower is better."""
+    return np.asarray(resamples.quantiles(np.abs(prediction - reference), [0.5])[0])
+
+
+def bias(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """The mean of prediction - reference, in the unit of the number; 0 is best."""
+    return resamples.mean(prediction - reference)
+
+
+def r2(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """R^2 = 1 - sum (reference - prediction)^2 / sum (reference - its mean)^2; at most 1, higher is better.
+
+    Where the reference is constant: 1 if every prediction is exact, else 0, as scikit-learn has it. NaN for fewer than
+    two cases; -inf for predictions beyond all measure.
+    """
+    (found, true), exponent = _scaled(prediction, reference)
+    (alone,), exponent_alone = _scaled(reference)
+    errors = resamples.total((found - true) ** 2)
+    spread = _by_block(lambda draws: _moments(draws, alone, alone).xx, resamples)
+    unexplained = np.divide(errors, spread, out=(errors > 0).astype(np.float64), where=spread > 0)
+    with np.errstate(over="ignore"):
+        unexplained = np.ldexp(unexplained, np.where(spread > 0, 2 * (exponent - exponent_alone), 0))
+    return np.where(resamples.sizes < 2, np.nan, 1 - unexplained)
+
+
+def pearson(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """Pearson's correlation, -1 to 1, higher is better. NaN where one side is constant."""
+    ((found,), _), ((true,), _) = _scaled(prediction), _scaled(reference)
+    return _by_block(lambda draws: _correlation(_moments(draws, found, true)), resamples)
+
+
+def spearman(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """Pearson's correlation of the ranks within the replicate, equal numbers sharing their mean rank.
+
+    -1 to 1, higher is better. NaN where one side is constant.
+    """
+    ranks = [_ranks(values) for values in (prediction, reference)]
+    return _by_block(lambda draws: _correlation(_moments(draws, *(rank(draws) for rank in ranks))), resamples)
+
+
+def ccc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """Lin's concordance correlation coefficient (1989) = 2 S_xy / (S_xx + S_yy + (mean x - mean y)^2).
+
+    Variances over n, as in the paper. -1 to 1, higher is better. NaN where all numbers of both sides are the same.
+    """
+    (found, true), _ = _scaled(prediction, reference)
+
+    def of(draws: Draws) -> Floats:
+        m = _moments(draws, found, true)
+        return _quotient(2 * m.xy, m.xx + m.yy + m.cases * (m.x - m.y) ** 2)
+
+    return _by_block(of, resamples)
+
+
+def icc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
+    """ICC(2,1) of Shrout and Fleiss (1979): two-way random effects, absolute agreement, single measurement.
+
+    ICC = (MSR - MSE) / (MSR + MSE + 2 (MSC - MSE) / n) with prediction and reference as two raters: MSR the mean square
+    between cases, MSC between the raters, MSE the residual. At most 1, higher is better. NaN for fewer than two cases
+    and where the denominator is 0: all numbers of both sides are the same.
+    """
+    (found, true), _ = _scaled(prediction, reference)
+    total, difference = found + true, found - true
+
+    def of(draws: Draws) -> Floats:
+        m = _moments(draws, total, difference)
+        freedom = m.cases - 1
+        rows, residual = _quotient(m.xx / 2, freedom), _quotient(m.yy / 2, freedom)
+        raters = m.cases * m.y**2 / 2
+        part = 2 / np.maximum(m.cases, 1)
+        return _quotient(rows - residual, rows + (1 - part) * residual + part * raters)
+
+    return _by_block(of, resamples)
+
+
+def _scaled(*values: Floats) -> tuple[list[Floats], int]:
+    """The numbers divided by a common power of two that brings them below 1, and its exponent: exact, and squares of
+    absurdly large predictions stay finite."""
+    exponent = max(int(np.frexp(np.abs(each).max(initial=0.0))[1]) for each in values)
+    return [np.ldexp(each, -exponent) for each in values], exponent
+
+
+class _Moments(NamedTuple):
+    """Of each replicate: the cases, the means, and the sums of squares and products about the means."""
+
+    cases: Floats
+    x: Floats
+    y: Floats
+    xx: Floats
+    yy: Floats
+    xy: Floats
+
+
+def _moments(draws: Draws, x: Floats, y: Floats) -> _Moments:
+    """`x` and `y` as `[case]` or `[replicate, case]`.
+
+    In two passes: squares are of distances from the replicate's own mean, since a difference of two large sums would
+    lose the digits that count.
+    """
+    weights = draws.astype(np.float64)
+    cases = weights.sum(axis=1)
+    means, distances = [], []
+    for values in (x, y):
+        table = np.broadcast_to(values, weights.shape)
+        # About any drawn value first, so that a constant has exactly its own value as mean, and distances of 0.
+        drawn = table[np.arange(len(table)), draws.argmax(axis=1)] if table.shape[1] else np.zeros(len(table))
+        shifted = np.where(draws > 0, table - drawn[:, None], 0.0)
+        offset = np.einsum("rc,rc->r", weights, shifted) / np.maximum(cases, 1)
+        means.append(drawn + offset)
+        distances.append(shifted - offset[:, None])
+    (dx, dy), (mean_x, mean_y) = distances, means
+    products = (np.einsum("rc,rc->r", weights * one, other) for one, other in ((dx, dx), (dy, dy), (dx, dy)))
+    return _Moments(cases, mean_x, mean_y, *products)
+
+
+def _ranks(values: Floats) -> Callable[[Draws], Floats]:
+    """The rank of every case among the drawn ones, from 1: half of the first and the last rank of its equals."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    below, up_to = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+
+    def of(draws: Draws) -> Floats:
+        running = np.zeros((draws.shape[0], draws.shape[1] + 1))
+        np.cumsum(draws[:, order], axis=1, out=running[:, 1:])
+        return (running[:, below] + running[:, up_to] + 1) / 2
+
+    return of
+
+
+def _correlation(m: _Moments) -> Floats:
+    return np.clip(_quotient(m.xy, np.sqrt(m.xx) * np.sqrt(m.yy)), -1.0, 1.0)
+
+
+def _quotient(part: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
+
+
+def _by_block(figure: Callable[[Draws], Floats], resamples: Resamples) -> Floats:
+    return np.concatenate([figure(block) for block in resamples.blocks()])
