@@ -34,11 +34,12 @@ def test_a_candidate_on_a_matched_finding_is_neither_right_nor_wrong() -> None:
     assert matched(prediction, reference, iou_threshold=0.3)["hits"] == [0, 1, 0]
 
 
-def test_the_matching_is_optimal() -> None:
-    """The large component fits the first finding best (IoU 1/3), but only so do both find one (1/4 and 1/8)."""
-    prediction, reference = line(0.5, 0, 0.5, 0.5, 0.5, 0.5, 0, 0, 0, 0), line(1, 1, 1, 1, 0, 1, 1, 1, 1, 1)
-    facts = matched(prediction, reference)
+def test_the_matching_prefers_many_matches_to_good_ones() -> None:
+    """The large component fits the first finding best (IoU 7/11), but only so do both find one (1/9 and 1/16)."""
+    prediction, reference = line(0.5, 0, *[0.5] * 9, *[0] * 7), line(*[1] * 9, 0, *[1] * 8)
+    facts = matched(prediction, reference, iou_threshold=0.05)
     assert (facts["references"], facts["hits"]) == (2, [1, 1])
+    assert matched(prediction, reference)["hits"] == [1]
 
 
 def test_the_threshold_is_included() -> None:

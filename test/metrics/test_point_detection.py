@@ -45,6 +45,12 @@ def test_the_radius_is_included() -> None:
     assert matched(points([[3, 4, 0]]), reference, [0.5], radius_mm=4.999)["hits"] == [0]
 
 
+@given(st.tuples(*[st.floats(0.01, 100)] * 3))
+def test_the_radius_is_included_to_the_last_bit(place: tuple[float, float, float]) -> None:
+    radius = float(np.linalg.norm([place], axis=1)[0])
+    assert matched(points([place]), points([[0, 0, 0]]), [0.5], radius_mm=radius)["hits"] == [1]
+
+
 def test_equal_probabilities_come_in_the_order_of_the_file() -> None:
     """Were the second first, it would take the only reference that the first reaches."""
     facts = matched(points([[0, 0, 0], [1, 0, 0]]), points([[1, 0, 0], [2, 0, 0]]), [0.5, 0.5], radius_mm=1.0)
