@@ -1,0 +1,259 @@
+"""Points and boxes: the platform's JSON, or CSV.
+
+JSON (Grand Challenge, version 1): "Multiple points", "Point", "Multiple 2D bounding boxes" and "2D bounding box". A
+point is [x, y, z]; a box has its four corners as such points, in any order (eight for a box in 3-D). `probability`
+(0 to 1) and `name` are optional; 2-D coordinates [x, y] are accepted too.
+
+CSV: the columns `x`, `y` for points; `x_min`, `y_min`, `x_max`, `y_max` for boxes; with `z`, or `z_min` and `z_max`, in
+3-D; `probability` and `name` are optional.
+
+Coordinates stay as they are in the file, in the order x, y, z: whether they are mm or indices is the caller's to know.
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.formats.json import read_json
+from podium.readers.names import escape_for_display
+from podium.readers.tables import Row, read_rows
+
+LIMIT_BYTES = 50_000_000
+MAX_ANNOTATIONS = 200_000
+MAX_CONTAINERS = 6 * MAX_ANNOTATIONS + 100  # a box is an object and a list of four lists
+FARTHEST = 1e9
+"""Coordinates beyond this are no places in an image, and their squares would overflow."""
+
+POINT_COLUMNS, POINT_OPTIONAL = ("x", "y"), ("z", "probability", "name")
+BOX_COLUMNS, BOX_OPTIONAL = ("x_min", "y_min", "x_max", "y_max"), ("z_min", "z_max", "probability", "name")
+
+_LONGEST_NAME = 1000
+_ROUNDING = 0.01  # of a box's longest side, by which corners may miss each other
+
+Coordinates = list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Points `[point, axis]` or boxes `[box, (lower corner, upper corner), axis]`, axes in the order x, y, z."""
+
+    coordinates: NDArray[np.float64]
+    probabilities: NDArray[np.float64] | None
+    names: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def named(self, names: Collection[str]) -> "Annotations":
+        """Only those with one of the names."""
+        kept = np.array([name in names for name in self.names], dtype=np.bool_)
+        return Annotations(
+            self.coordinates[kept],
+            None if self.probabilities is None else self.probabilities[kept],
+            tuple(name for name in self.names if name in names),
+        )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How a kind of annotation is written."""
+
+    noun: str
+    many: str
+    one: str
+    list_key: str
+    key: str
+    sides: tuple[int, ...]
+    """Points or boxes as an array without annotations: its shape after the first axis, in 3-D."""
+
+    parse: Callable[[Any, str], Coordinates]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    place: str
+    coordinates: Coordinates
+    probability: float | None
+    name: str | None
+
+
+def read_points(file: SafeFile) -> Annotations:
+    """The points of one case, from JSON or CSV."""
+    if _is_json(file):
+        return points_of_json(_json(file), name=file.name)
+    return points_of_rows(
+        read_rows(file, columns=POINT_COLUMNS, optional=POINT_OPTIONAL, max_rows=MAX_ANNOTATIONS), name=file.name
+    )
+
+
+def read_boxes(file: SafeFile) -> Annotations:
+    """The boxes of one case, from JSON or CSV."""
+    if _is_json(file):
+        return boxes_of_json(_json(file), name=file.name)
+    return boxes_of_rows(
+        read_rows(file, columns=BOX_COLUMNS, optional=BOX_OPTIONAL, max_rows=MAX_ANNOTATIONS), name=file.name
+    )
+
+
+def points_of_json(value: Any, *, name: str) -> Annotations:
+    """The points in a parsed JSON value; `name` stands for its file in messages."""
+    return _of_json(value, _POINTS, name)
+
+
+def boxes_of_json(value: Any, *, name: str) -> Annotations:
+    """The boxes in a parsed JSON value; `name` stands for its file in messages."""
+    return _of_json(value, _BOXES, name)
+
+
+def points_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
+    """Points from the rows of a table, read with `POINT_COLUMNS` and `POINT_OPTIONAL`."""
+    return _of_rows(rows, lambda row, axes: _numbers([row.number(axis) for axis in axes], row.place), _POINTS, name)
+
+
+def boxes_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
+    """Boxes from the rows of a table, read with `BOX_COLUMNS` and `BOX_OPTIONAL`."""
+
+    def box(row: Row, axes: str) -> Coordinates:
+        lower, upper = (_numbers([row.number(f"{axis}_{end}") for axis in axes], row.place) for end in ("min", "max"))
+        for axis, low, high in zip(axes, lower, upper, strict=True):
+            if low > high:
+                raise Refused(f"{row.place}: '{axis}_min' is larger than '{axis}_max'.")
+        return [lower, upper]
+
+    return _of_rows(rows, box, _BOXES, name)
+
+
+def _of_json(value: Any, shape: _Shape, name: str) -> Annotations:
+    label = f"'{escape_for_display(name)}'"
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind not in (shape.many, shape.one):
+        raise Refused(f'{label} must be an object with "type": "{shape.many}" or "{shape.one}".')
+    version = value.get("version", {})
+    if not isinstance(version, dict) or version.get("major", 1) != 1:
+        raise Refused(f'{label} has a "version" that is not known; it must be {{"major": 1, "minor": 0}}.')
+    entries = value.get(shape.list_key) if kind == shape.many else [value]
+    if not isinstance(entries, list):
+        raise Refused(f'{label} must have a list "{shape.list_key}".')
+    if len(entries) > MAX_ANNOTATIONS:
+        raise Refused(f'{label} has more than {MAX_ANNOTATIONS:,} entries in "{shape.list_key}".')
+    return _together(
+        [_json_entry(each, shape, f"{label}, {shape.noun} {number}") for number, each in enumerate(entries, start=1)],
+        shape,
+    )
+
+
+def _json_entry(value: Any, shape: _Shape, place: str) -> _Entry:
+    if not isinstance(value, dict) or shape.key not in value:
+        raise Refused(f'{place} is not an object with "{shape.key}".')
+    if value.get("type", shape.one) != shape.one:
+        raise Refused(f'{place} must have the "type" "{shape.one}", or none.')
+    name = value.get("name")
+    if name is not None and (not isinstance(name, str) or len(name) > _LONGEST_NAME):
+        raise Refused(f'{place}: "name" is not a text of at most {_LONGEST_NAME:,} characters.')
+    probability = value.get("probability")
+    if probability is not None and not _is_number(probability):
+        raise Refused(f'{place}: "probability" is not a number.')
+    return _Entry(place, shape.parse(value[shape.key], place), _share(probability, place), name)
+
+
+def _of_rows(rows: Sequence[Row], parse: Callable[[Row, str], Coordinates], shape: _Shape, name: str) -> Annotations:
+    if len(rows) > MAX_ANNOTATIONS:
+        raise Refused(f"'{escape_for_display(name)}' has more than {MAX_ANNOTATIONS:,} rows for one case.")
+    entries = []
+    for row in rows:
+        axes = "xyz" if "z" in row or "z_min" in row else "xy"
+        probability = row.number("probability") if "probability" in row else None
+        label = row.text("name") if "name" in row else None
+        entries.append(_Entry(row.place, parse(row, axes), _share(probability, row.place), label))
+    return _together(entries, shape)
+
+
+def _together(entries: Sequence[_Entry], shape: _Shape) -> Annotations:
+    """All or none must have a probability, and a z."""
+    if not entries:
+        return Annotations(np.zeros((0, *shape.sides)), None, ())
+    first = entries[0]
+    for entry in entries:
+        if _axes(entry) != _axes(first):
+            raise Refused(f"{entry.place} has {_axes(entry)} coordinates, but {_of(first)} has {_axes(first)}.")
+        if (entry.probability is None) != (first.probability is None):
+            lacking, other = (entry, first) if entry.probability is None else (first, entry)
+            raise Refused(f"{lacking.place} has no probability, but {_of(other)} has one.")
+    return Annotations(
+        np.array([entry.coordinates for entry in entries], dtype=np.float64),
+        None if first.probability is None else np.array([entry.probability for entry in entries], dtype=np.float64),
+        tuple(entry.name for entry in entries),
+    )
+
+
+def _axes(entry: _Entry) -> int:
+    innermost = entry.coordinates[0]
+    return len(innermost) if isinstance(innermost, list) else len(entry.coordinates)
+
+
+def _of(entry: _Entry) -> str:
+    """'point 3', 'line 7'."""
+    return entry.place.rpartition(", ")[2]
+
+
+def _point(value: Any, place: str) -> Coordinates:
+    if not isinstance(value, list) or len(value) not in (2, 3) or not all(map(_is_number, value)):
+        raise Refused(f"{place} is not a list of the numbers x, y and z.")
+    return _numbers(value, place)
+
+
+def _box(value: Any, place: str) -> Coordinates:
+    if not isinstance(value, list) or len(value) not in (4, 8):
+        raise Refused(f'{place}: "corners" is not a list of four points.')
+    corners = [_point(each, place) for each in value]
+    if len({len(corner) for corner in corners}) > 1:
+        raise Refused(f'{place}: the "corners" have different numbers of coordinates.')
+    ends = [(min(along), max(along)) for along in zip(*corners, strict=True)]
+    allowed = _ROUNDING * max(high - low for low, high in ends)
+    at_end = [[_end(at, ends[axis], allowed) for axis, at in enumerate(corner)] for corner in corners]
+    extended = sum(high - low > allowed for low, high in ends)
+    if any(None in corner for corner in at_end) or len(set(map(tuple, at_end))) != 2**extended:
+        raise Refused(f"{place} is not a box whose sides are parallel to the axes.")
+    return [[low for low, _ in ends], [high for _, high in ends]]
+
+
+def _end(at: float, ends: tuple[float, float], allowed: float) -> int | None:
+    """At which of the two ends along an axis a corner lies; a flat axis has one."""
+    low, high = ends
+    if at - low <= allowed:
+        return 0
+    return 1 if high - at <= allowed else None
+
+
+def _numbers(values: Sequence[Any], place: str) -> Coordinates:
+    if any(abs(value) > FARTHEST for value in values):
+        raise Refused(f"{place} has a coordinate beyond {FARTHEST:,.0f}.")
+    return [float(value) for value in values]
+
+
+def _share(value: float | None, place: str) -> float | None:
+    if value is not None and not 0 <= value <= 1:
+        raise Refused(f"{place}: the probability {escape_for_display(str(value))} is not between 0 and 1.")
+    return None if value is None else float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_json(file: SafeFile) -> bool:
+    return file.name.lower().endswith(".json")
+
+
+def _json(file: SafeFile) -> Any:
+    return read_json(file, limit_bytes=LIMIT_BYTES, max_containers=MAX_CONTAINERS)
+
+
+_POINTS = _Shape("point", "Multiple points", "Point", "points", "point", (3,), _point)
+_BOXES = _Shape("box", "Multiple 2D bounding boxes", "2D bounding box", "boxes", "corners", (2, 3), _box)

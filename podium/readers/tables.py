@@ -1,0 +1,276 @@
+"""Tables with the values of many cases in one file: every row under its case, so that a bad cell costs only its case.
+
+CSV has a header, and commas, semicolons or tabs between its cells. JSON is a list of objects, or an object that has an
+object, or a list of objects, for every case. A file is refused as a whole only where no case can be told from another:
+broken CSV or JSON, a missing column, too many rows.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.formats.json import read_json
+from podium.readers.formats.text import read_csv_rows
+from podium.readers.names import escape_for_display
+
+LIMIT_BYTES = 100_000_000
+JSON_LIMIT_BYTES = 20_000_000
+MAX_ROWS = 1_000_000
+MAX_COLUMNS = 1_000
+LONGEST_CELL = 100_000
+"""Characters in a cell: a report fits, a file within the file does not."""
+
+_SHOWN = 5  # lines or rows that a sentence names
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 100
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    label: str
+    counted: Literal["line", "entry"]
+    columns: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Row:
+    """The wanted cells of one row: text in CSV, any value in JSON. Cells are judged when they are asked for."""
+
+    source: _Source
+    line: int
+    """The line in CSV, in JSON the number of the entry, both from 1."""
+
+    cells: tuple[Any, ...]
+
+    @property
+    def place(self) -> str:
+        return f"{self.source.label}, {self.source.counted} {self.line}"
+
+    def __contains__(self, column: str) -> bool:
+        return not _is_blank(self._cell(column))
+
+    def number(self, column: str) -> float:
+        """A finite number; in text a decimal number in ASCII digits with a decimal point, nothing else."""
+        cell = self._filled(column)
+        if isinstance(cell, str):
+            cell = cell.strip()
+            is_number = len(cell) <= _LONGEST_NUMBER and _NUMBER.fullmatch(cell) is not None
+            value = float(cell) if is_number else math.nan
+        else:
+            is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+            value = float(cell) if is_number else math.nan
+        if math.isfinite(value):
+            return value
+        if is_number or (isinstance(cell, str) and _NOT_FINITE.fullmatch(cell)):
+            raise Refused(f"{self._holds(column)}, which is not a finite number.")
+        advice = "; write a decimal point" if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell[:50]) else ""
+        raise Refused(f"{self._holds(column)}, which is not a number{advice}.")
+
+    def text(self, column: str) -> str:
+        """A text, without white space around it; of JSON also a whole number."""
+        cell = self._filled(column)
+        if not isinstance(cell, str | int) or isinstance(cell, bool) or not _is_unicode(str(cell)):
+            raise Refused(f"{self._holds(column)}, which is not a text.")
+        return str(cell).strip()
+
+    def _filled(self, column: str) -> Any:
+        cell = self._cell(column)
+        if _is_blank(cell):
+            raise Refused(f"{self.place}: '{escape_for_display(column)}' is empty.")
+        return cell
+
+    def _cell(self, column: str) -> Any:
+        return self.cells[self.source.columns[column]] if column in self.source.columns else None
+
+    def _holds(self, column: str) -> str:
+        cell = self._cell(column)
+        shown = cell if isinstance(cell, str) else _json_word(cell)
+        return f"{self.place}: '{escape_for_display(column)}' holds '{escape_for_display(shown, longest=50)}'"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of every case that the file names, in the order of the file."""
+
+    label: str
+    rows: Mapping[str, Sequence[Row]]
+    broken: Mapping[str, str]
+    """Cases with a row that cannot be read, and why."""
+
+    notes: Sequence[str]
+    """Sentences about rows that belong to no case."""
+
+    def rows_of(self, case: str) -> Sequence[Row]:
+        """All rows of a case, none where the file does not name it; refused where one of them is broken."""
+        if case in self.broken:
+            raise Refused(self.broken[case])
+        return self.rows.get(case, ())
+
+    def row_of(self, case: str) -> Row | None:
+        """The one row of a case, None where there is none; refused where there are several."""
+        rows = self.rows_of(case)
+        if len(rows) > 1:
+            places = listed([str(row.line) for row in rows])
+            unit = {"line": "lines", "entry": "entries"}[rows[0].source.counted]
+            raise Refused(
+                f"{self.label} has {len(rows):,} rows for the case '{escape_for_display(case)}' ({unit} {places}); "
+                "there must be one."
+            )
+        return rows[0] if rows else None
+
+
+@dataclass(eq=False)
+class _Collected:
+    """A table while it is read."""
+
+    label: str
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    nameless: int = 0
+
+    def add(self, case: Any, row: Row, fault: str | None) -> None:
+        name = case.strip() if isinstance(case, str) else case
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)
+        if not isinstance(name, str) or not name or len(name) > LONGEST_CELL:
+            self.nameless += 1
+            if self.nameless <= _SHOWN:
+                self.notes.append(f"{row.place}: there is no name of a case; the row is ignored.")
+        elif fault is not None:
+            self.broken.setdefault(name, fault)
+        else:
+            self.rows.setdefault(name, []).append(row)
+
+    def table(self) -> Table:
+        more = self.nameless - _SHOWN
+        ignored = [f"{self.label} has {more:,} more rows without the name of a case."] if more > 0 else []
+        return Table(self.label, self.rows, self.broken, (*self.notes, *ignored))
+
+
+def read_table(
+    file: SafeFile,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    case_column: str = "case",
+    max_rows: int = MAX_ROWS,
+) -> Table:
+    """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may."""
+    collected = _Collected(f"'{escape_for_display(file.name)}'")
+    if file.name.lower().endswith(".json"):
+        for case, row, fault in _json_rows(file, columns, optional, case_column, max_rows):
+            collected.add(case, row, fault)
+    else:
+        for row, fault in _csv_rows(file, (case_column, *columns), optional, max_rows):
+            collected.add(row.cells[0], row, fault)
+    return collected.table()
+
+
+def read_rows(
+    file: SafeFile, *, columns: Sequence[str], optional: Sequence[str] = (), max_rows: int = MAX_ROWS
+) -> list[Row]:
+    """The rows of a CSV file that belongs to one case; the first row that cannot be read refuses it."""
+    rows = []
+    for row, fault in _csv_rows(file, columns, optional, max_rows):
+        if fault is not None:
+            raise Refused(fault)
+        rows.append(row)
+    return rows
+
+
+def listed(words: Sequence[str]) -> str:
+    """'1, 2 and 3', or the first few and how many more."""
+    if len(words) > _SHOWN:
+        return f"{', '.join(words[:_SHOWN])} and {len(words) - _SHOWN:,} more"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _csv_rows(
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], max_rows: int
+) -> Iterator[tuple[Row, str | None]]:
+    """Every row, and what is wrong with it; `max_rows` bounds the lines, so that no time is lost on a hopeless file."""
+    label = f"'{escape_for_display(file.name)}'"
+    lines = read_csv_rows(file, limit_bytes=LIMIT_BYTES, max_lines=max_rows)
+    _, header = next(lines, (0, []))
+    while header and not header[-1].strip():
+        header.pop()
+    if len(header) > MAX_COLUMNS:
+        raise Refused(f"{label} has more than {MAX_COLUMNS:,} columns.")
+    names = [cell.strip() for cell in header]
+    wanted = _wanted(names, columns, optional, label)
+    places = [names.index(name) for name in wanted]
+    source = _Source(label, "line", {name: number for number, name in enumerate(wanted)})
+    for line, cells in lines:
+        row = Row(source, line, tuple(cells[place] if place < len(cells) else "" for place in places))
+        fault = None
+        if any(len(cell) > LONGEST_CELL for cell in row.cells):
+            fault = f"{row.place}: a cell has more than {LONGEST_CELL:,} characters."
+        elif len(cells) > len(names) and any(cell.strip() for cell in cells[len(names) :]):
+            fault = f"{row.place}: there are more cells than columns ({len(cells):,} and {len(names):,})."
+        yield row, fault
+
+
+def _json_rows(
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, max_rows: int
+) -> Iterator[tuple[Any, Row, str | None]]:
+    """Every case, its row, and what is wrong with it."""
+    label = f"'{escape_for_display(file.name)}'"
+    content = read_json(file, limit_bytes=JSON_LIMIT_BYTES, judged_later=True)
+    entries: list[tuple[Any, Any]]
+    if isinstance(content, list):
+        entries = [(each.get(case_column) if isinstance(each, dict) else None, each) for each in content]
+    elif isinstance(content, dict):
+        entries = [
+            (case, one) for case, each in content.items() for one in (each if isinstance(each, list) else [each])
+        ]
+    else:
+        raise Refused(f"{label} must be a list of objects, or an object with one object per case.")
+    if len(entries) > max_rows:
+        raise Refused(f"{label} has more than {max_rows:,} rows.")
+    found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
+    needed = (case_column, *columns) if isinstance(content, list) else columns
+    wanted = _wanted(list(found), needed, optional, label)
+    source = _Source(label, "entry", {name: number for number, name in enumerate(wanted)})
+    for number, (case, each) in enumerate(entries, start=1):
+        is_object = isinstance(each, dict)
+        row = Row(source, number, tuple(each.get(name) if is_object else None for name in wanted))
+        yield case, row, None if is_object else f"{row.place} is not an object."
+
+
+def _wanted(found: Sequence[str], columns: Sequence[str], optional: Sequence[str], label: str) -> list[str]:
+    missing = [name for name in columns if name not in found]
+    if missing:
+        has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found]) if found else "none"
+        lacks = listed([f"'{name}'" for name in missing])
+        raise Refused(f"{label} has no column {lacks}; it has {has}.")
+    wanted = [*columns, *(name for name in optional if name in found)]
+    twice = [name for name in wanted if found.count(name) > 1]
+    if twice:
+        raise Refused(f"{label} has the column '{twice[0]}' twice.")
+    return list(dict.fromkeys(wanted))
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8: an escape in JSON can be half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_word(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "[...]" if isinstance(value, list) else "{...}"
+    return str(value).lower()
