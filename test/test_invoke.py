@@ -103,6 +103,26 @@ def test_a_job_that_runs_ends_with_the_process(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+def test_a_signal_that_comes_during_a_fork_is_not_lost() -> None:
+    """Python calls functions of its own around a fork, and drops what a handler raises in one of them."""
+    program = """
+import os, signal
+from podium.execution.prefork import Prefork
+
+def end(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGTERM, end)
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    Prefork(warm_up=lambda: None, job=lambda: 0).stop()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
 def test_the_end_of_the_forking_process_is_noticed() -> None:
     def end_parent() -> int:
         os.kill(os.getppid(), signal.SIGKILL)
