@@ -49,8 +49,12 @@ RUN python -m compileall -q --invalidation-mode unchecked-hash podium \
 COPY ground-truth ./ground-truth
 ARG PODIUM_CHALLENGE=""
 ARG PODIUM_VERSION="unversioned"
-ENV PODIUM_CHALLENGE=$PODIUM_CHALLENGE
-LABEL org.opencontainers.image.title="Podium evaluation" \
+# How the platform runs the image: "exec" starts it once per submission, "invoke" as a web server.
+ARG PODIUM_API="exec"
+ENV PODIUM_CHALLENGE=$PODIUM_CHALLENGE \
+    PODIUM_API=$PODIUM_API
+LABEL org.grand-challenge.api-method=$PODIUM_API \
+      org.opencontainers.image.title="Podium evaluation" \
       org.opencontainers.image.description="Scores submissions to medical-imaging challenges on Grand Challenge" \
       org.opencontainers.image.version=$PODIUM_VERSION \
       org.opencontainers.image.licenses="Apache-2.0"

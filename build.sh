@@ -5,10 +5,13 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./build.sh [CHALLENGE]
+usage: ./build.sh [CHALLENGE] [--api exec|invoke]
 
 Builds podium-evaluation:<version> with every challenge in ground-truth/, or podium-evaluation-CHALLENGE:<version>
 with the ground truth of that challenge alone. TORCH_INDEX and the proxy variables are passed on to the build.
+
+--api says how the platform runs the image. exec, the default, starts it for every submission. invoke starts a web
+server on port 4743 (GET /health, POST /invoke) that waits for submissions; the version in its tag ends in -invoke.
 
 Settings and references are checked first, with `podium check` of .venv or PATH; PODIUM_SKIP_CHECK=1 skips that.
 TEXT
@@ -16,8 +19,16 @@ TEXT
 die() { echo "build.sh: $*" >&2; exit 2; }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-(($# <= 1)) || { usage >&2; exit 2; }
-challenge=${1:-}
+challenge='' api=exec
+while (($#)); do
+  case $1 in
+    --api) (($# >= 2)) || { usage >&2; exit 2; }; api=$2; shift ;;
+    -*) usage >&2; exit 2 ;;
+    *) [[ -z $challenge ]] || { usage >&2; exit 2; }; challenge=$1 ;;
+  esac
+  shift
+done
+[[ $api == exec || $api == invoke ]] || die "--api is exec or invoke, not '$api'."
 available=()
 for file in ground-truth/*/challenge.toml; do
   [[ -f $file ]] && available+=("$(basename "$(dirname "$file")")")
@@ -56,6 +67,7 @@ fi
 
 version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' podium/__init__.py)
 tag=podium-evaluation${challenge:+-$challenge}:$version
+[[ $api == exec ]] || tag+=-$api
 
 # A context of its own: it holds this challenge's ground truth only, and files that any user may read.
 context=$(mktemp -d)
@@ -65,7 +77,8 @@ mkdir "$context/ground-truth"
 for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth/"; done
 chmod -R a+rX "$context"
 
-arguments=(--tag "$tag" --build-arg "PODIUM_CHALLENGE=$challenge" --build-arg "PODIUM_VERSION=$version")
+arguments=(--tag "$tag" --build-arg "PODIUM_CHALLENGE=$challenge" --build-arg "PODIUM_VERSION=$version"
+  --build-arg "PODIUM_API=$api")
 [[ $architecture == amd64 ]] || arguments+=(--platform linux/amd64)   # what the platform runs
 for variable in TORCH_INDEX http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
   [[ -z ${!variable:-} ]] || arguments+=(--build-arg "$variable")

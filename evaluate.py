@@ -1,8 +1,10 @@
-"""The container's entrypoint: `python evaluate.py` is `podium evaluate`."""
+"""The container's entrypoint: `podium evaluate`, or `podium invoke` in an image that was built with `--api invoke`."""
 
+import os
 import sys
 
 from podium.cli import main
 
 if __name__ == "__main__":
-    raise SystemExit(main(["evaluate", *sys.argv[1:]]))
+    command = "invoke" if os.environ.get("PODIUM_API") == "invoke" else "evaluate"
+    raise SystemExit(main([command, *sys.argv[1:]]))

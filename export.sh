@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./export.sh [CHALLENGE]
+usage: ./export.sh [CHALLENGE] [--api exec|invoke]
 
 Runs build.sh, which checks the ground truth first (PODIUM_SKIP_CHECK=1 skips that), and writes to dist/
   <image>_<version>.tar.gz               the image, for the phase's evaluation method
@@ -14,10 +14,11 @@ TEXT
 }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-./build.sh "$@"
-challenge=${1:-}
-version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' podium/__init__.py)
-name=podium-evaluation${challenge:+-$challenge}
+exec 3>&1
+tag=$(./build.sh "$@" | { while IFS= read -r line; do last=$line; echo "$line" >&3; done; echo "$last"; })
+tag=${tag#Built }
+name=${tag%:*} version=${tag##*:}
+challenge=${name#podium-evaluation} challenge=${challenge#-}
 image_file=dist/${name}_$version.tar.gz
 ground_truth_file=dist/${name}_${version}_ground-truth.tar.gz
 
@@ -26,9 +27,9 @@ partial=$(mktemp dist/.partial.XXXXXX)   # renamed when complete: a file in dist
 trap 'rm -f "$partial"' EXIT
 finish() { chmod 644 "$partial"; mv "$partial" "$1"; }
 
-echo "Saving $name:$version, about a minute ..."
+echo "Saving $tag, about a minute ..."
 compress=$(command -v pigz || command -v gzip)
-docker save "$name:$version" | "$compress" -4 -n >"$partial"
+docker save "$tag" | "$compress" -4 -n >"$partial"
 finish "$image_file"
 
 # The platform extracts this into its ground truth folder. The challenge's own folder is in the archive: its name is the

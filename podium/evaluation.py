@@ -47,7 +47,7 @@ def evaluate(
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
-    folder = choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge)
+    folder = _find_challenge(ground_truth, challenge)
     task = prepare(folder, executor)
     prepare_output(output)
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
@@ -80,6 +80,16 @@ def evaluate(
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
+
+
+def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
+    """Load what evaluations of this challenge will import, for a process that waits for submissions."""
+    preload_readers()
+    load_challenge(_find_challenge(ground_truth, challenge)).scorer.import_packages()
+
+
+def _find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
+    return choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=named), named=named)
 
 
 def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:

@@ -19,7 +19,10 @@ from podium.cli.log import end_log
 
 
 def add_verbs(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "evaluate", _evaluate, "score a submission and write metrics.json")
+    add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", type=Path, default=Path("/input"), metavar="DIR", help="the submission [/input]")
     parser.add_argument(
         "--output", type=Path, default=Path("/output"), metavar="DIR", help="where to write metrics.json [/output]"
@@ -30,7 +33,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_case_timeout(parser)
 
 
-def _evaluate(options: argparse.Namespace) -> int:
+def evaluate_submission(options: argparse.Namespace) -> int:
     from podium.challenges.ground_truth import locate_ground_truth
     from podium.evaluation import evaluate
 

@@ -16,6 +16,7 @@ from podium.cli import (
     check,
     evaluate,
     freehand,
+    invoke,
     judge,
     leaderboard,
     manifest,
@@ -31,7 +32,8 @@ from podium.errors import PodiumError
 from podium.extras import missing_packages
 
 _COMMANDS = (
-    *(evaluate, validate, check, manifest, leaderboard, judge, rank, report, simulate, scribbles, freehand, arena),
+    *(evaluate, invoke, validate, check, manifest, leaderboard),
+    *(judge, rank, report, simulate, scribbles, freehand, arena),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE
@@ -55,7 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
-    command: Command = options.command
+    return carry_out(options.command, options)
+
+
+def carry_out(command: Command, options: argparse.Namespace) -> int:
+    """The exit code of a command; errors end it with a sentence."""
     try:
         return command(options)
     except PodiumError as error:

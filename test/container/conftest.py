@@ -31,6 +31,12 @@ def carotid_image(engine: None) -> str:  # noqa: ARG001
 
 
 @pytest.fixture(scope="session")
+def invoke_image(engine: None) -> str:  # noqa: ARG001
+    """The image of one challenge as a web server."""
+    return build("carotid", "--api", "invoke")
+
+
+@pytest.fixture(scope="session")
 def carotid_submission() -> Path:
     return next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
 

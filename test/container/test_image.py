@@ -31,6 +31,15 @@ def test_it_starts_evaluate_py_as_an_ordinary_user(image: str) -> None:
     assert shell(image, "id -u") == "1000\n"
 
 
+def test_the_label_says_how_the_platform_runs_the_image(carotid_image: str, invoke_image: str) -> None:
+    assert invoke_image == f"podium-evaluation-carotid:{podium.__version__}-invoke"
+    for image, method in ((carotid_image, "exec"), (invoke_image, "invoke")):
+        labels = configuration(image)["Labels"]
+        assert isinstance(labels, dict)
+        assert labels["org.grand-challenge.api-method"] == method
+    assert configuration(invoke_image)["Entrypoint"] == ["python", "/opt/app/evaluate.py"]
+
+
 def test_torch_is_a_cpu_build_and_nothing_of_cuda_is_installed(image: str) -> None:
     script = "python -c 'import torch; print(torch.__version__, torch.version.cuda)'"
     version, cuda = shell(image, script).split()

@@ -29,14 +29,16 @@ def other_spelling(job: dict[str, Any]) -> dict[str, Any]:
     return turned
 
 
-def run_as_platform(image: str, tasks: Path, results: Path, challenge: str) -> Mapping[str, dict[str, Any]]:
+def run_as_platform(
+    image: str, tasks: Path, results: Path, challenge: str, *, method: str = "exec"
+) -> Mapping[str, dict[str, Any]]:
     results.mkdir()
     results.chmod(0o777)
     runner = Path(__file__).with_name("platform_runner.py")
     docker(
         *("run", "--rm", "--network=none", "--user=0", "--entrypoint=python", f"--env=PODIUM_CHALLENGE={challenge}"),
         *(f"--volume={runner}:/runner.py:ro", f"--volume={tasks}:/tasks:ro", f"--volume={results}:/results"),
-        *(image, "/runner.py", "/tasks", "/results", *ENTRYPOINT),
+        *(image, "/runner.py", method, "/tasks", "/results", *ENTRYPOINT),
     )
     return {path.stem: json.loads(path.read_text()) for path in sorted(results.iterdir())}
 
@@ -73,3 +75,20 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
             assert document["results"] == original["results"], "both spellings and both durations say the same"
         inputs = [line for line in run["stdout"] if "inputs.json" in line]
         assert inputs == [], "inputs.json is the platform's own file"
+
+
+def test_the_web_server_makes_of_every_task_what_the_program_makes_of_it(
+    carotid_image: str, invoke_image: str, tmp_path: Path
+) -> None:
+    """The same files, words and log: of two submissions, of an unusable one, and of one after that."""
+    tasks = tmp_path / "tasks"
+    for name, team in (("1", "aorta"), ("2", "dropout"), ("4", "aorta")):
+        shutil.copytree(SAMPLES / "carotid" / team, tasks / name)
+    (tasks / "3").mkdir()
+    (tasks / "3" / "preds.zip").write_bytes(b"PK no zip")
+    executed = run_as_platform(carotid_image, tasks, tmp_path / "executed", "carotid")
+    invoked = run_as_platform(invoke_image, tasks, tmp_path / "invoked", "carotid", method="invoke")
+    assert [run.pop("code") for run in executed.values()] == [0, 0, 1, 0]
+    assert [run.pop("code") for run in invoked.values()] == [201, 201, 422, 201]
+    assert invoked == executed
+    assert invoked["1"] == invoked["4"] != invoked["2"]

@@ -31,7 +31,18 @@ def test_build_names_the_challenges_there_are() -> None:
 def test_help_is_printed_without_building(script: str) -> None:
     done = run(REPOSITORY / script, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE]\n")
+    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke]\n")
+
+
+def test_build_knows_two_ways_to_run_an_image() -> None:
+    done = run(REPOSITORY / "build.sh", "carotid", "--api", "lambda")
+    assert (done.returncode, done.stderr) == (2, "build.sh: --api is exec or invoke, not 'lambda'.\n")
+    for arguments in (("--api",), ("carotid", "lesions"), ("--apis", "exec")):
+        done = run(REPOSITORY / "build.sh", *arguments)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (
+            2,
+            "usage: ./build.sh [CHALLENGE] [--api exec|invoke]",
+        )
 
 
 def test_build_without_docker_says_so(tmp_path: Path) -> None:

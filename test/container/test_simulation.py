@@ -3,14 +3,19 @@
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from challenges.lesions_folders import run
 from container.engine import REPOSITORY, docker
 
+from podium.challenges.lesions.simulation.containers import ExecContainer, InvokeContainer, find_container
 from podium.cli.main import main
+from podium.errors import UsageError
 
 ALGORITHM = REPOSITORY / "test/algorithms/threshold"
 CASES = ("fdg_ukt_001.nii.gz", "fdg_ukt_002.nii.gz", "psma_ukt_011.mha")  # five lesions, none, an instance map of four
@@ -22,6 +27,30 @@ def algorithm(engine: None) -> Iterator[str]:  # noqa: ARG001
     docker("build", "--tag", tag, str(ALGORITHM))
     yield tag
     docker("image", "rm", "--force", tag)
+
+
+@pytest.fixture(scope="module")
+def server(engine: None) -> Iterator[str]:  # noqa: ARG001
+    tag = "podium-test-threshold-server"
+    docker("build", "--tag", tag, "--file", str(ALGORITHM / "Dockerfile.invoke"), str(ALGORITHM))
+    yield tag
+    docker("image", "rm", "--force", tag)
+
+
+@contextmanager
+def derived(tag: str, folder: Path, content: str) -> Iterator[str]:
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(content)
+    docker("build", "--tag", tag, str(folder))
+    try:
+        yield tag
+    finally:
+        docker("image", "rm", "--force", tag)
+
+
+def steps_of(case: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((case / "steps.json").read_text())["steps"]
+    return found
 
 
 @pytest.fixture
@@ -64,19 +93,104 @@ def test_a_container_that_fails_or_hangs_costs_its_step(ground_truth: Path, tmp_
         ("offline", ["python", "-c", "import socket; socket.create_connection(('1.1.1.1', 53), 5)"], "exit code 1"),
         ("writes", ["sh", "-c", "touch /input/x"], "Read-only file system"),
     ):
-        tag = f"podium-test-{name}"
-        build = tmp_path / f"build-{name}"
-        build.mkdir()
-        (build / "Dockerfile").write_text(f"FROM python:3.11-slim\nENTRYPOINT {json.dumps(command)}\n")
-        docker("build", "--tag", tag, str(build))
-        try:
+        content = f"FROM python:3.11-slim\nENTRYPOINT {json.dumps(command)}\n"
+        with derived(f"podium-test-{name}", tmp_path / f"build-{name}", content) as tag:
             more = ("--steps", "1", "--step-timeout", "3" if name == "hangs" else "60")
             assert simulate(f"docker:{tag}", ground_truth, tmp_path / name, *more) == 0
             assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
-        finally:
-            docker("image", "rm", "--force", tag)
-        [step] = json.loads((tmp_path / name / "fdg_ukt_001/steps.json").read_text())["steps"]
+        [step] = steps_of(tmp_path / name / "fdg_ukt_001")
         assert (step["status"], words in step["error"]) == ("failed", True), step["error"]
+
+
+def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
+    server: str, ground_truth: Path, tmp_path: Path
+) -> None:
+    """Three cases of four steps; the case without lesions is asked once."""
+    begun = int(time.time())
+    assert simulate(f"docker:{server}", ground_truth, tmp_path / "server", "--steps", "4") == 0
+    until = int(time.time()) + 1
+    events = (
+        "events",
+        "--filter",
+        f"image={server}",
+        "--filter",
+        "event=start",
+        f"--since={begun}",
+        f"--until={until}",
+    )
+    assert len(docker(*events).stdout.splitlines()) == 3
+    assert docker("ps", "--all", "--filter", f"ancestor={server}", "--quiet").stdout == ""
+    assert "podium-simulate" not in docker("network", "ls").stdout
+
+    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
+    assert simulate(program, ground_truth, tmp_path / "program", "--steps", "4") == 0
+    predictions = sorted((tmp_path / "program").glob("*/iter_*"))
+    assert len(predictions) == 3 * 4 * 2
+    for path in predictions:
+        assert (tmp_path / "server" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
+    for step in steps_of(tmp_path / "server/fdg_ukt_001"):
+        assert 0 < step["invoke_seconds"] <= step["seconds"]
+    assert {step["invoke_seconds"] for step in steps_of(tmp_path / "program/fdg_ukt_001")} == {None}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("broken", ["The algorithm's server ended with exit code 1: no weights."]),
+        (
+            "unhealthy",
+            [
+                "The algorithm's server did not answer GET /health on port 4743 with 200 within 3 seconds: the last "
+                "answer is 503. It must listen on all interfaces (0.0.0.0)."
+            ],
+        ),
+        ("refuses", ["The algorithm's server answered POST /invoke with 500 instead of 201: out of luck."]),
+        ("silent", ["The algorithm's server gave no answer to POST /invoke."]),
+        ("hangs", ["The algorithm took longer than 3 seconds."]),
+        # The second step of every server: the third step has a new one.
+        ("dies", [None, "The algorithm's server ended with exit code 3: out of memory.", None]),
+    ],
+)
+def test_a_server_that_fails_costs_its_step(
+    fault: str, words: list[str | None], server: str, ground_truth: Path, tmp_path: Path
+) -> None:
+    for case in CASES[1:]:
+        (ground_truth / "references" / case).unlink()
+    content = f'FROM {server}\nENTRYPOINT ["python", "/opt/app/server.py", "{fault}"]\n'
+    with derived(f"podium-test-server-{fault}", tmp_path / "build", content) as tag:
+        more = ("--steps", str(len(words)), "--step-timeout", "3" if fault in {"unhealthy", "hangs"} else "60")
+        assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", *more) == 0
+        assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
+    assert [step["error"] for step in steps_of(tmp_path / "out/fdg_ukt_001")] == words
+    assert "podium-simulate" not in docker("network", "ls").stdout
+
+
+def test_a_server_has_no_way_out(server: str, ground_truth: Path, tmp_path: Path) -> None:
+    for case in CASES[1:]:
+        (ground_truth / "references" / case).unlink()
+    content = f'FROM {server}\nENTRYPOINT ["python", "/opt/app/server.py", "online"]\n'
+    with derived("podium-test-server-online", tmp_path / "build", content) as tag:
+        assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", "--steps", "1") == 0
+    [step] = steps_of(tmp_path / "out/fdg_ukt_001")
+    assert step["status"] == "failed"
+    assert "gave no answer to POST /invoke" in step["error"]
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(("label", "known"), [(" Invoke ", True), ("exec", True), ("lambda", False)])
+def test_the_label_says_how_an_image_is_run(
+    label: str,
+    known: bool,
+    tmp_path: Path,
+) -> None:
+    content = f'FROM python:3.11-slim\nLABEL org.grand-challenge.api-method="{label}"\n'
+    with derived("podium-test-label", tmp_path / "build", content) as tag:
+        if known:
+            expected = ExecContainer if label == "exec" else InvokeContainer
+            assert isinstance(find_container(tag), expected)
+            return
+        with pytest.raises(UsageError, match="is 'lambda'; there are exec"):
+            find_container(tag)
 
 
 @pytest.mark.usefixtures("engine")

@@ -9,46 +9,22 @@ import os
 import shlex
 import signal
 import subprocess
-import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.errors import PodiumError, UsageError
+from podium.challenges.lesions.simulation.algorithm import Algorithm, Folders, StepFailedError, ended, too_long
+from podium.challenges.lesions.simulation.containers import find_container
+from podium.errors import UsageError
 from podium.readers.names import escape_for_display
 
-OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
-
-# What the platform runs an algorithm with: no network, no privileges, bounded memory without swap, bounded processes.
-_PLATFORM_LIMITS = (
-    "--network=none",
-    "--cap-drop=all",
-    "--security-opt=no-new-privileges",
-    "--memory=16g",
-    "--memory-swap=16g",
-    "--pids-limit=512",
-    "--shm-size=128m",
-)
 _FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION"
-
-
-class StepFailedError(PodiumError):
-    """The algorithm gave no prediction; the step is recorded as failed and the case goes on."""
-
-
-class Algorithm(ABC):
-    """Something that reads an input folder and fills an output folder."""
-
-    @abstractmethod
-    def run(self, *, input_folder: Path, output_folder: Path, timeout_seconds: float) -> None:
-        """Raises StepFailedError when it fails or takes too long."""
 
 
 def find_algorithm(spec: str) -> Algorithm:
     """The algorithm a command line names, checked as far as that is possible without running it."""
     kind, _, rest = spec.partition(":")
     if kind == "docker" and rest:
-        return Container(rest)
+        return find_container(rest)
     if kind == "command" and rest.strip():
         try:
             return Program(shlex.split(rest))
@@ -59,40 +35,15 @@ def find_algorithm(spec: str) -> Algorithm:
     raise UsageError(f"--algorithm '{spec}' is none of {_FORMS}.")
 
 
-class Container(Algorithm):
-    """An image of an algorithm, run as the platform runs it."""
-
-    def __init__(self, image: str) -> None:
-        self.image = image
-        try:
-            known = _docker("image", "inspect", image).returncode == 0
-        except OSError:
-            raise UsageError("docker is not installed; an algorithm in a container needs a Docker engine.") from None
-        if not known:
-            raise UsageError(f"There is no image '{image}' here, or no Docker engine answers.")
-
-    def run(self, *, input_folder: Path, output_folder: Path, timeout_seconds: float) -> None:
-        name = f"podium-simulate-{uuid.uuid4().hex}"
-        folders = (f"--volume={input_folder}:/input:ro", f"--volume={output_folder}:/output")
-        try:
-            done = _docker("run", f"--name={name}", *_PLATFORM_LIMITS, *folders, self.image, timeout=timeout_seconds)
-        except subprocess.TimeoutExpired:
-            raise StepFailedError(_too_long(timeout_seconds)) from None
-        finally:
-            _docker("rm", "--force", name)  # a container outlives its client
-        if done.returncode != 0:
-            raise StepFailedError(_ended(done.returncode, done.stderr))
-
-
 class Program(Algorithm):
     """A local program; `{input}` and `{output}` in its arguments become the two folders."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
 
-    def run(self, *, input_folder: Path, output_folder: Path, timeout_seconds: float) -> None:
+    def run(self, folders: Folders, *, timeout_seconds: float) -> None:
         command = [
-            word.replace("{input}", str(input_folder)).replace("{output}", str(output_folder)) for word in self.words
+            word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
         ]
         try:
             process = subprocess.Popen(  # noqa: S603  (whoever calls names the program)
@@ -114,10 +65,10 @@ class Program(Algorithm):
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 if isinstance(error, subprocess.TimeoutExpired):
-                    raise StepFailedError(_too_long(timeout_seconds)) from None
+                    raise StepFailedError(too_long(timeout_seconds)) from None
                 raise
         if process.returncode != 0:
-            raise StepFailedError(_ended(process.returncode, errors))
+            raise StepFailedError(ended(process.returncode, errors))
 
 
 class Function(Algorithm):
@@ -126,9 +77,9 @@ class Function(Algorithm):
     def __init__(self, function: Callable[[Path, Path], object]) -> None:
         self.function = function
 
-    def run(self, *, input_folder: Path, output_folder: Path, timeout_seconds: float) -> None:  # noqa: ARG002
+    def run(self, folders: Folders, *, timeout_seconds: float) -> None:  # noqa: ARG002
         try:
-            self.function(input_folder, output_folder)
+            self.function(folders.input, folders.output)
         except Exception as error:  # whatever went wrong, it costs this step only
             raise StepFailedError(
                 f"The function raised {type(error).__name__}: {escape_for_display(str(error))}."
@@ -144,26 +95,3 @@ def _load(module: str, name: str) -> Callable[[Path, Path], object]:
         raise UsageError(f"'{module}:{name}' is not a function.")
     found: Callable[[Path, Path], object] = function
     return found
-
-
-def _docker(*arguments: str, timeout: float | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(  # noqa: S603
-        ["docker", *arguments],  # noqa: S607
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=timeout,
-        check=False,
-    )
-
-
-def _too_long(seconds: float) -> str:
-    return f"The algorithm took longer than {seconds:g} seconds."
-
-
-def _ended(code: int, errors: str) -> str:
-    """What the platform would show its author: the last line of stderr."""
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    last = f": {escape_for_display(lines[-1]).rstrip('.')}" if lines else ""
-    return f"The algorithm ended with exit code {code}{last}."

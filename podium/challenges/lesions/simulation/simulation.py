@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from podium.challenges.lesions.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError
+from podium.challenges.lesions.simulation.algorithm import OUTPUT_FOLDER, Algorithm, StepFailedError
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
 from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
@@ -45,7 +44,11 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of a step; `dice` is None where the reference is empty or the step failed."""
+    """What became of a step; `dice` is None where the reference is empty or the step failed.
+
+    `seconds` are those of the whole step, `invoke_seconds` what the platform measures as `invoke_duration`: the answer
+    of an algorithm that is a web server, without its start. None for other algorithms and failed steps.
+    """
 
     case: str
     step: int
@@ -53,6 +56,7 @@ class StepOutcome:
     seconds: float
     dice: float | None
     error: str | None
+    invoke_seconds: float | None = None
     resumed: bool = False
 
 
@@ -95,15 +99,16 @@ class _Case:
         for outcome in outcomes:
             tell(outcome)
         prediction, scribbles = self._state(len(outcomes))
-        for step in range(len(outcomes), self.plan.steps):
-            if step > 0 and self.reference.any():
-                scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
-            outcome, found = self._step(step, scribbles)
-            if found is not None:
-                prediction = found
-            outcomes.append(outcome)
-            self._remember(outcomes)
-            tell(outcome)
+        with self.plan.algorithm.case():
+            for step in range(len(outcomes), self.plan.steps):
+                if step > 0 and self.reference.any():
+                    scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
+                outcome, found = self._step(step, scribbles)
+                if found is not None:
+                    prediction = found
+                outcomes.append(outcome)
+                self._remember(outcomes)
+                tell(outcome)
 
     def _next(self, scribbles: Scribbles, prediction: Mask | None, *, after_failure: bool) -> Scribbles:
         """One more scribble for the last prediction; after a failed step the same again, with nothing to correct."""
@@ -119,8 +124,9 @@ class _Case:
         started = time.monotonic()
         error: str | None = None
         prediction: Mask | None = None
+        invoke_seconds: float | None = None
         try:
-            prediction = self._ask(step, scribbles)
+            prediction, invoke_seconds = self._ask(step, scribbles)
         except (StepFailedError, Refused) as failure:
             error = str(failure)
         outcome = StepOutcome(
@@ -130,32 +136,24 @@ class _Case:
             seconds=round(time.monotonic() - started, 3),
             dice=None if prediction is None else self._dice(prediction),
             error=error,
+            invoke_seconds=None if invoke_seconds is None else round(invoke_seconds, 3),
         )
         return outcome, prediction
 
-    def _ask(self, step: int, scribbles: Scribbles) -> Mask:
-        """The algorithm's output, kept as this step's prediction once it was read."""
-        # What a container leaves may belong to another user; that must not end the run.
-        with TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True) as temporary:
-            input_folder, output_folder = Path(temporary) / "input", Path(temporary) / "output"
-            images = output_folder / OUTPUT_FOLDER
+    def _ask(self, step: int, scribbles: Scribbles) -> tuple[Mask, float | None]:
+        """The algorithm's output, kept as this step's prediction once it was read, and its `invoke_seconds`."""
+        with self.plan.algorithm.folders() as folders:
             for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
-                _write_image(image, input_folder / "images" / channel / f"{self.case.name}.mha")
-            write_scribbles(scribbles, input_folder / "lesion-clicks.json")
-            images.mkdir(parents=True)
-            Path(temporary).chmod(0o755)
-            for folder in (output_folder, images.parent, images):
-                folder.chmod(0o777)  # the algorithm's user need not be ours
-            self.plan.algorithm.run(
-                input_folder=input_folder, output_folder=output_folder, timeout_seconds=self.plan.timeout_seconds
-            )
-            file = _only_image(output_folder)
+                _write_image(image, folders.input / "images" / channel / f"{self.case.name}.mha")
+            write_scribbles(scribbles, folders.input / "lesion-clicks.json")
+            invoke_seconds = self.plan.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
+            file = _only_image(folders.output)
             volume = read_mask_volume(file, shape=self.reference.shape)
             target = self.folder / f"iter_{step}{_ending(file.name)}"
             part = target.with_name(f".{target.name}")
             shutil.copyfile(file.path, part)
             part.replace(target)
-        return volume.labels.view(np.bool_)
+        return volume.labels.view(np.bool_), invoke_seconds
 
     def _repeat(self, step: int) -> tuple[StepOutcome, Mask | None]:
         """An empty reference gets no scribbles, so whatever step 0 was is what this step is."""
@@ -210,7 +208,7 @@ class _Case:
         return {"algorithm": self.plan.spec, "strategy": self.strategy}
 
     def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
-        keys = ("step", "status", "seconds", "dice", "error")
+        keys = ("step", "status", "seconds", "invoke_seconds", "dice", "error")
         document = {
             "case": self.case.name,
             **self._options(),
