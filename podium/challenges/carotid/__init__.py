@@ -6,7 +6,14 @@ One case is two views of one plaque, two masks and one class; see docs/carotid.m
 from podium.challenges.base import Challenge, Kind
 from podium.challenges.carotid.format import CarotidFormat, CarotidPrediction
 from podium.challenges.carotid.overlay import CarotidOverlays
-from podium.challenges.carotid.scoring import CarotidScorer, cohort_times, given_figures, ranking_rule, scoreboard
+from podium.challenges.carotid.scoring import (
+    CarotidScorer,
+    cohort_times,
+    given_figures,
+    provisional_figures,
+    ranking_rule,
+    scoreboard,
+)
 from podium.challenges.carotid.settings import CarotidSettings
 from podium.challenges.settings import CasesSettings
 from podium.readers.files import SafeFile
@@ -31,6 +38,7 @@ def build(
         confidential=("class_correct", "true_class", "predicted_class"),
         given=given_figures(settings),
         cohort_given=lambda aggregates: cohort_times(settings, aggregates),
+        provisional=provisional_figures(settings),
     )
 
 

@@ -236,6 +236,13 @@ def cohort_times(settings: CarotidSettings, aggregates: Mapping[str, Figures]) -
     return {team: {"time_score": scores.get(team, 0.0), "time_score_is_provisional": 0} for team in aggregates}
 
 
+def provisional_figures(settings: CarotidSettings) -> Sequence[str]:
+    """What changes once all teams' times are known."""
+    if settings.time.rule != "cohort":
+        return ()
+    return ("time_score", "score") if settings.weights.time else ("time_score",)
+
+
 def ranking_rule(settings: CarotidSettings) -> RankingRule:
     return RankingRule(
         words="teams are ranked by the total score 0.4 classification + 0.4 segmentation + 0.2 time"
