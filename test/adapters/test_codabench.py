@@ -48,7 +48,7 @@ class Text(HTMLParser):
 
 
 def test_the_page_shows_what_per_case_allows(tmp_path: Path, capfd: CapFd) -> None:
-    given, output = worker_folders(tmp_path, "carotid")
+    given, output = worker_folders(tmp_path, "carotid", sample("carotid", "aorta"))
     settings = given / "ref/carotid/challenge.toml"
     for per_case, is_named in (("anonymous", False), ("full", True)):
         lines = settings.read_text().splitlines()

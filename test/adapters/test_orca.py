@@ -15,7 +15,7 @@ CapFd = pytest.CaptureFixture[str]
 @pytest.fixture
 def predictions(tmp_path: Path) -> Path:
     """The one file that a participant submits."""
-    return packed(sample("reports", "cuspid"), tmp_path / "predictions")
+    return packed(sample("reports"), tmp_path / "predictions")
 
 
 def packed(folder: Path, name: Path) -> Path:
@@ -45,7 +45,7 @@ def test_both_steps(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
     statuses = {name: found.pop(name) for name in [*found] if name.endswith(("_status", "_errors"))}
     assert statuses["score_status"] == statuses["submission_status"] == "SCORED"
     assert statuses["score_errors"] == statuses["submission_errors"] == ""
-    plain = plain_metrics("reports", tmp_path / "plain", sample("reports", "cuspid"))
+    plain = plain_metrics("reports", tmp_path / "plain")
     counts = {f"cases_{name}": number for name, number in plain["counts"].items()}
     assert found == {**expected_figures(plain, column_paths("reports", capfd)), **counts}
     assert (tmp_path / "metrics.json").read_bytes() == (tmp_path / "plain/metrics.json").read_bytes()
@@ -59,7 +59,7 @@ def test_scoring_without_a_validation_before(predictions: Path, tmp_path: Path, 
 
 
 def test_problems_of_single_cases_do_not_make_a_submission_invalid(tmp_path: Path, capfd: CapFd) -> None:
-    predictions = packed(sample("carotid", "dropout"), tmp_path / "predictions")
+    predictions = packed(sample("carotid"), tmp_path / "predictions")
     ended = step(capfd, predictions, tmp_path / "results.json", "--validate-only", kind="carotid")
     assert ended.out == "VALIDATED\n"
     errors = read(tmp_path / "results.json")["validation_errors"]
@@ -104,7 +104,7 @@ def test_an_error_of_the_organisers_is_an_exit_code(predictions: Path, tmp_path:
 
 
 def test_the_log_is_on_stderr(tmp_path: Path, capfd: CapFd) -> None:
-    predictions = packed(sample("carotid", "dropout"), tmp_path / "predictions")
+    predictions = packed(sample("carotid"), tmp_path / "predictions")
     ended = step(capfd, predictions, tmp_path / "results.json", kind="carotid")
     assert ended.out == "SCORED\n"
     assert "failed: csv_" in ended.err
