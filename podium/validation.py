@@ -15,6 +15,7 @@ from podium.platform.submission import open_submission, submission_names
 
 # Without a case list the size of the predictions is unknown; a generous limit for a home computer.
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3
+MISSING = "is missing."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ def validate(
     problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
     if manifest:
         answered = {*collected.predictions, *collected.refused}
-        problems += [Problem(where=case, what="is missing.") for case in sorted(manifest.cases) if case not in answered]
+        problems += [Problem(where=case, what=MISSING) for case in sorted(manifest.cases) if case not in answered]
     problems += [
         Problem(where=each.name, what=f"belongs to no case: {each.reason.removesuffix('.')}.")
         for each in collected.unmatched

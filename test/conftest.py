@@ -25,7 +25,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("container")
 
 
-SERIAL = {"challenges", "freehand_tools", "report", "ranking", "judge", "literal", "test_cli.py", "test_evaluate.py"}
+SERIAL = {
+    *("adapters", "challenges", "freehand_tools", "report", "ranking", "judge", "literal"),
+    *("test_cli.py", "test_evaluate.py"),
+}
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
 
 

@@ -256,6 +256,27 @@ def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Pa
         assert isinstance(value, int | float), path
 
 
+def test_leaderboard_titles_say_which_scores_are_provisional(podium: Any, tmp_path: Path) -> None:
+    folder = write_ground_truth(tmp_path / "carotid")
+
+    def titles(configuration: str) -> dict[str, str]:
+        (folder / "challenge.toml").write_text(configuration)
+        settings = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]
+        columns = {column["path"]: column["title"] for column in settings["extra_results_columns"]}
+        return {"score": settings["score_title"], **columns}
+
+    def provisional(configuration: str) -> set[str]:
+        return {path for path, title in titles(configuration).items() if title.endswith(", provisional")}
+
+    cohort = CONFIGURATION.replace('"fixed"', '"cohort"')
+    assert titles(cohort)["score"] == "Score (0-100), provisional"
+    assert titles(cohort)["aggregates.time_score"] == "Time, provisional"
+    assert provisional(cohort) == {"score", "aggregates.time_score"}
+    assert provisional(CONFIGURATION) == set()
+    unweighted = cohort + "\n[carotid.weights]\nclassification = 0.5\nsegmentation = 0.5\ntime = 0\n"
+    assert provisional(unweighted) == {"aggregates.time_score"}
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
         with pytest.raises(SystemExit, match="0"):

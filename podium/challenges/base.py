@@ -9,7 +9,7 @@ Overlays    pictures of a case, for an organiser's report
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -215,6 +215,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
                    them
     given          figures that do not come from the rows, from all results and the runtime
     cohort_given   the given figures of every team, once the aggregates of all teams are known
+    provisional    the paths of figures that are final only then; so are formulas of these
     """
 
     name: str
@@ -230,6 +231,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     confidential: Sequence[str] = ()
     given: Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]] | None = None
     cohort_given: Callable[[Mapping[str, Figures]], Mapping[str, Mapping[str, float]]] | None = None
+    provisional: Sequence[str] = ()
 
     def share_cores(self, *, workers: int, cases: int) -> None:
         """Divide the cores among the cases; called before workers are forked, so that all of them know."""
@@ -286,11 +288,19 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
 
     def phase_columns(self) -> Sequence[Column]:
-        """What a phase can show: the leaderboard, the figures of every class, and with groups the means over them."""
+        """What a phase can show: the leaderboard, the figures of every class, and with groups the means over them.
+
+        A phase knows one team at a time, so the titles of some figures say that they are provisional."""
         board = self.scoreboard
         others = [figure.path for figure in board.cohort_metrics if figure.title]
         paths = list(dict.fromkeys([*board.leaderboard, *others]))
         columns = [column(board, path) for path in paths]
+        provisional = set(self.provisional)
+        for formula in board.formulas:  # a formula stands after its terms
+            provisional |= {formula.path} if provisional.intersection(formula.terms) else set()
+        columns = [
+            replace(each, title=f"{each.title}, provisional") if each.path in provisional else each for each in columns
+        ]
         return [*columns, *group_columns(board, paths)] if self.cases.groups is not None else columns
 
     def offline_columns(self) -> Sequence[Column]:

@@ -160,6 +160,7 @@ class _Extension:
                     highest=prepared.known.highest,
                     unit=prepared.unit,
                     of=_of_values(prepared.node, prepared.names),
+                    terms=tuple(prepared.names.values()),
                 )
                 self._board = replace(self._board, formulas=(*self._board.formulas, formula))
 

@@ -1,21 +1,10 @@
 """`podium evaluate`: what the container runs."""
 
 import argparse
-from pathlib import Path
 
-from podium.cli.arguments import (
-    BAKED_GROUND_TRUTH,
-    Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_ground_truth,
-    add_verb,
-    add_workers,
-    chosen_challenge,
-    chosen_executor,
-    end,
-)
+from podium.cli.arguments import Verbs, add_case_timeout, add_challenge, add_ground_truth, add_verb, add_workers, end
 from podium.cli.log import end_log
+from podium.cli.platforms import add_platforms, evaluate_on, evaluate_on_orca, paths
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -23,28 +12,18 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", type=Path, default=Path("/input"), metavar="DIR", help="the submission [/input]")
-    parser.add_argument(
-        "--output", type=Path, default=Path("/output"), metavar="DIR", help="where to write metrics.json [/output]"
-    )
     add_ground_truth(parser)
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
+    add_platforms(parser)
 
 
 def evaluate_submission(options: argparse.Namespace) -> int:
-    from podium.challenges.ground_truth import locate_ground_truth
-    from podium.evaluation import evaluate
-
-    found = evaluate(
-        submission=options.input,
-        output=options.output,
-        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
-        challenge=chosen_challenge(options),
-        executor=chosen_executor(options),
-    )
-    counts = found.counts
+    given = paths(options)
+    if options.platform == "orca":
+        return evaluate_on_orca(options, given)
+    counts = evaluate_on(options.platform, options, given).counts
     numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
     lost = [f"{number} {status}" for status, number in numbers if number]
     summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."

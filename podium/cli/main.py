@@ -13,6 +13,7 @@ from pathlib import Path
 from podium import __version__
 from podium.cli import (
     arena,
+    bundle,
     check,
     evaluate,
     freehand,
@@ -32,7 +33,7 @@ from podium.errors import PodiumError
 from podium.extras import missing_packages
 
 _COMMANDS = (
-    *(evaluate, invoke, validate, check, manifest, leaderboard),
+    *(evaluate, invoke, validate, check, manifest, leaderboard, bundle),
     *(judge, rank, report, simulate, scribbles, freehand, arena),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -137,9 +137,10 @@ class CohortMetric(GivenFigure):
 @dataclass(frozen=True, kw_only=True)
 class Formula(GivenFigure):
     """A figure made of others, on numbers and on bootstrap replicates by the same code. A value that is not finite
-    becomes the worst of the range; where that is infinite, there is no figure."""
+    becomes the worst of the range; where that is infinite, there is no figure. `terms` are the paths of the others."""
 
     of: Callable[[Values], Floats]
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

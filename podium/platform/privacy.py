@@ -2,13 +2,15 @@
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from podium.figures import without
 from podium.platform.results import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
+_PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
 
 
 def published_results(
@@ -36,3 +38,8 @@ def published_results(
 def pseudonym(case: str, *, key: bytes) -> str:
     """A keyed hash: the same case has the same pseudonym in every submission, and names cannot be found by guessing."""
     return "case-" + hmac.new(key, case.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def are_anonymous(cases: Collection[str]) -> bool:
+    """Whether these are the names of anonymous rows; no names are not anonymous."""
+    return bool(cases) and all(_PSEUDONYM.fullmatch(case) for case in cases)

@@ -16,7 +16,9 @@ from podium.readers.files import FileListing, SafeFile, list_files
 SubmissionShape = Literal["algorithm", "predictions", "any"]
 """What a phase takes: the jobs of an algorithm, a participant's own files, or whichever of the two it is."""
 
-_PLATFORM_FILE = "inputs.json"  # lies beside every submission: the platform's list of the evaluation's own inputs
+# What platforms put beside every submission: Grand Challenge its list of the evaluation's own inputs, Codabench the
+# exit code of a step before.
+_PLATFORM_FILES = ("inputs.json", "metadata")
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
@@ -111,8 +113,8 @@ def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, .
     elif root.is_dir():
         found = list_files(root)
         listing = FileListing(
-            files=tuple(file for file in found.files if file.name != _PLATFORM_FILE),
-            refused=tuple((name, reason) for name, reason in found.refused if name != _PLATFORM_FILE),
+            files=tuple(file for file in found.files if file.name not in _PLATFORM_FILES),
+            refused=tuple((name, reason) for name, reason in found.refused if name not in _PLATFORM_FILES),
         )
     else:
         raise SubmissionError("There is no submission: the input folder does not exist.")

@@ -10,6 +10,7 @@ from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import ConfigurationError, UsageError
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
+from podium.platform.privacy import are_anonymous
 from podium.readers.names import escape_for_display
 
 OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
@@ -173,6 +174,7 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
     for file in files:
         if file.cases == usual.cases:
             continue
+        _refuse_anonymous(file, usual)
         for one, other in ((file, usual), (usual, file)):
             extra = sorted(one.cases - other.cases)
             if extra and not other.cases:
@@ -185,3 +187,19 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                     f"({len(extra)} such): they cannot be ranked together."
                 )
     _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
+
+
+def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:
+    """Where cases differ because rows are anonymous, a pseudonym that is missing explains nothing."""
+    hidden = [each for each in (file, usual) if are_anonymous(each.cases)]
+    if len(hidden) == 2 and not file.cases & usual.cases:
+        raise UsageError(
+            f"The rows of {file.label} and {usual.label} are anonymous and have no pseudonym in common, so the two "
+            "were scored against different references: they cannot be ranked together."
+        )
+    if len(hidden) == 1 and file.cases and usual.cases:
+        named = usual if hidden[0] is file else file
+        raise UsageError(
+            f"The rows of {hidden[0].label} are anonymous, but {named.label} names its cases, so the rows cannot be "
+            "paired: they cannot be ranked together. Score both with the same 'per_case'."
+        )

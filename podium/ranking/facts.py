@@ -8,6 +8,7 @@ from podium.challenges.base import AnyChallenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures
+from podium.platform.privacy import are_anonymous
 from podium.platform.results import CaseResult
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import Cohort, TeamFile
@@ -35,6 +36,11 @@ class Facts:
     tables: Mapping[str, CaseTable]
     in_schemes: Sequence[CaseTable]
     missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether the rows have pseudonyms, and so lack the figures that would reveal a reference."""
+        return are_anonymous(self.cases)
 
     @property
     def teams(self) -> Sequence[str]:

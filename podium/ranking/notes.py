@@ -68,7 +68,8 @@ def _about_the_arena(official: Official, places: int) -> Iterator[str]:
 
 def _about_metrics(facts: Facts) -> Iterator[str]:
     for name in facts.missing_metrics:
-        yield f"The rows do not hold '{name}', so the general schemes do not use it."
+        rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
+        yield f"{rows} do not hold '{name}', so the general schemes do not use it."
     for table in facts.in_schemes:
         undefined = int(np.count_nonzero(~table.defined))
         if undefined:

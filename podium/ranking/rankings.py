@@ -83,6 +83,11 @@ def _why_not(facts: Facts, resamples: Resamples | None) -> str:
         return "The files hold no single cases, so none can be drawn."
     if resamples is None:
         return "No bootstrap was asked for."
+    if facts.is_anonymous:
+        return (
+            "The rows are anonymous and do not contain everything the official score is computed from, so it cannot be "
+            "recomputed."
+        )
     return "The rows do not contain everything the official score is computed from, so it cannot be recomputed."
 
 

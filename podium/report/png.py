@@ -35,17 +35,21 @@ def reduced(image: NDArray[np.uint8], longest: int = LONGEST_SIDE_PX) -> NDArray
 
 
 def png_data_address(image: NDArray[np.uint8]) -> str:
-    """A `data:` address of the image as an 8-bit grey PNG, pixels stored as differences from their left neighbours."""
+    """A `data:` address of the image as a PNG."""
+    return "data:image/png;base64," + base64.b64encode(png_file(image)).decode("ascii")
+
+
+def png_file(image: NDArray[np.uint8]) -> bytes:
+    """The image as an 8-bit grey PNG, pixels stored as differences from their left neighbours."""
     height, width = image.shape
     left = np.zeros_like(image)
     left[:, 1:] = image[:, :-1]
     filtered = np.concatenate([np.full((height, 1), 1, np.uint8), image - left], axis=1)
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
         _chunk(kind, data)
         for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 9)), (b"IEND", b""))
     )
-    return "data:image/png;base64," + base64.b64encode(content).decode("ascii")
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -1,13 +1,21 @@
 """What rows say under each `per_case` setting."""
 
 from podium.figures import without
-from podium.platform.privacy import pseudonym, published_results
+from podium.platform.privacy import are_anonymous, pseudonym, published_results
 from podium.platform.results import CaseResult
 
 RESULTS = [
     CaseResult(case=case, status="scored", metrics={"dice": {"a": 0.5, "b": 1.0}, "true_class": 1})
     for case in ("zeta", "alpha", "mid")
 ]
+
+
+def test_only_pseudonyms_are_anonymous() -> None:
+    hidden = pseudonym("csv_0007", key=b"key")
+    assert are_anonymous([hidden])
+    assert not are_anonymous([])
+    assert not are_anonymous([hidden, "csv_0007"])
+    assert not are_anonymous(["case-1"])
 
 
 def test_full_is_sorted_by_name() -> None:

@@ -140,6 +140,29 @@ def test_other_cases(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"{zebra} holds no single cases, but {fair} does: they cannot be ranked together."
 
 
+def test_anonymous_rows_and_rows_with_names(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, per_case="anonymous")})
+    zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
+    assert refusal(tmp_path) == (
+        f"The rows of {zebra} are anonymous, but {fair} names its cases, so the rows cannot be paired: they cannot be "
+        "ranked together. Score both with the same 'per_case'."
+    )
+    write_teams(tmp_path, three_teams(per_case="anonymous") | {"zebra": carotid_document(GOOD)})
+    assert refusal(tmp_path).startswith(f"The rows of {fair} are anonymous, but {zebra} names its cases,")
+
+
+def test_anonymous_rows_of_different_references(tmp_path: Path) -> None:
+    other = carotid_document(GOOD, per_case="anonymous")
+    for number, row in enumerate(other["results"]):
+        row["case"] = f"case-{number:016x}"
+    write_teams(tmp_path, three_teams(per_case="anonymous") | {"zebra": other})
+    zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
+    assert refusal(tmp_path) == (
+        f"The rows of {zebra} and {fair} are anonymous and have no pseudonym in common, so the two were scored against "
+        "different references: they cannot be ranked together."
+    )
+
+
 def test_a_case_twice(tmp_path: Path) -> None:
     document = carotid_document(GOOD)
     document["results"].append(document["results"][0])

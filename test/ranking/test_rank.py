@@ -327,8 +327,13 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams(per_case="anonymous"))
     assert ranking.deciding.stability is None
     assert ranking.scheme("mean-then-rank").stability is not None
-    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
-    assert "The rows do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
+    assert ranking.notes[0] == (
+        "The official ranking has no interval. The rows are anonymous and do not contain everything the official score "
+        "is computed from, so it cannot be recomputed."
+    )
+    assert (
+        "The rows are anonymous and do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
+    )
 
 
 def test_no_bootstrap_on_request(tmp_path: Path) -> None:

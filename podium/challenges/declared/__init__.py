@@ -32,6 +32,7 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
         given=time_given(time) if time is not None else None,
+        provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
         cohort_given=(lambda aggregates: cohort_times(time, aggregates)) if time is not None else None,
     )
 

@@ -1,0 +1,110 @@
+"""`podium evaluate --platform orca`: the two steps of Synapse's workflow."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from adapters.running import Ended, column_paths, expected_figures, ground_truth, plain_metrics, podium, sample
+
+CapFd = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    """The one file that a participant submits."""
+    return packed(sample("reports"), tmp_path / "predictions")
+
+
+def packed(folder: Path, name: Path) -> Path:
+    return Path(shutil.make_archive(str(name), "zip", folder))
+
+
+def step(capfd: CapFd, predictions: Path, results: Path, *more: str, kind: str = "reports") -> Ended:
+    names = ("--predictions_file", predictions, "--groundtruth_folder", ground_truth(kind), "--output_file", results)
+    return podium(capfd, "evaluate", "--platform", "orca", *names, *more)
+
+
+def read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    return content
+
+
+def test_both_steps(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+    results = tmp_path / "results.json"
+    ended = step(capfd, predictions, results, "--validate-only")
+    assert (ended.code, ended.out) == (0, "VALIDATED\n")  # the workflow takes all of stdout for the status
+    validation = read(results)
+    assert validation["validation_status"] == validation["submission_status"] == "VALIDATED"
+    ended = step(capfd, predictions, results)
+    assert (ended.code, ended.out) == (0, "SCORED\n")
+    found = read(results)
+    assert found["validation_errors"] == validation["validation_errors"]
+    statuses = {name: found.pop(name) for name in [*found] if name.endswith(("_status", "_errors"))}
+    assert statuses["score_status"] == statuses["submission_status"] == "SCORED"
+    assert statuses["score_errors"] == statuses["submission_errors"] == ""
+    plain = plain_metrics("reports", tmp_path / "plain")
+    counts = {f"cases_{name}": number for name, number in plain["counts"].items()}
+    assert found == {**expected_figures(plain, column_paths("reports", capfd)), **counts}
+    assert (tmp_path / "metrics.json").read_bytes() == (tmp_path / "plain/metrics.json").read_bytes()
+
+
+def test_scoring_without_a_validation_before(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+    (tmp_path / "results.json").write_text("[]")
+    assert step(capfd, predictions, tmp_path / "results.json").out == "SCORED\n"
+    found = read(tmp_path / "results.json")
+    assert (found["validation_status"], found["validation_errors"]) == ("VALIDATED", "")
+
+
+def test_problems_of_single_cases_do_not_make_a_submission_invalid(tmp_path: Path, capfd: CapFd) -> None:
+    predictions = packed(sample("carotid"), tmp_path / "predictions")
+    ended = step(capfd, predictions, tmp_path / "results.json", "--validate-only", kind="carotid")
+    assert ended.out == "VALIDATED\n"
+    errors = read(tmp_path / "results.json")["validation_errors"]
+    assert errors.startswith("csv_0058: 'csv_0058_pred.h5' is a damaged HDF5 file.\n")
+    assert errors.endswith("\n1 of 12 cases have no prediction.")  # its name stays hidden
+
+
+@pytest.mark.parametrize("steps", [["--validate-only", ""], [""]])
+def test_an_invalid_submission_is_a_status_and_no_exit_code(steps: list[str], tmp_path: Path, capfd: CapFd) -> None:
+    predictions, results = tmp_path / "predictions.zip", tmp_path / "results.json"
+    with zipfile.ZipFile(predictions, "w") as archive:
+        for number in range(20):
+            archive.writestr(f"unknown-{'x' * 40}-{number}.txt", "nothing")
+    for option in steps:
+        ended = step(capfd, predictions, results, *([option] if option else []))
+        assert (ended.code, ended.out) == (0, "INVALID\n")
+    found = read(results)
+    assert found["score_status"] == found["submission_status"] == "INVALID"
+    if len(steps) == 2:
+        assert found["validation_errors"].startswith("unknown-")
+        assert len(found["validation_errors"]) == 500  # what fits into an e-mail
+    else:
+        assert found["score_errors"].startswith("None of the 20 submitted predictions belongs to an expected case")
+    assert not any(isinstance(value, float) for value in found.values())
+
+
+def test_a_submission_that_failed_its_validation_is_not_scored(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"validation_status": "INVALID", "validation_errors": "wrong columns"}))
+    assert step(capfd, predictions, results).out == "INVALID\n"
+    found = read(results)
+    assert found["validation_errors"] == "wrong columns"
+    assert found["score_errors"] == "The submission was not scored: its validation failed."
+    assert not (tmp_path / "metrics.json").exists()
+
+
+def test_an_error_of_the_organisers_is_an_exit_code(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+    (tmp_path / "truth").mkdir()
+    words = ("-p", predictions, "-g", tmp_path / "truth", "-o", tmp_path / "results.json")
+    assert podium(capfd, "evaluate", "--platform", "orca", *words).code == 2
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_the_log_is_on_stderr(tmp_path: Path, capfd: CapFd) -> None:
+    predictions = packed(sample("carotid"), tmp_path / "predictions")
+    ended = step(capfd, predictions, tmp_path / "results.json", kind="carotid")
+    assert ended.out == "SCORED\n"
+    assert "failed: csv_" in ended.err
