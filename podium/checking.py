@@ -16,7 +16,7 @@ from podium.errors import ConfigurationError
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
 from podium.extras import preload_readers
-from podium.readers.files import SafeFile, list_files
+from podium.readers.files import list_files
 
 _NAMED = 5  # cases that a warning names
 
@@ -107,8 +107,7 @@ def _examine(
 
     def examine(case: str) -> _Examined:
         description = challenge.format.describe_reference(references[case])
-        with _own_file(challenge, references[case]).path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").digest()
+        digest = _digest(challenge, references[case])
         found = None
         if files is not None and challenge.overlays is not None:
             found = challenge.overlays.check_images(case, description.shapes, files)
@@ -121,8 +120,9 @@ def _examine(
         if outcome.value is not None:
             examined[case] = outcome.value
         else:
-            file = _own_file(challenge, references[case])
-            checked.errors.append(f"{REFERENCES}/{file.name}: {outcome.error} {outcome.detail or ''}".rstrip())
+            own = challenge.format.reference_files(references[case])
+            where = f"{REFERENCES}/{own[0].name}" if own else case
+            checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
@@ -130,9 +130,13 @@ def _examine(
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
 
 
-def _own_file(challenge: AnyChallenge, reference: Any) -> SafeFile:
-    """The first file of a reference is the case's own; others may be shared."""
-    return challenge.format.reference_files(reference)[0]
+def _digest(challenge: AnyChallenge, reference: Any) -> bytes:
+    """Of the case's own file, which is the first: others may be shared. Rows of a table may well be equal."""
+    files = challenge.format.reference_files(reference)
+    if not files:
+        return b""
+    with files[0].path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
@@ -145,7 +149,9 @@ def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
         if each.images == 0:
             doubted.setdefault("There is no image of this case.", []).append(case)
     warnings = [
-        f"{_listed(cases)}: These references have the same content." for cases in same.values() if len(cases) > 1
+        f"{_listed(cases)}: These references have the same content."
+        for digest, cases in same.items()
+        if digest and len(cases) > 1
     ]
     return warnings + [f"{_listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
 

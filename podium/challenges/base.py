@@ -7,6 +7,7 @@ Ranking     the rule that teams are ranked by
 Overlays    pictures of a case, for an organiser's report
 """
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -78,6 +79,14 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
     @abstractmethod
     def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
         """The files a reference is made of: their content is the identity of the ground truth."""
+
+    def reference_digest(self, reference: ReferenceT) -> bytes:
+        """Of everything that a reference is made of."""
+        digest = hashlib.sha256()
+        for file in self.reference_files(reference):
+            with file.path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.digest()
 
     @abstractmethod
     def check_reference(self, reference: ReferenceT) -> Shapes:

@@ -6,13 +6,12 @@ no form for a thousand bootstrap replicates. `reference` and `prediction` hold o
 counts that `confusion` returns, so that many figures share one count.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from podium.figures import Figures
 from podium.metrics.resampling import Floats, Resamples
 
 MISSING = -1
@@ -133,16 +132,6 @@ def kappa(counts: Counts, *, weights: Literal["none", "linear", "quadratic"] = "
     observed = (counts * weight).sum(axis=(1, 2))
     by_chance = np.einsum("ri,ij,rj->r", counts.sum(axis=2), weight, counts.sum(axis=1))
     return 1 - _quotient(observed * counts.sum(axis=(1, 2)), by_chance, undefined=np.nan)
-
-
-def resampled_f1(label: int, *, truth: str, predicted: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
-    """F1 of one class, between 0 and 1, from the rows' facts at `truth` and `predicted`; None is no prediction."""
-
-    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        true, found = (class_codes([row[key] for row in rows], classes=[label]) == 0 for key in (truth, predicted))
-        return f1(confusion(prediction=found, reference=true, classes=2, resamples=resamples))[:, 1]
-
-    return of
 
 
 def confusion_counts(

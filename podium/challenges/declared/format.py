@@ -1,20 +1,29 @@
 """Files, tables and jobs of a declared challenge: every value of a case has its own place."""
 
-from collections.abc import Collection, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import PurePosixPath
 
 from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.declared.located import TableCase
 from podium.challenges.declared.settings import DeclaredSettings, values_of
-from podium.challenges.declared.value_settings import ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values.base import Expected
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
-from podium.pairing import Candidate, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.platform.names import normalize_nfc
 from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
 from podium.platform.submission import Submission
+from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile
+from podium.readers.names import escape_for_display
+from podium.readers.tables import Table, read_table
 
+ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
 Sources = Mapping[str, Source]  # of one case: by the name of the value
 _NO_CASE = "is no expected case"
 _IGNORED = (".txt", ".md5", ".sha256")
@@ -30,19 +39,23 @@ class DeclaredFormat(Format[Sources, Sources]):
     @cached_property
     def layout(self) -> Layout:
         """Of all values together, for whoever asks what a prediction looks like."""
-        names = dict.fromkeys(name for value in self._settings.values.values() for name in as_tuple(value.file))
-        return self._layout([Template(name) for name in names])
+        values = self._settings.values.values()
+        names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
+        tables = dict.fromkeys(value.table for value in values if value.table is not None)
+        return self._layout([Template(name) for name in names], {name.lower(): _no_rows for name in tables})
 
-    def _layout(self, templates: Sequence[Template]) -> Layout:
+    def _layout(self, templates: Sequence[Template], tables: Mapping[str, ReadTable]) -> Layout:
         values = self._settings.values.values()
         texts = any(str(template).lower().endswith(".txt") for template in templates)
         return Layout(
             outputs=tuple(dict.fromkeys(value.socket for value in values if value.socket is not None)),
             inputs=(self._cases.input,) if self._cases.input is not None else (),
             files=tuple(templates),
+            tables=tables,
             beside=(TIMING_FILE,) if self._settings.time is not None else (),
             ignored=_IGNORED[1:] if texts else _IGNORED,
             ignore_case=bool(self._cases.ignore_case),
+            telling=_telling(tables),
         )
 
     # References
@@ -54,14 +67,17 @@ class DeclaredFormat(Format[Sources, Sources]):
             for case, file in self._own_references(name, value, files, problems):
                 references.setdefault(case, {})[name] = file
                 known.add(file)
-        expected = ", ".join(
-            dict.fromkeys(
-                str(Template(each)) for value in self._settings.values.values() for each in as_tuple(value.reference)
-            )
-        )
+        for file, names in self._reference_tables(files).items():
+            known.add(file)
+            for case, entry in self._reference_rows(file, names, problems):
+                references.setdefault(case, {}).update(dict.fromkeys(names, entry))
+        values = self._settings.values.values()
+        expected = [str(Template(each)) for value in values for each in as_tuple(value.reference)]
+        expected += [value.reference_table for value in values if value.reference_table is not None]
+        named = " or ".join(dict.fromkeys(expected))
         for file in files:
             if file not in known:
-                what = f"A reference is not named {expected}."
+                what = f"A reference is not named {named}."
                 problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
         for case, sources in references.items():
             for name in self._settings.values:
@@ -87,8 +103,42 @@ class DeclaredFormat(Format[Sources, Sources]):
                 found.setdefault(case, file)
         return list(found.items())
 
+    def _reference_tables(self, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
+        """The tables among the references, with the values that stand in them."""
+        found: dict[SafeFile, list[str]] = {}
+        for name, value in self._settings.values.items():
+            for file in files:
+                if value.reference_table is not None and PurePosixPath(file.name).name == value.reference_table:
+                    found.setdefault(file, []).append(name)
+        return found
+
+    def _reference_rows(
+        self, file: SafeFile, names: Sequence[str], problems: list[ReferenceProblem]
+    ) -> Iterator[tuple[str, Entry]]:
+        values = [self._settings.values[name] for name in names]
+        case_column = values[0].reference_case_column or values[0].case_column
+        columns = dict.fromkeys(column for value in values for column in _reference_columns(value))
+        try:
+            table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
+        except Refused as refusal:
+            problems.append(ReferenceProblem(what="A table of references cannot be read.", where=str(refusal)))
+            return
+        for case, sentence in table.broken.items():
+            problems.append(
+                ReferenceProblem(what="A row of a table of references is broken.", where=f"{case}: {sentence}")
+            )
+        for case in table.rows:
+            yield normalize_nfc(case), _entry(file, table, case)
+
     def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
         return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
+
+    def reference_digest(self, reference: Sources) -> bytes:
+        digest = hashlib.sha256(super().reference_digest(reference))
+        for source in reference.values():
+            if isinstance(source, Entry):
+                digest.update(repr([row.cells for row in source.value.rows()]).encode())
+        return digest.digest()
 
     def check_reference(self, reference: Sources) -> Shapes:
         return self.shapes(self.read_reference(reference))
@@ -118,7 +168,10 @@ class DeclaredFormat(Format[Sources, Sources]):
     # Predictions
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
-        groups = [(names, pair(submission, self._layout(templates), cases)) for names, templates in self._groups()]
+        groups = [
+            (names, pair(submission, self._layout(templates, tables), cases))
+            for names, templates, tables in self._groups()
+        ]
         predictions: dict[str, dict[str, Source]] = {}
         refused: dict[str, str] = {}
         for names, pairing in groups:
@@ -141,16 +194,36 @@ class DeclaredFormat(Format[Sources, Sources]):
             runtime=self.runtime(submission, _together([pairing for _, pairing in groups])),
         )
 
-    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template]]]:
-        """Values that stand in the same files, with the names of these files."""
-        groups: dict[tuple[str, ...], list[str]] = {}
+    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
+        """Values that stand in the same files or the same table, with the names of these."""
+        groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
         for name, value in self._settings.values.items():
-            groups.setdefault(as_tuple(value.file), []).append(name)
-        return [(names, [Template(each) for each in templates]) for templates, names in groups.items()]
+            groups.setdefault((as_tuple(value.file), value.table), []).append(name)
+        return [
+            (
+                names,
+                [Template(each) for each in files],
+                {} if table is None else {table.lower(): self._table_reader(names)},
+            )
+            for (files, table), names in groups.items()
+        ]
+
+    def _table_reader(self, names: Sequence[str]) -> ReadTable:
+        values = [self._settings.values[name] for name in names]
+        columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
+
+        def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+            table = read_table(file, columns=columns, case_column=values[0].case_column, optional=_optional(values))
+            for case in dict.fromkeys([*table.rows, *table.broken]):
+                yield case, _entry(file, table, case)
+
+        return read
 
     def _says_missing(self, name: str) -> str:
-        names = [str(Template(each)) for each in as_tuple(self._settings.values[name].file)]
-        where = f"; it is named {' or '.join(names)}" if names else ""
+        value = self._settings.values[name]
+        names = [str(Template(each)) for each in as_tuple(value.file)]
+        names += [f"in {value.table}"] if value.table is not None else []
+        where = f"; it stands in {' or '.join(names)}" if names else ""
         return f"There is no prediction of the value '{name}'{where}."
 
     def prediction(self, candidates: Sequence[Candidate]) -> Sources:
@@ -200,3 +273,34 @@ def _together(pairings: Sequence[Pairing]) -> Pairing:
     for pairing in reversed(pairings):
         together.candidates.update(pairing.candidates)
     return together
+
+
+def _columns(value: ValueSettings) -> Sequence[str]:
+    if value.kind == "points":
+        return POINT_COLUMNS
+    return BOX_COLUMNS if value.kind == "boxes" else as_tuple(value.column)
+
+
+def _reference_columns(value: ValueSettings) -> Sequence[str]:
+    if isinstance(value, SurvivalSettings):
+        return (value.time_column, value.event_column)
+    return _columns(value) if value.kind in ("points", "boxes") else value.reference_columns
+
+
+def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
+    """Columns that a table may lack."""
+    optional = {"points": POINT_OPTIONAL, "boxes": BOX_OPTIONAL}
+    return tuple(dict.fromkeys(column for value in values for column in optional.get(value.kind, ())))
+
+
+def _entry(file: SafeFile, table: Table, case: str) -> Entry:
+    return Entry(label=f"{file.name}: {escape_for_display(case)}", value=TableCase(table=table, case=case))
+
+
+def _no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:
+    return iter(())
+
+
+def _telling(tables: Mapping[str, ReadTable]) -> re.Pattern[str] | None:
+    """Names of tables are the challenge's own, unlike `<case>.json`."""
+    return re.compile("|".join(map(re.escape, tables))) if tables else None

@@ -1,7 +1,7 @@
 """Where one value of one case stands, and how it is taken out of its file, table or socket."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,15 @@ from podium.challenges.declared.value_settings import ValueSettings, as_tuple
 from podium.errors import Refused
 from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
+from podium.readers.annotations import (
+    Annotations,
+    boxes_of_json,
+    boxes_of_rows,
+    points_of_json,
+    points_of_rows,
+    read_boxes,
+    read_points,
+)
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.formats.registry import format_of
@@ -20,6 +29,7 @@ from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import Geometry, read_image
 from podium.readers.labels import as_integer_labels
 from podium.readers.names import escape_for_display
+from podium.readers.tables import Row, Table
 from podium.readers.volumes import read_label_volume
 
 HDF5_ENDINGS = (".h5", ".hdf5")
@@ -64,6 +74,22 @@ def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableCase:
+    """The rows of one case in a table of many."""
+
+    table: Table
+    case: str
+
+    def row(self) -> Row:
+        row = self.table.row_of(self.case)
+        assert row is not None, "a case without rows has no entry"
+        return row
+
+    def rows(self) -> Sequence[Row]:
+        return self.table.rows_of(self.case)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Located:
     """One value of one case, not yet opened."""
 
@@ -77,7 +103,7 @@ class Located:
             case Job() as job:
                 return f"{job.label}: {self.place.socket}"
             case Entry() as entry:
-                return f"{entry.label}: {', '.join(self.place.columns)}"
+                return entry.label
             case file if file.name.lower().endswith(HDF5_ENDINGS):
                 return f"{file.name}: {self.place.dataset}"
             case file:
@@ -112,16 +138,55 @@ class Located:
                 raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
             return value.reshape(()).item()
         if isinstance(self.source, Entry):
-            return self.cells()[0]
+            return _cell(self._row().text(self.place.columns[0]))
         return self.json()
+
+    def number(self) -> float:
+        """One finite number."""
+        if isinstance(self.source, Entry):
+            return self._row().number(self.place.columns[0])
+        return finite_number(self.scalar(), label=self.label)
+
+    def numbers(self) -> Any:
+        """Several numbers: a JSON list or object, or the cells of several columns."""
+        if isinstance(self.source, Entry):
+            row = self._row()
+            return [row.number(column) for column in self.place.columns]
+        return self.json()
+
+    def record(self, columns: Sequence[str]) -> Mapping[str, Any]:
+        """Several named facts: a JSON object, or the cells of these columns."""
+        if isinstance(self.source, Entry):
+            row = self._row()
+            return {column: _cell(row.text(column)) for column in columns}
+        found = self.json()
+        if not isinstance(found, dict):
+            raise Refused(f"'{self.label}' must be an object with {' and '.join(columns)}.")
+        for column in columns:
+            if column not in found:
+                raise Refused(f"'{self.label}' has no '{escape_for_display(column)}'.")
+        return found
+
+    def annotations(self, kind: str) -> Annotations:
+        """Points or boxes."""
+        of_json, of_rows, of_file = (
+            (points_of_json, points_of_rows, read_points)
+            if kind == "points"
+            else (boxes_of_json, boxes_of_rows, read_boxes)
+        )
+        if isinstance(self.source, Entry):
+            return of_rows(self.source.value.rows(), name=self.source.label)
+        if isinstance(self.source, SafeFile) and self.place.pointers == ("",):
+            return of_file(self.source)
+        return of_json(self.json(), name=self.label)
 
     def json(self) -> Any:
         """What a JSON file or socket holds, at the first of the pointers that leads somewhere."""
         match self.source:
             case Job() as job:
                 content = job.output_json(self._socket())
-            case Entry() as entry:
-                content = entry.value
+            case Entry():
+                raise Refused(f"'{self.label}' is a row of a table, not JSON.")
             case file:
                 content = read_json(file)
         for pointer in self.place.pointers:
@@ -131,20 +196,18 @@ class Located:
         pointers = " or ".join(f"'{pointer}'" for pointer in self.place.pointers)
         raise Refused(f"'{self.label}' has nothing at {pointers}.")
 
-    def cells(self) -> Sequence[Any]:
-        """The cells of a table's row, numbers as numbers."""
+    def _row(self) -> Row:
         assert isinstance(self.source, Entry)
-        row = self.source.value
-        for column in self.place.columns:
-            if column not in row:
-                raise Refused(f"{self.source.label} has no column '{escape_for_display(column)}'.")
-        return [_cell(row[column]) for column in self.place.columns]
+        row: Row = self.source.value.row()
+        return row
 
     def text(self) -> str:
         """A text file, a JSON text or a cell."""
         if isinstance(self.source, SafeFile) and not self.source.name.lower().endswith(".json"):
             return read_text(self.source, limit_bytes=_TEXT_BYTES)
-        value = self.source.value.get(self.place.columns[0]) if isinstance(self.source, Entry) else self.json()
+        if isinstance(self.source, Entry):
+            return self._row().text(self.place.columns[0])
+        value = self.json()
         if not isinstance(value, str):
             raise Refused(f"'{self.label}' must be text.")
         return value

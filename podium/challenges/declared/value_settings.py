@@ -139,8 +139,8 @@ def label_values(given: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 class ImageSettings(ValueSettings):
-    """A continuous image. `range` are the values that a prediction may have; `within` a labels value whose reference
-    must not be 0 where the image counts."""
+    """A continuous image. PSNR and SSIM clip it to `range`; it counts where the reference of the labels value `within`
+    is not 0."""
 
     kind: Literal["image"]
     range: Range | None = None
@@ -245,7 +245,9 @@ class PointsSettings(ValueSettings):
     kind: Literal["points", "boxes"]
     unit: Literal["mm", "index"]
     names: tuple[Text, ...] | None = None
-    spacing_mm: tuple[float, ...] | None = None
+
+    def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (a table has the columns x, y, z and so on)
+        return True
 
 
 class TextSettings(ValueSettings):

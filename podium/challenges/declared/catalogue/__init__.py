@@ -3,10 +3,24 @@
 from collections.abc import Sequence
 
 from podium.challenges.declared.catalogue.base import MetricKind
-from podium.challenges.declared.catalogue.classes import F1
+from podium.challenges.declared.catalogue.classes import CLASS_METRICS
+from podium.challenges.declared.catalogue.detections import DETECTION_METRICS
+from podium.challenges.declared.catalogue.images import IMAGE_METRICS
 from podium.challenges.declared.catalogue.labels import DICE, NSD
+from podium.challenges.declared.catalogue.numbers import C_INDEX, NUMBER_METRICS
+from podium.challenges.declared.catalogue.probabilities import PROBABILITY_METRICS
+from podium.challenges.declared.catalogue.texts import TEXT_METRICS
 
-METRIC_KINDS: Sequence[MetricKind] = (DICE, NSD, F1)
+METRIC_KINDS: Sequence[MetricKind] = (
+    *(DICE, NSD),
+    *CLASS_METRICS,
+    *PROBABILITY_METRICS,
+    *DETECTION_METRICS,
+    *NUMBER_METRICS,
+    *IMAGE_METRICS,
+    *TEXT_METRICS,
+    C_INDEX,
+)
 NAMES = tuple(dict.fromkeys(kind.name for kind in METRIC_KINDS))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from podium.challenges.declared.value_settings import ValueSettings
 from podium.challenges.declared.values.base import AnyValueKind, Compared, Value
+from podium.challenges.declared.values.detections import DetectionMapValue, PointsValue
 from podium.challenges.declared.values.images import ImageValue
 from podium.challenges.declared.values.labels import LabelsValue
 from podium.challenges.declared.values.scalars import (
@@ -23,6 +24,9 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "number": NumberValue,
     "class": ClassValue,
     "probability": ProbabilityValue,
+    "detection_map": DetectionMapValue,
+    "points": PointsValue,
+    "boxes": PointsValue,
     "text": TextValue,
     "survival": SurvivalValue,
 }

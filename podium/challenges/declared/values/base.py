@@ -36,6 +36,12 @@ class Compared(Generic[PredictionT, ReferenceT]):
     def is_lost(self) -> bool:
         return self.prediction is None
 
+    @property
+    def found(self) -> PredictionT:
+        """The prediction of a case that is not lost."""
+        assert self.prediction is not None
+        return self.prediction
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected(Generic[ReferenceT]):

@@ -55,8 +55,4 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
             raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             raise Refused(f"'{name}' holds NaN or infinite values.")
-        if self.settings.range is not None:
-            lowest, highest = self.settings.range
-            if pixels.size and (pixels.min() < lowest or pixels.max() > highest):
-                raise Refused(f"'{name}' holds values outside of {lowest:g} to {highest:g}.")
         return pixels

@@ -16,7 +16,6 @@ from podium.challenges.declared.value_settings import (
 from podium.challenges.declared.values.base import Compared, Expected, Value
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.pairing import Entry
 from podium.readers.names import escape_for_display
 
 _SUM_TOLERANCE = 0.01
@@ -38,7 +37,7 @@ class NumberValue(Value[NumberSettings, float, float]):
         return Description(shapes={}, figures={self.name: reference})
 
     def _checked(self, located: Located) -> float:
-        number = finite_number(located.scalar(), label=located.label)
+        number = located.number()
         bounds = self.settings.range
         if bounds is not None and not bounds[0] <= number <= bounds[1]:
             raise Refused(f"'{located.label}' is {number:g}; it must be between {bounds[0]:g} and {bounds[1]:g}.")
@@ -77,9 +76,9 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
     def read_prediction(self, located: Located, expected: Expected[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
-            positive = self._probability(located.scalar(), located.label)
+            positive = self._probability(located.number(), located.label)
             return {name: positive if name == self.settings.positive else 1 - positive for name in classes}
-        given = located.cells() if isinstance(located.source, Entry) else located.json()
+        given = located.numbers()
         if isinstance(given, dict):
             given = [given.get(name) for name in classes]
         if not isinstance(given, list) or len(given) != len(classes):
@@ -134,20 +133,15 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
     """The prediction is a risk: the higher, the earlier the event."""
 
     def read_reference(self, located: Located) -> SurvivalTime:
-        row = located.source.value if isinstance(located.source, Entry) else located.json()
-        if not isinstance(row, dict):
-            raise Refused(f"'{located.label}' must be an object with a time and an event.")
         keys = (self.settings.time_column, self.settings.event_column)
-        for key in keys:
-            if key not in row:
-                raise Refused(f"'{located.label}' has no '{key}'.")
+        row = located.record(keys)
         time, event = (_cell_number(row[key], f"{located.label}: {key}") for key in keys)
         if time < 0 or event not in (0, 1):
             raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
         return SurvivalTime(time, event == 1)
 
     def read_prediction(self, located: Located, expected: Expected[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
-        return finite_number(located.scalar(), label=located.label)
+        return located.number()
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:
         return {

@@ -1,0 +1,196 @@
+"""The catalogue of detections: points, boxes and detection maps, matched case by case and scored over all cases."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from podium.challenges.declared.catalogue.base import Figure, MetricSettings, Number
+from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
+from podium.challenges.declared.values import AnyValueKind, Compared
+from podium.challenges.declared.values.detections import DetectionMapValue, PointsValue
+from podium.challenges.settings import Positive
+from podium.errors import Refused
+from podium.metrics.detection_curves import FROC_RATES, average_precision, case_auroc, counted, cpm, froc
+from podium.metrics.detection_facts import lost_facts
+from podium.metrics.detection_map import match_detection_map
+from podium.metrics.point_detection import match_boxes, match_points
+from podium.metrics.resampling import Floats, Resamples
+from podium.readers.annotations import Annotations
+from podium.validation_errors import ValidationProblem
+
+Share = Annotated[Number, Field(ge=0, le=1)]
+_MAP_IOU = 0.1
+_RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
+
+
+class DetectionSettings(MetricSettings):
+    """How candidates are matched with references.
+
+    match                  distance: the nearest within the radius; iou: the best overlap from the threshold on
+                           [distance for points, iou for boxes and detection maps]
+    radius_mm, radius_px   how far a point may be from its reference, in the unit of the value
+    threshold              with iou the least overlap [0.1 for detection maps], with distance as probability_threshold
+    probability_threshold  from which probability on a candidate counts [all]
+    repeats                what a second candidate at a reference is
+    """
+
+    match: Literal["distance", "iou"] | None = None
+    radius_mm: Positive | None = None
+    radius_px: Positive | None = None
+    threshold: Share | None = None
+    probability_threshold: Share | None = None
+    repeats: Literal["false_positive", "ignore"] = "false_positive"
+
+    def matching(self, value: AnyValueKind) -> Literal["distance", "iou"]:
+        return self.match or ("distance" if value.settings.kind == "points" else "iou")
+
+    def least_probability(self, value: AnyValueKind) -> float | None:
+        if self.probability_threshold is not None or self.matching(value) == "iou":
+            return self.probability_threshold
+        return self.threshold
+
+
+def _check(settings: DetectionSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
+    kind, matching = value.settings.kind, settings.matching(value)
+    wrong: tuple[str, str] | None = None
+    if matching == "iou" and kind == "points":
+        wrong = ("match", "is iou, but points have no extent; match them by distance")
+    elif matching == "distance" and kind != "points":
+        wrong = ("match", f"is distance, but {kind} are matched by iou")
+    elif matching == "iou" and kind == "boxes" and settings.threshold is None:
+        wrong = ("threshold", "is missing: from which overlap (IoU) on has a box found its reference?")
+    elif matching == "distance":
+        key = "radius_mm" if value.settings.unit == "mm" else "radius_px"
+        other = "radius_px" if key == "radius_mm" else "radius_mm"
+        if getattr(settings, key) is None or getattr(settings, other) is not None:
+            wrong = (key, f"is missing: the coordinates of '{value.name}' are in {value.settings.unit}")
+    if wrong is None and settings.failed != "worst":
+        wrong = ("failed", 'is "worst" for detections: everything in the case is missed')
+    return [] if wrong is None else [ValidationProblem(key=(wrong[0],), words=wrong[1])]
+
+
+def _facts(compared: Compared[Any, Any], bound: tuple[Any, AnyValueKind]) -> Any:
+    """What was found in a case."""
+    settings: DetectionSettings = bound[0]
+    value = bound[1]
+    assert isinstance(value, PointsValue | DetectionMapValue)
+    if compared.is_lost:
+        return lost_facts(references=value.references(compared.reference))
+    found, expected = compared.found, compared.reference
+    if isinstance(value, DetectionMapValue):
+        return match_detection_map(
+            prediction=found.pixels,
+            reference=expected.pixels,
+            iou_threshold=_MAP_IOU if settings.threshold is None else settings.threshold,
+            connectivity=value.connectivity(expected),
+            max_candidates=value.settings.max_candidates,
+        )
+    shared: dict[str, Any] = {
+        "prediction": found.coordinates,
+        "reference": expected.coordinates,
+        "probabilities": found.probabilities,
+        "repeats": settings.repeats,
+    }
+    if value.settings.kind == "points":
+        return match_points(**shared, radius_mm=settings.radius_mm or settings.radius_px or 0.0)
+    return match_boxes(**shared, iou_threshold=settings.threshold or 0.0)
+
+
+def _scored_facts(compared: Compared[Any, Any], bound: tuple[Any, AnyValueKind]) -> Any:
+    """The same where candidates need a probability."""
+    found, value = compared.prediction, bound[1]
+    if isinstance(found, Annotations) and found.probabilities is None and len(found):
+        raise Refused(f"The {value.settings.kind} of '{value.name}' have no probability, which is needed here.")
+    return _facts(compared, bound)
+
+
+def _from_facts(
+    function: Callable[[Facts, Resamples, str, Any, AnyValueKind], Floats],
+) -> Callable[[str, Any, AnyValueKind], Compute]:
+    def compute(part: str, settings: Any, value: AnyValueKind) -> Compute:
+        return lambda facts, resamples: function(facts, resamples, part, settings, value)
+
+    return compute
+
+
+def _counted(figure: Any) -> Callable[[str, Any, AnyValueKind], Compute]:
+    def of(facts: Facts, resamples: Resamples, _: str, settings: DetectionSettings, value: AnyValueKind) -> Floats:
+        return counted(figure, facts, resamples, threshold=settings.least_probability(value))
+
+    return _from_facts(of)
+
+
+def _froc(facts: Facts, resamples: Resamples, part: str, _: Any, __: AnyValueKind) -> Floats:
+    return cpm(facts, resamples) if part == "cpm" else froc(facts, resamples, rate=_RATES[part])
+
+
+_metric = partial(
+    CohortValueMetric,
+    compares=("points", "boxes", "detection_map"),
+    settings_model=DetectionSettings,
+    fact=_facts,
+    check=_check,
+)
+_share = partial(Figure, direction="higher", highest=1.0)
+DETECTION_METRICS = (
+    _metric(
+        name="tp",
+        definition="candidates that found a reference",
+        figure=Figure(title="True positives", direction="higher"),
+        compute=_counted("tp"),
+    ),
+    _metric(
+        name="fp",
+        definition="candidates that found none",
+        figure=Figure(title="False positives", direction="lower"),
+        compute=_counted("fp"),
+    ),
+    _metric(
+        name="fn",
+        definition="references that no candidate found",
+        figure=Figure(title="False negatives", direction="lower"),
+        compute=_counted("fn"),
+    ),
+    _metric(
+        name="f1",
+        definition="2 TP / (2 TP + FP + FN), counts of all cases",
+        figure=_share(title="F1"),
+        compute=_counted("f1"),
+    ),
+    _metric(
+        name="precision",
+        definition="TP / (TP + FP), counts of all cases",
+        figure=_share(title="Precision"),
+        compute=_counted("precision"),
+    ),
+    _metric(
+        name="recall",
+        definition="TP / (TP + FN), counts of all cases",
+        figure=_share(title="Recall"),
+        compute=_counted("recall"),
+    ),
+    _metric(
+        name="froc",
+        definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
+        figure=_share(title="Sensitivity"),
+        parts=lambda _, __: (*_RATES, "cpm"),
+        fact=_scored_facts,
+        compute=_from_facts(_froc),
+    ),
+    _metric(
+        name="ap",
+        definition="area under the precision-recall curve of all candidates",
+        figure=_share(title="AP"),
+        fact=_scored_facts,
+        compute=_from_facts(lambda facts, resamples, *_: average_precision(facts, resamples)),
+    ),
+    _metric(
+        name="case_auroc",
+        definition="AUROC of a case's highest probability against whether there is anything to find",
+        figure=_share(title="Case AUROC"),
+        fact=_scored_facts,
+        compute=_from_facts(lambda facts, resamples, *_: case_auroc(facts, resamples)),
+    ),
+)
