@@ -46,3 +46,14 @@ UNDEFINED_WITHOUT_REFERENCE = Policy(
     both_empty=None, prediction_empty=0.0, reference_empty=None, failed=0.0, failed_on_empty=None
 )
 """Where the reference has no lesion there is nothing to find: the figure does not exist."""
+
+RELATIVE_TO_REFERENCE = Policy(
+    both_empty=None, prediction_empty=1.0, reference_empty=None, failed=1.0, failed_on_empty=None
+)
+"""A difference as a share of the reference, which must have something; without a prediction all of it is missing."""
+
+
+def distance_policy(worst: float) -> Policy:
+    """Two masks without a voxel agree, distance 0; where only one has any, or there is no prediction, the worst
+    distance, such as the diagonal of the image (`diagonal_mm`)."""
+    return Policy(both_empty=0.0, prediction_empty=worst, reference_empty=worst, failed=worst, failed_on_empty=worst)
