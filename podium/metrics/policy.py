@@ -4,6 +4,7 @@ Libraries differ here (MONAI: NaN or 0, panoptica: configurable, scikit-learn: a
 library: it asks its policy first.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -48,9 +49,9 @@ UNDEFINED_WITHOUT_REFERENCE = Policy(
 """Where the reference has no lesion there is nothing to find: the figure does not exist."""
 
 RELATIVE_TO_REFERENCE = Policy(
-    both_empty=None, prediction_empty=1.0, reference_empty=None, failed=1.0, failed_on_empty=None
+    both_empty=None, prediction_empty=1.0, reference_empty=None, failed=math.inf, failed_on_empty=None
 )
-"""A difference as a share of the reference, which must have something; without a prediction all of it is missing."""
+"""A difference as a share of the reference, which must have something: all of it is missing, or there is no figure."""
 
 
 def distance_policy(worst: float) -> Policy:
