@@ -183,7 +183,7 @@ def match_components(
     planar = reference.ndim == 2
     sides = [mask[None] if planar else mask for mask in (prediction, reference)]
     spacing = (1.0, *spacing_mm) if planar else tuple(spacing_mm)
-    box = _box_around(sides, margin=rule.dilate)
+    box = _box_around(sides)
     found, expected = (np.ascontiguousarray(mask[box]) for mask in sides)
     components = find_lesions(found.view(np.uint8), connectivity=rule.connectivity)
     lesions, grown = merged_lesions(expected, rule)
@@ -209,14 +209,13 @@ def match_components(
     )
 
 
-def _box_around(masks: Sequence[Mask], *, margin: int) -> tuple[slice, ...]:
-    """The box of all masks plus a margin, within the image; empty where they are."""
+def _box_around(masks: Sequence[Mask]) -> tuple[slice, ...]:
+    """The box of all masks, empty where they are. Lesions that touch when grown beyond it also touch within it."""
     boxes = [box for mask in masks if (box := bounding_box(mask)) is not None]
     if not boxes:
         return (slice(0, 0),) * masks[0].ndim
     return tuple(
-        slice(max(0, min(cut.start for cut in cuts) - margin), min(length, max(cut.stop for cut in cuts) + margin))
-        for *cuts, length in zip(*boxes, masks[0].shape, strict=True)
+        slice(min(cut.start for cut in cuts), max(cut.stop for cut in cuts)) for cuts in zip(*boxes, strict=True)
     )
 
 

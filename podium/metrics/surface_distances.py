@@ -7,15 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.boundaries import Boundary, boundary_voxels, surface_elements
+from podium.metrics.boundaries import boundary_voxels, surface_elements
+from podium.metrics.nearest import nearest_distances
 from podium.metrics.policy import AGREEMENT, Policy
 
 BoundaryKind = Literal["voxels", "surface"]
 Combine = Literal["max", "pooled"]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_LEAF = 32  # larger than SciPy's 16: a tree is built for one query
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +42,7 @@ class DirectedDistances:
         """Linear between neighbours; with weights, the least distance that covers this share of the area (DeepMind)."""
         if self.weights is None:
             return float(np.percentile(self.distances, percentile))
-        order = np.lexsort((self.weights, self.distances))
+        order = np.argsort(self.distances)
         covered = np.cumsum(self.weights[order]) / np.sum(self.weights[order])
         place = int(np.searchsorted(covered, percentile / 100))
         return float(self.distances[order[min(place, len(order) - 1)]])
@@ -129,8 +128,8 @@ def measure_surfaces(
     else:
         found, expected = (surface_elements(mask, scale.tolist()) for mask in (prediction, reference))
     return SurfaceDistances(
-        prediction=DirectedDistances(distances=_distances(found, expected, scale), weights=found.weights),
-        reference=DirectedDistances(distances=_distances(expected, found, scale), weights=expected.weights),
+        prediction=DirectedDistances(distances=nearest_distances(found, expected, scale), weights=found.weights),
+        reference=DirectedDistances(distances=nearest_distances(expected, found, scale), weights=expected.weights),
         prediction_elements=len(found.places),
         reference_elements=len(expected.places),
     )
@@ -139,27 +138,3 @@ def measure_surfaces(
 def diagonal_mm(*, shape: Sequence[int], spacing_mm: Sequence[float]) -> float:
     """The length of an image's diagonal, sqrt of the sum of (size x spacing)²: the worst distance of the image."""
     return float(np.linalg.norm(np.asarray(shape) * np.asarray(spacing_mm, np.float64)))
-
-
-def _distances(start: Boundary, goal: Boundary, scale: Floats) -> Floats:
-    """From every element of `start` to the nearest of `goal`; infinite where there is none.
-
-    A KD-tree of the goal's elements: two to twenty times as fast as a distance transform of the cropped volume, and
-    its memory follows the surface. The tree only says which element is nearest: the distance is then taken from the
-    difference of the indices, so that it is the same wherever in the image the pair lies.
-    """
-    distances = np.zeros(len(start.places))
-    if len(goal.places) == 0:
-        distances[:] = np.inf
-        return distances
-    from scipy.spatial import cKDTree
-
-    nearest = np.minimum(np.searchsorted(goal.places, start.places), len(goal.places) - 1)
-    apart = np.flatnonzero(goal.places[nearest] != start.places)  # the others are on both boundaries
-    if len(apart) == 0:
-        return distances
-    goals, asked = goal.coordinates(), start.coordinates()[apart]
-    tree = cKDTree(goals * scale, leafsize=_LEAF, balanced_tree=False)
-    _, found = tree.query(asked * scale)
-    distances[apart] = np.sqrt((((asked - goals[found]) * scale) ** 2).sum(axis=1))
-    return distances

@@ -100,6 +100,13 @@ def test_optimal_finds_more_than_greedy() -> None:
     assert matched(prediction, reference, **rule, pairing="optimal").counts.tp == 2
 
 
+def test_optimal_takes_the_largest_sum_not_the_most_pairs() -> None:
+    """Shares of 0.8 for one pair, or of 0.1 for each of two."""
+    reference, prediction = line((0, 9), (11, 20)), line((0, 0), (2, 11))
+    found = matched(prediction, reference, match="overlap", threshold=0.1)
+    assert (found.counts.tp, found.lesion_dice) == (1, pytest.approx(16 / 20 / 3))
+
+
 def test_optimal_pairs_as_many_centroids_as_it_can() -> None:
     """At 3, lesions 0 and 4 (distances 3, 1): component 3 is nearer to lesion 4, which component 7 can have too."""
     reference, prediction = line((0, 0), (4, 4)), line((3, 3), (7, 7))
