@@ -58,8 +58,9 @@ def surface_elements(mask: Mask, spacing_mm: Sequence[float]) -> Boundary:
         around = tuple(slice(step, step + length) for step, length in zip(corner, corners, strict=True))
         codes <<= 1
         codes |= padded[around]
+    del padded
     full = (1 << 2**mask.ndim) - 1
-    places = np.flatnonzero((codes != 0) & (codes != full))
+    places = np.flatnonzero(codes - np.uint8(1) < full - 1)  # neither 0, which becomes 255, nor full
     return Boundary(shape=corners, places=places, weights=_areas(spacing_mm)[codes.reshape(-1)[places]])
 
 

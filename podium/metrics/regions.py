@@ -106,12 +106,14 @@ def _mask(labels: Labels, values: frozenset[int]) -> Mask:
     """Whether each voxel has one of the values."""
     limits = np.iinfo(labels.dtype)
     possible = [value for value in values if limits.min <= value <= limits.max]
+    mask = np.zeros(labels.shape, np.bool_)
     if len(possible) > _VALUES_COMPARED and labels.dtype.itemsize <= 2:
         unsigned = np.dtype(f"u{labels.dtype.itemsize}")
         table = np.zeros(np.iinfo(unsigned).max + 1, np.bool_)
         table[np.array(possible, labels.dtype).view(unsigned)] = True
-        return np.take(table, labels.view(unsigned))
-    mask = np.zeros(labels.shape, np.bool_)
+        for plane, inside in zip(labels.view(unsigned), mask, strict=True):
+            np.take(table, plane, out=inside, mode="clip")  # numpy widens the plane to eight bytes per voxel first
+        return mask
     for value in possible:
         mask |= labels == value
     return mask
