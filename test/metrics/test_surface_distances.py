@@ -121,9 +121,11 @@ def test_agrees_with_monai(pair: Spaced, tolerance: float) -> None:
     found = measure_surfaces(prediction=prediction, reference=reference, spacing=spacing)
     assert found.nsd(tolerance) == pytest.approx(monai_nsd(*pair, tolerance), abs=1e-6)
     masks = {"y_pred": channels(prediction), "y": channels(reference), "include_background": True, "spacing": spacing}
-    for share in (95, 100):
-        theirs = float(compute_hausdorff_distance(**masks, percentile=share))
-        assert found.hausdorff(percentile=share, policy=WORST) == pytest.approx(theirs, rel=1e-6)
+    largest = float(compute_hausdorff_distance(**masks))
+    assert found.hausdorff(percentile=100, policy=WORST) == pytest.approx(largest, rel=1e-6)
+    # torch finds the place of a percentile in single precision: up to 1e-5 of the step between two distances.
+    hd95 = float(compute_hausdorff_distance(**masks, percentile=95))
+    assert found.hausdorff(percentile=95, policy=WORST) == pytest.approx(hd95, rel=1e-6, abs=1e-4)
     average = float(compute_average_surface_distance(**masks, symmetric=True))
     assert found.assd(policy=WORST) == pytest.approx(average, rel=1e-6)
 
