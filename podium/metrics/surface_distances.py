@@ -42,7 +42,7 @@ class DirectedDistances:
         """Linear between neighbours; with weights, the least distance that covers this share of the area (DeepMind)."""
         if self.weights is None:
             return float(np.percentile(self.distances, percentile))
-        order = np.argsort(self.distances)
+        order = np.lexsort((self.weights, self.distances))  # DeepMind's order: the sums below are rounded as there
         covered = np.cumsum(self.weights[order]) / np.sum(self.weights[order])
         place = int(np.searchsorted(covered, percentile / 100))
         return float(self.distances[order[min(place, len(order) - 1)]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from literal import surfaces as literal
 from metrics.label_images import spaced_pairs, worked_example
@@ -133,6 +133,7 @@ def test_agrees_with_monai(pair: Spaced, tolerance: float) -> None:
 @pytest.mark.filterwarnings("ignore:Please:DeprecationWarning")  # surface-distance uses old names of SciPy
 @settings(max_examples=80, deadline=None)
 @given(spaced_pairs(), st.sampled_from([0.0, 0.7, 1.0, 1.4, 2.0, 3.0]))
+@example((np.array([[0, 1, 0, 0]]) > 0, np.array([[0, 1, 1, 1]]) > 0, (0.7, 1.0)), 0.0)  # half of the area at 0
 def test_surface_elements_agree_with_the_package_surface_distance(pair: Spaced, tolerance: float) -> None:
     prediction, reference, spacing = pair
     package = surface_distance_package()
