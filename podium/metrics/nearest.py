@@ -9,8 +9,8 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _LEAF = 32  # larger than SciPy's 16: a tree is built for one query
-# Most elements have a neighbour within so many voxels, and looking there takes half of a tree's time; below so many
-# elements the tree is faster.
+# Most elements have a neighbour within so many voxels, and looking there takes half of a tree's time; for so few
+# elements the fixed cost of looking is not worth it (an estimate).
 _REACH = 3
 _FEW = 1000
 
@@ -19,9 +19,9 @@ def nearest_distances(start: Boundary, goal: Boundary, scale: Floats) -> Floats:
     """From every element of `start` to the nearest of `goal`, both on one grid with spacing `scale`; infinite where
     `goal` has none.
 
-    Elements near the goal are found by looking at all places around them, the others by a KD-tree, which is two to
-    twenty times as fast as a distance transform of the volume. Distances come from differences of indices, so they are
-    the same wherever in the image a pair lies.
+    Elements near the goal are found by looking at all places around them, the others by a KD-tree, which was three to
+    four times as fast as a distance transform of the crop on organs of 10,000 boundary voxels. Distances come from
+    differences of indices, so they are the same wherever in the image a pair lies.
     """
     distances = np.full(len(start.places), np.inf)
     if len(goal.places) == 0 or len(start.places) == 0:

@@ -42,7 +42,7 @@ def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy:
     """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better. Source: MONAI's `compute_dice`.
 
     Empty masks follow the policy (default: both empty 1, one empty 0). The counts are whole numbers and the quotient is
-    rounded once, which is what MONAI gives for float64 masks (a test compares them), in a hundredth of its time.
+    rounded once, which is what MONAI gives for float64 masks (a test compares them); torch is not needed.
     """
     return count_voxels(prediction=prediction, reference=reference).dice(policy)
 
