@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 stamp=.venv/.pins
-pins=$(cat requirements.txt pyproject.toml install-torch.sh <(pwd) | sha256sum)
+pins=$(cat requirements.txt pyproject.toml install-torch.sh setup-venv.sh <(pwd) | sha256sum)
 [[ -f $stamp && $(cat "$stamp") == "$pins" ]] && exit 0
 
 [[ -x .venv/bin/python ]] || "${PYTHON:-python3.11}" -m venv .venv || {
@@ -18,4 +18,6 @@ install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 "${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
 # setuptools is there already: without isolation nothing is fetched to build podium.
 "${install[@]}" --no-build-isolation --editable '.[score,dev,judge,arena]'
+# Lesion matching is held against panoptica. It asks for older numpy, pandas and rich, and works with these.
+"${install[@]}" --no-deps panoptica==2.1.7
 echo "$pins" >"$stamp"

@@ -171,6 +171,17 @@ class Overlap:
         return self.lesions.total_voxels - int(self.lesions.voxels[np.unique(self.lesion) - 1].sum())
 
 
+def as_connectivity(value: int) -> Connectivity:
+    """1, 2 or 3 (as in scikit-image: faces, also edges, also corners) or the number of neighbours as 6, 18 or 26.
+
+    Of an image with two axes 4 and 8 are meant by 1 and 2, and also by 6 and 18 or 26.
+    """
+    neighbours: dict[int, Connectivity] = {1: 6, 2: 18, 3: 26, 4: 6, 6: 6, 8: 26, 18: 18, 26: 26}
+    if value not in neighbours:
+        raise ValueError(f"connectivity is one of {sorted(neighbours)}, not {value}")
+    return neighbours[value]
+
+
 def bounding_box(mask: NDArray[Any]) -> Box | None:
     """The smallest box that holds every non-zero voxel, None where there is none."""
     box: list[slice] = []

@@ -22,6 +22,16 @@ class Detections:
         counted = 2 * self.tp + self.fp + self.fn
         return 2 * self.tp / counted if counted else None
 
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP); None where nothing is predicted."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+
+    @property
+    def recall(self) -> float | None:
+        """TP / (TP + FN); None where there is nothing to find."""
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
+
 
 def match_lesions(overlap: Overlap, *, iou_threshold: float) -> Detections:
     """A lesion is found if some component has IoU >= threshold with it, a component is right likewise.

@@ -4,6 +4,7 @@ Libraries differ here (MONAI: NaN or 0, panoptica: configurable, scikit-learn: a
 library: it asks its policy first.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -46,3 +47,14 @@ UNDEFINED_WITHOUT_REFERENCE = Policy(
     both_empty=None, prediction_empty=0.0, reference_empty=None, failed=0.0, failed_on_empty=None
 )
 """Where the reference has no lesion there is nothing to find: the figure does not exist."""
+
+RELATIVE_TO_REFERENCE = Policy(
+    both_empty=None, prediction_empty=1.0, reference_empty=None, failed=math.inf, failed_on_empty=None
+)
+"""A difference as a share of the reference, which must have something: all of it is missing, or there is no figure."""
+
+
+def distance_policy(worst: float) -> Policy:
+    """Two masks without a voxel agree, distance 0; where only one has any, or there is no prediction, the worst
+    distance, such as the diagonal of the image (`diagonal_mm`)."""
+    return Policy(both_empty=0.0, prediction_empty=worst, reference_empty=worst, failed=worst, failed_on_empty=worst)
