@@ -63,7 +63,7 @@ class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
         }
         for name, value in self._format.values.items():
             if isinstance(value, LabelsValue):
-                compared[name].cache["regions"] = value.regions
+                compared[name].cache |= {"regions": value.regions, "ignore": value.settings.ignore}
         return compared
 
 

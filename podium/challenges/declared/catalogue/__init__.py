@@ -6,13 +6,15 @@ from podium.challenges.declared.catalogue.base import MetricKind
 from podium.challenges.declared.catalogue.classes import CLASS_METRICS
 from podium.challenges.declared.catalogue.detections import DETECTION_METRICS
 from podium.challenges.declared.catalogue.images import IMAGE_METRICS
-from podium.challenges.declared.catalogue.labels import DICE, NSD
+from podium.challenges.declared.catalogue.labels import LABEL_METRICS
+from podium.challenges.declared.catalogue.lesions import LESIONS_METRIC
 from podium.challenges.declared.catalogue.numbers import C_INDEX, NUMBER_METRICS
 from podium.challenges.declared.catalogue.probabilities import PROBABILITY_METRICS
 from podium.challenges.declared.catalogue.texts import TEXT_METRICS
 
 METRIC_KINDS: Sequence[MetricKind] = (
-    *(DICE, NSD),
+    *LABEL_METRICS,
+    LESIONS_METRIC,
     *CLASS_METRICS,
     *PROBABILITY_METRICS,
     *DETECTION_METRICS,

@@ -67,16 +67,12 @@ class Declared:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure of a metric: what is known of it before anything is scored.
-
-    worst   the figure of a failed case: a number, "diagonal", or None where there is none by nature
-    """
+    """One figure of a metric: what is known of it before anything is scored."""
 
     title: str
     direction: Direction
     lowest: float = 0.0
     highest: float = math.inf
-    worst: float | Literal["diagonal"] | None = None
     unit: str = ""
 
 

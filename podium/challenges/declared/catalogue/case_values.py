@@ -38,7 +38,8 @@ class CaseValueMetric(MetricKind):
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         found = [problem for value in values.values() for problem in self.check(settings, value)]
         for value in values.values():
-            if settings.failed in ("worst", "diagonal") and self.worst(settings, value) is None:
+            undecided = self.lost is None or self.needed
+            if settings.failed in ("worst", "diagonal") and undecided and self.worst(settings, value) is None:
                 words = (
                     f"is missing: {self.name} has no worst value{self.needed}, so say what a case without a usable "
                     'prediction counts: a number, or "exclude"'

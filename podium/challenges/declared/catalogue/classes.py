@@ -116,7 +116,7 @@ def _of_positive(function: Callable[..., Floats]) -> Callable[[Counts, str, Any,
 
 
 _metric = partial(CohortValueMetric, compares=("class", "probability"), settings_model=ClassesSettings, check=_check)
-_share = partial(Figure, direction="higher", highest=1.0, worst=0.0)
+_share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
 CLASS_METRICS = (
     _metric(

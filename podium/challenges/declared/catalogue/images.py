@@ -92,13 +92,30 @@ def _ms_ssim(case: DeclaredCase, value: AnyValueKind, settings: RangedSettings) 
     )
 
 
-def _width(_: Any, value: AnyValueKind) -> float | None:
-    bounds = value.settings.range
-    return None if bounds is None else float(bounds[1] - bounds[0])
+def _lost_differences(case: DeclaredCase, value: AnyValueKind) -> Pixels:
+    """Of the worst image there is: every pixel at the end of the range that is further off; without a range, of the
+    reference's own range."""
+    reference: Pixels = case.values[value.name].reference.pixels.astype(np.float64)
+    within = value.settings.within
+    if within is not None:
+        reference = reference[case.values[within].reference.labels != 0]
+    if not reference.size:
+        return reference
+    lowest, highest = value.settings.range or (reference.min(), reference.max())
+    return np.asarray(np.maximum(np.abs(reference - lowest), np.abs(reference - highest)))
+
+
+def _lost_mae(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float | None:
+    differences = _lost_differences(case, value)
+    return float(differences.mean()) if differences.size else None
+
+
+def _lost_rmse(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float | None:
+    differences = _lost_differences(case, value)
+    return math.sqrt(float(np.square(differences).mean())) if differences.size else None
 
 
 _OF_IMAGES = ("image",)
-_RANGE = " without a range of the value"
 IMAGE_METRICS = (
     CaseValueMetric(
         name="mae",
@@ -106,8 +123,7 @@ IMAGE_METRICS = (
         compares=_OF_IMAGES,
         figure=Figure(title="MAE", direction="lower"),
         of=_mae,
-        worst=_width,
-        needed=_RANGE,
+        lost=_lost_mae,
     ),
     CaseValueMetric(
         name="rmse",
@@ -115,8 +131,7 @@ IMAGE_METRICS = (
         compares=_OF_IMAGES,
         figure=Figure(title="RMSE", direction="lower"),
         of=_rmse,
-        worst=_width,
-        needed=_RANGE,
+        lost=_lost_rmse,
     ),
     CaseValueMetric(
         name="psnr",

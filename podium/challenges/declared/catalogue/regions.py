@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
@@ -22,10 +21,14 @@ from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.declared.values.labels import LabelImage
 from podium.figures import Figures, get
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.overlap import VoxelCounts, count_voxels
+from podium.metrics.regions import Mask, Region, find_regions
 from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.surface_distances import BoundaryKind, SurfaceDistances, measure_surfaces
+from podium.metrics.volumes import voxel_ml
 from podium.validation_errors import ValidationProblem
 
-Masks = NDArray[np.bool_]
+T = TypeVar("T")
 FORMULA: Literal["formula"] = "formula"
 Default = float | Literal["exclude", "diagonal", "formula"]
 
@@ -48,40 +51,57 @@ class RegionSettings(MetricSettings):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegionPair:
-    """One region of one case on both sides, cut to what it covers; without a usable prediction it is empty there.
+    """One region of one case on both sides; without a usable prediction it is empty there.
 
     spacing      of the reference in array order, mm
     diagonal_mm  of the whole image
     image_voxels of the whole image
     """
 
-    region: str
-    prediction: Masks
-    reference: Masks
+    name: str
+    region: Region
     spacing: tuple[float, ...]
     diagonal_mm: float
     image_voxels: int
     is_lost: bool
     cache: dict[Any, Any] = field(default_factory=dict)
 
-    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def once(self, key: Any, compute: Callable[[], T]) -> T:
         """What several metrics of a region share is computed once."""
         if key not in self.cache:
             self.cache[key] = compute()
-        return self.cache[key]
+        found: T = self.cache[key]
+        return found
+
+    def masks(self) -> tuple[Mask, Mask]:
+        """Of prediction and reference, cut to what they cover; made when asked for and not kept."""
+        prediction, reference = self.region.masks()
+        return (np.zeros_like(reference) if self.is_lost else prediction), reference
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        """Voxels of both, of the prediction, of the reference."""
-        found: tuple[int, int, int] = self.once(
-            "counts",
-            lambda: (
-                int(np.count_nonzero(self.prediction & self.reference)),
-                int(np.count_nonzero(self.prediction)),
-                int(np.count_nonzero(self.reference)),
-            ),
-        )
-        return found
+    def counts(self) -> VoxelCounts:
+        """Voxels of the two masks."""
+
+        def counted() -> VoxelCounts:
+            prediction, reference = self.masks()
+            return count_voxels(prediction=prediction, reference=reference)
+
+        return self.once("counts", counted)
+
+    def surfaces(self, *, boundary: BoundaryKind, in_mm: bool) -> SurfaceDistances:
+        """The distances of the two boundaries."""
+
+        def measured() -> SurfaceDistances:
+            prediction, reference = self.masks()
+            spacing = self.spacing if in_mm else None
+            return measure_surfaces(prediction=prediction, reference=reference, spacing=spacing, boundary=boundary)
+
+        return self.once(("surfaces", boundary, in_mm), measured)
+
+    @property
+    def voxel_ml(self) -> float:
+        """A picture is one slice of 1 mm."""
+        return voxel_ml((*(1.0,) * (3 - len(self.spacing)), *self.spacing))
 
 
 SettingsT = TypeVar("SettingsT", bound=RegionSettings)
@@ -92,11 +112,13 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """A figure of a region.
 
     of                 its formula; None where it is undefined
+    worst              the figure of a failed case: a number, "diagonal", or a function of the region
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
     pooled             the figure from counts that were summed over cases, `[..., count]`
     """
 
     of: Callable[[RegionPair, SettingsT], float | None]
+    worst: float | Literal["diagonal"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
     reference_empty: Default = FORMULA
@@ -117,13 +139,17 @@ class _Place:
 class RegionMetric(MetricKind):
     """A metric of label images with one figure, or several under names of their own.
 
-    counts   what `pooled` figures are made of: summed over cases
+    counts        what `pooled` figures are made of: summed over cases
+    only_pooled   the metric is of all cases by its definition
+    offers        (settings) -> the names of the figures that these settings allow [all]
     """
 
     compares: tuple[str, ...] = ("labels",)
     settings_model: type[MetricSettings] = RegionSettings
     figures: Mapping[str, RegionFigure[Any]]
     counts: Callable[[RegionPair, Any], Sequence[float]] | None = None
+    only_pooled: bool = False
+    offers: Callable[[Any], Sequence[str]] | None = None
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         known = {region for value in values.values() for region in value.settings.regions}
@@ -134,27 +160,26 @@ class RegionMetric(MetricKind):
             for region in as_tuple(settings.regions)
             if region not in known
         ]
-        if settings.over == "pooled" and not any(figure.pooled for figure in self.figures.values()):
+        pooled = self._is_pooled(settings)
+        if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
                 ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
             )
-        if settings.failed == "worst" and settings.over == "cases":
-            without = [figure for figure in self.figures.values() if figure.worst is None]
-            if without:
-                words = (
-                    f"is missing: {self.name} has no worst value, so say what a case without a usable prediction "
-                    'counts: a number, or "exclude"'
-                )
-                found.append(ValidationProblem(key=("failed",), words=words))
         return found
 
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Declared:
         declared = Declared()
-        for suffix, figure in self.figures.items():
-            self._declare_figure(declared, settings, values, suffix, figure)
-        if settings.over == "pooled":
+        for suffix in self._offered(settings):
+            self._declare_figure(declared, settings, values, suffix)
+        if self._is_pooled(settings):
             self._declare_facts(declared, settings, values)
         return declared
+
+    def _is_pooled(self, settings: Any) -> bool:
+        return self.only_pooled or settings.over == "pooled"
+
+    def _offered(self, settings: Any) -> Sequence[str]:
+        return list(self.figures) if self.offers is None else self.offers(settings)
 
     def _places(self, settings: Any, values: Mapping[str, AnyValueKind]) -> list[_Place]:
         """Where the figures of every value and region stand."""
@@ -177,13 +202,15 @@ class RegionMetric(MetricKind):
         settings: Any,
         values: Mapping[str, AnyValueKind],
         suffix: str,
-        figure: RegionFigure[Any],
     ) -> None:
+        figure = self.figures[suffix]
         title = settings.title or title_of(figure.title)
         places = self._places(settings, values)
         paths = [_joined(settings.own_name, place.name, suffix) for place in places]
-        if settings.over == "pooled":
+        overall = _joined(settings.own_name, "", suffix)
+        if self._is_pooled(settings):
             if figure.pooled is not None:
+                declared.formulas.append(_mean_of_pooled(f"{overall}.mean", title, paths, figure))
                 for path, place in zip(paths, places, strict=True):
                     facts = _facts_path(settings, place.name)
                     declared.cohort_metrics.append(_pooled(path, f"{title} {place.title}", facts, figure, settings))
@@ -207,7 +234,6 @@ class RegionMetric(MetricKind):
                     when_lost=_when_lost(place, figure, settings),
                 )
             )
-        overall = _joined(settings.own_name, "", suffix)
         mean = _mean_over_regions(overall, title, paths, declared.metrics[-1])
         declared.metrics.append(mean)
         if len(paths) > 1:
@@ -240,76 +266,74 @@ def _facts_path(settings: MetricSettings, place: str) -> str:
 
 
 def region_pair(case: DeclaredCase, value: str, region: str) -> RegionPair:
-    """One region of a case, found once for all metrics."""
-    compared = case.values[value]
-    if region not in compared.cache:
-        compared.cache[region] = _cut(compared, region)
-    pair: RegionPair = compared.cache[region]
+    """One region of a case: all regions of a label image are found in one pass, for all metrics."""
+    compared: Compared[LabelImage, LabelImage] = case.values[value]
+    if "pairs" not in compared.cache:
+        compared.cache["pairs"] = _all_pairs(compared)
+    pair: RegionPair = compared.cache["pairs"][region]
     return pair
 
 
-def _cut(compared: Compared[LabelImage, LabelImage], region: str) -> RegionPair:
+def _all_pairs(compared: Compared[LabelImage, LabelImage]) -> Mapping[str, RegionPair]:
     reference = compared.reference
-    values: Sequence[int] = compared.cache["regions"][region]
-    expected = _mask(reference.labels, values)
-    found = np.zeros_like(expected) if compared.prediction is None else _mask(compared.prediction.labels, values)
-    from podium.metrics.crop import crop_to_union
-
-    prediction, expected = crop_to_union(prediction=found, reference=expected)
-    return RegionPair(
-        region=region,
-        prediction=prediction,
-        reference=expected,
-        spacing=reference.spacing,
-        diagonal_mm=reference.diagonal_mm,
-        image_voxels=reference.labels.size,
-        is_lost=compared.is_lost,
+    found = find_regions(
+        prediction=reference.labels if compared.prediction is None else compared.prediction.labels,
+        reference=reference.labels,
+        regions={name: frozenset(values) for name, values in compared.cache["regions"].items()},
+        ignore=compared.cache["ignore"],
     )
-
-
-def _mask(labels: NDArray[Any], values: Sequence[int]) -> Masks:
-    mask: Masks = labels == values[0]
-    for value in values[1:]:
-        mask |= labels == value
-    return mask
+    return {
+        name: RegionPair(
+            name=name,
+            region=region,
+            spacing=reference.spacing,
+            diagonal_mm=reference.diagonal_mm,
+            image_voxels=reference.labels.size,
+            is_lost=compared.is_lost,
+        )
+        for name, region in found.items()
+    }
 
 
 # Empty input
 
 
-def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair) -> float | None:
+def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings: Any) -> float | None:
     """What the words for an undefined figure mean in this case."""
     if given == "worst":
         given = figure.worst
     if given == "diagonal":
         return pair.diagonal_mm
+    if callable(given):
+        worst: float | None = given(pair, settings)
+        return worst
     return None if given in ("exclude", None) else float(given)
 
 
 def _of(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
     def of(case: DeclaredCase) -> float | None:
         pair = region_pair(case, place.value, place.region)
-        _, predicted, expected = pair.counts
-        if predicted and expected:
+        counts = pair.counts
+        if counts.prediction and counts.reference:
             return figure.of(pair, settings)
-        key = "prediction_empty" if expected else "reference_empty" if predicted else "both_empty"
+        key = "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
         chosen = getattr(settings, key)
         given = getattr(figure, key) if chosen is None else chosen
-        return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair)
+        return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair, settings)
 
     return of
 
 
 def _when_lost(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
     def of(case: DeclaredCase) -> float | None:
-        return _resolved(settings.failed, figure, region_pair(case, place.value, place.region))
+        return _resolved(settings.failed, figure, region_pair(case, place.value, place.region), settings)
 
     return of
 
 
 def _worst_number(figure: RegionFigure[Any], settings: Any) -> float:
     """What ranking gives to a team without a value."""
-    given = figure.worst if settings.failed in ("worst", "exclude", "diagonal") else settings.failed
+    given = figure.worst if isinstance(settings.failed, str) else settings.failed
     if isinstance(given, int | float):
         return min(max(float(given), figure.lowest), figure.highest)
     return figure.highest if figure.direction == "lower" else figure.lowest
@@ -353,6 +377,24 @@ def _mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric
         highest=like.highest,
         unit=like.unit,
         of=of,
+    )
+
+
+def _mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigure[Any]) -> Formula:
+    """The mean over the regions of figures of all cases."""
+
+    def of(values: Values) -> Floats:
+        return np.asarray(np.mean(np.stack([values[each] for each in paths]), axis=0))
+
+    return Formula(
+        path=path,
+        title=title,
+        direction=like.direction,
+        lowest=like.lowest,
+        highest=like.highest,
+        unit=like.unit,
+        of=of,
+        terms=tuple(paths),
     )
 
 
