@@ -28,7 +28,6 @@ from podium.metrics.classification import (
     f1_weighted,
     kappa,
     mcc,
-    resampled_f1,
     sensitivity,
     specificity,
 )
@@ -40,9 +39,10 @@ PREDICTIONS = st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1,
 def f1_by_class(
     *, truth: list[int], predicted: list[int | None], classes: list[int], resamples: Resamples | None = None
 ) -> dict[int, float]:
-    rows = [{"truth": true, "found": found} for true, found in zip(truth, predicted, strict=True)]
-    drawn = resamples or Resamples.whole(len(rows))
-    return {label: float(resampled_f1(label, truth="truth", predicted="found")(rows, drawn)[0]) for label in classes}
+    reference, prediction = (class_codes(labels, classes=classes) for labels in (truth, predicted))
+    drawn = resamples or Resamples.whole(len(truth))
+    counts = confusion(prediction=prediction, reference=reference, classes=len(classes), resamples=drawn)
+    return dict(zip(classes, f1(counts)[0].tolist(), strict=True))
 
 
 def test_hand_calculated() -> None:
