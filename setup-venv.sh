@@ -18,6 +18,6 @@ install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 "${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
 # setuptools is there already: without isolation nothing is fetched to build podium.
 "${install[@]}" --no-build-isolation --editable '.[score,dev,judge,arena]'
-# Lesion matching is held against panoptica. It asks for older numpy, pandas and rich, and works with these.
-"${install[@]}" --no-deps panoptica==2.1.7
+# What lesion matching and detection maps are held against. They ask for older packages, and work with these.
+"${install[@]}" --no-deps panoptica==2.1.7 picai-eval==1.4.13
 echo "$pins" >"$stamp"
