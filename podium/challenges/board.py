@@ -220,7 +220,7 @@ class _Extension:
             self._excused.add(key[1])
             return
         later = name in self._settings.figures
-        close = get_close_matches(name, known, n=1)
+        close = get_close_matches(name, [*known, *(path.removesuffix(_MEAN) for path in known)], n=1)
         if later:
             advice = "; a figure can only name those before it"
         else:

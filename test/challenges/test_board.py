@@ -1,0 +1,128 @@
+"""`[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]` on a kind in code: what every kind has in common."""
+
+from typing import Any
+
+import pytest
+
+from podium.challenges import assemble, challenge_from_settings, published_settings
+from podium.platform.results import CaseResult
+from podium.platform.runtime import Runtime
+
+TABLES = {
+    "case_figures": {"both": "(auc_dice + auc_dmm) / 2"},
+    "figures": {
+        "total": "100 * mean(auc_dice, auc_dmm)",
+        "loss": {"formula": "1 - total / 100", "title": "Loss"},
+    },
+    "ranking": {"by": "total", "tie_break": ["loss"], "round": 2},
+    "leaderboard": {"columns": ["total", "both", "loss"], "titles": {"total": "Total (0-100)"}},
+}
+
+
+def problems(tables: dict[str, Any]) -> list[str]:
+    return [str(problem) for problem in assemble("pet", "lesions", tables).problems]
+
+
+def test_the_tables_extend_a_kind_in_code() -> None:
+    challenge = challenge_from_settings("pet", "lesions", TABLES)
+    assert [(column.path, column.title, column.order) for column in challenge.columns()] == [
+        ("total", "Total (0-100)", "desc"),
+        ("both.mean", "Both", "desc"),
+        ("loss", "Loss", "asc"),
+    ]
+    rule = challenge.ranking
+    assert [(each.path, each.decimals) for each in rule.criteria] == [("total", 2)]
+    assert [(each.path, each.direction) for each in rule.tie_breaks] == [("loss", "lower")]
+    assert rule.words == "teams are ranked by Total (0-100) = 100 * mean(auc_dice, auc_dmm)"
+    assert "both" in rule.case_metrics
+
+
+def test_published_settings_make_the_same_challenge_again() -> None:
+    settings = published_settings(challenge_from_settings("pet", "lesions", TABLES))
+    again = challenge_from_settings("pet", "lesions", settings)
+    assert published_settings(again) == settings
+    assert [column.path for column in again.columns()] == ["total", "both.mean", "loss"]
+
+
+FACTS = {
+    "steps": [],
+    "lesions": 1,
+    "final_detections": {"tp": 1, "fp": 0, "fn": 0},
+    "final_centroid_hits": {"tp": 1, "fp": 0, "fn": 0},
+}
+
+
+def row(dice: float | None) -> CaseResult:
+    challenge = challenge_from_settings("pet", "lesions", TABLES)
+    metrics: dict[str, Any] = {metric.name: dice for metric in challenge.scoreboard.metrics}
+    return CaseResult(case="a", status="scored", metrics=metrics | FACTS)
+
+
+def test_figures_are_computed_with_the_others() -> None:
+    aggregates = challenge_from_settings("pet", "lesions", TABLES).aggregate([row(0.5), row(0.7)], Runtime())
+    assert aggregates["total"] == pytest.approx(60)
+    assert aggregates["loss"] == pytest.approx(0.4)
+    assert aggregates["both"]["mean"] == pytest.approx(0.6)
+
+
+def test_a_figure_that_is_not_finite_is_the_worst_of_its_range(caplog: pytest.LogCaptureFixture) -> None:
+    tables = {"figures": {"odd": {"formula": "auc_dice / 0", "range": [0, 5], "direction": "higher"}}}
+    with caplog.at_level("INFO", logger="podium"):
+        aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
+    assert aggregates["odd"] == 0
+    assert "the figure 'odd' has no finite value: it counts as the worst of its range, 0" in caplog.text
+
+
+def test_without_a_range_it_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    tables = {"figures": {"odd": {"formula": "log(0 * auc_dice)", "direction": "higher"}}}
+    with caplog.at_level("INFO", logger="podium"):
+        aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
+    assert "odd" not in aggregates
+    assert "the figure 'odd' has no finite value: it is left out" in caplog.text
+
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"figures": {"x": "auc_dcie"}},
+        "'figures.x' names 'auc_dcie', which does not exist; did you mean 'auc_dice'?",
+    ),
+    ({"figures": {"x": "1 +"}}, "'figures.x' ends too early"),
+    (
+        {"figures": {"x": "y", "y": "auc_dice"}},
+        "'figures.x' names 'y', which does not exist; a figure can only name those before it",
+    ),
+    (
+        {"figures": {"auc_dice": "auc_dmm"}},
+        "'figures.auc_dice' is already the name of a figure; choose another than 'auc_dice'",
+    ),
+    ({"figures": {"x": {"formula": "auc_dice", "range": [1, 0]}}}, "'figures.x.range' must be [lowest, highest]"),
+    ({"ranking": {"by": "nothing"}}, "'ranking.by' names 'nothing', which does not exist"),
+    (
+        {"ranking": {"by": ["auc_dice", "auc_dmm"]}},
+        "'ranking.method' is missing: with several figures say how positions are combined",
+    ),
+    (
+        {"ranking": {"by": "auc_dice", "weights": [1.0, 2.0]}},
+        "'ranking.weights' must be one number for each figure of 'by'",
+    ),
+    (
+        {"leaderboard": {"columns": ["auc_dicee"]}},
+        "'leaderboard.columns' names 'auc_dicee', which does not exist; did you mean 'auc_dice'?",
+    ),
+    ({"nonsense": {}}, "'nonsense' is not a known key"),
+]
+
+
+@pytest.mark.parametrize(("tables", "sentence"), MISTAKES)
+def test_mistakes(tables: dict[str, Any], sentence: str) -> None:
+    assert problems(tables)[0].startswith(sentence)
+
+
+def test_a_direction_that_the_terms_do_not_decide_must_be_given() -> None:
+    (problem,) = problems({"figures": {"x": "auc_dice + final_fpv_ml"}})
+    assert problem.startswith("'figures.x' needs a direction: its terms do not say whether higher or lower is better")
+
+
+def test_a_figure_made_of_a_wrong_one_is_no_second_problem() -> None:
+    found = problems({"figures": {"x": "auc_dcie", "y": "2 * x"}, "ranking": {"by": "y"}})
+    assert len(found) == 1, found
