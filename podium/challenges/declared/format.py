@@ -78,7 +78,8 @@ class DeclaredFormat(Format[Sources, Sources]):
         for template in map(Template, as_tuple(value.reference)):
             for file in files:
                 match = template.match(file.name)
-                if match is None:
+                # a template fits the end of a path, since predictions may lie deeper; references lie where it says
+                if match is None or file.name.count("/") != template.text.count("/"):
                     continue
                 case = match[0]
                 if case in found and found[case] != file:
