@@ -171,6 +171,21 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
+def test_of_several_names_the_first_that_fits_a_reference_counts(carotid: Path) -> None:
+    path = carotid / "challenge.toml"
+    path.write_text(
+        path.read_text().replace('reference = "{case}_label.h5"', 'reference = ["{case}_label.h5", "{case}.h5"]')
+    )
+    (carotid / "references/c_label.h5").rename(carotid / "references/c.h5")
+    found = checked(carotid)
+    assert (found.errors, found.statistics[0]) == ([], "cases: 3")
+    carotid_files.write_case(carotid / "references/a.h5")
+    assert checked(carotid).errors == [
+        f"references/a_label.h5: A case has two references for the value '{value}'."
+        for value in ("long", "trans", "risk")
+    ]
+
+
 def test_forgotten_references(carotid: Path) -> None:
     path = carotid / "challenge.toml"
     path.write_text("expected_cases = 4\n" + path.read_text())

@@ -1,6 +1,6 @@
 """Files, tables and jobs of a declared challenge: every value of a case has its own place."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from podium.challenges.base import Collected, Description, Format, Shapes
@@ -51,9 +51,12 @@ class DeclaredFormat(Format[Sources, Sources]):
         references: dict[str, dict[str, Source]] = {}
         known: set[SafeFile] = set()
         for name, value in self._settings.values.items():
-            for case, file in self._own_references(name, value, files, problems):
-                references.setdefault(case, {})[name] = file
+            for case, file in _own_references(value, files):
                 known.add(file)
+                if name in references.setdefault(case, {}):
+                    what = f"A case has two references for the value '{name}'."
+                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+                references[case].setdefault(name, file)
         expected = ", ".join(
             dict.fromkeys(
                 str(Template(each)) for value in self._settings.values.values() for each in as_tuple(value.reference)
@@ -69,24 +72,6 @@ class DeclaredFormat(Format[Sources, Sources]):
                     what = f"A case has no reference for the value '{name}'."
                     problems.append(ReferenceProblem(what=what, where=case))
         return references
-
-    def _own_references(
-        self, name: str, value: ValueSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem]
-    ) -> Sequence[tuple[str, SafeFile]]:
-        """The (case, file) pairs of one value."""
-        found: dict[str, SafeFile] = {}
-        for template in map(Template, as_tuple(value.reference)):
-            for file in files:
-                match = template.match(file.name)
-                # a template fits the end of a path, since predictions may lie deeper; references lie where it says
-                if match is None or file.name.count("/") != template.text.count("/"):
-                    continue
-                case = match[0]
-                if case in found and found[case] != file:
-                    what = f"A case has two references for the value '{name}'."
-                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
-                found.setdefault(case, file)
-        return list(found.items())
 
     def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
         return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
@@ -180,6 +165,17 @@ class DeclaredFormat(Format[Sources, Sources]):
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self.values.items())
+
+
+def _own_references(value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:
+    """The references of one value with their cases; the first name that fits a file counts. Names fit ends of paths,
+    since predictions may lie deeper, but references lie where the settings say."""
+    templates = [Template(name) for name in as_tuple(value.reference)]
+    for file in files:
+        fitting = [each for each in templates if each.text.count("/") == file.name.count("/")]
+        match = next((match for each in fitting if (match := each.match(file.name)) is not None), None)
+        if match is not None:
+            yield match[0], file
 
 
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
