@@ -35,15 +35,7 @@ TOLERANCE_PX = 3.0
 VIEWS = ("long", "trans")
 STRUCTURES = {"vessel": VESSEL, "plaque": PLAQUE}
 
-CHALLENGE = """\
-kind = "carotid"
-title = "Benchmark"
-version = "1"
-per_case = "full"
-
-[carotid.time]
-baseline_seconds = 90.0
-"""
+CHALLENGE = (Path(__file__).resolve().parent.parent / "ground-truth/carotid/challenge.toml").read_text(encoding="utf-8")
 
 Pair = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 

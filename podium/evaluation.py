@@ -16,7 +16,7 @@ from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
-from podium.platform.privacy import published_results
+from podium.platform.privacy import published_aggregates, published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.submission import open_submission
 
@@ -43,7 +43,8 @@ class Task:
 def evaluate(
     *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
 ) -> MetricsFile:
-    """Score the submission and write metrics.json; the same with every row, also those that are not published.
+    """Score the submission and write metrics.json; the same with every row and every digit, also those that are not
+    published.
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
@@ -76,7 +77,8 @@ def evaluate(
         key=task.digest,
         confidential=task.challenge.confidential,
     )
-    write_metrics(evaluation.model_copy(update={"results": rows}), output)
+    aggregates = published_aggregates(evaluation.aggregates, decimals=folder.common.published_decimals)
+    write_metrics(evaluation.model_copy(update={"aggregates": aggregates, "results": rows}), output)
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation

@@ -9,13 +9,30 @@ import pytest
 from challenges import carotid_files, freehand_files, lesions_folders
 from metrics import freehand_golden
 
+from podium.challenges.declared.catalogue import NAMES
 from podium.checking import Checked, check
 from podium.cli.main import main
 from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
-TIME = "[carotid.time]\nbaseline_seconds = 90.0\n"
 SPACING = (2.0, 2.0, 3.0)
+
+
+def change(folder: Path, old: str, new: str) -> None:
+    """Write something else into challenge.toml."""
+    path = folder / "challenge.toml"
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+
+
+def line(folder: Path, start: str) -> int:
+    """The number of the line in challenge.toml that begins so."""
+    return next(
+        number
+        for number, text in enumerate((folder / "challenge.toml").read_text().splitlines(), start=1)
+        if text.startswith(start)
+    )
 
 
 def checked(folder: Path, *, images: Path | None = None) -> Checked:
@@ -55,18 +72,27 @@ def reports(folder: Path, texts: dict[str, str]) -> Path:
 
 def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -> None:
     (carotid / "challenge.toml").write_text(
-        'kind = "carotid"\ntitel = "T"\nversion = "1"\nper_case = "some"\nexpected_cases = 0\n'
-        '[cases]\ngroups = "("\n[carotid]\ntolerance = 3\n' + TIME.replace("90.0", "-1")
+        'kind = "declared"\ntitel = "T"\nversion = "1"\nper_case = "some"\nexpected_cases = 0\n'
+        '[cases]\ngroups = "("\n'
+        '[values.risk]\nkind = "class"\nfile = "{case}.h5"\nreference = "{case}_label.h5"\ndataset = "cls"\n'
+        "classes = { a = 0, b = 1 }\n"
+        '[values.size]\nkind = "number"\nfile = "{name}.h5"\nreference = "{case}_label.h5"\n'
+        '[[metrics]]\nkind = "f1"\nof = "risk"\n[[metrics]]\nkind = "f2"\nof = "risk"\n'
+        '[time]\nrule = "fixed"\nbaseline_seconds = -1\n'
+        '[figures]\nscore = "0.8 * f1.macro + 0.2 * time_score"\ntwice = "2 * scores"\n[ranking]\nby = "score"\n'
     )
     assert checked(carotid).errors == [
         "challenge.toml: 'title' is missing.",
         "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
         "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
         "challenge.toml, line 2: 'titel' is not a known key.",
-        "challenge.toml, line 11: 'carotid.time.baseline_seconds' is wrong: input should be greater than 0.",
-        "challenge.toml, line 9: 'carotid.tolerance' is not a known key.",
         "challenge.toml, line 7: 'cases.groups' is wrong: it is no regular expression: "
         "missing ), unterminated subpattern at position 0.",
+        "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
+        "challenge.toml, line 16: 'values.size.file' is wrong: a file name holds {case} once and no other placeholder, "
+        "'{name}.h5' does not.",
+        f"challenge.toml, line 22: 'metrics.1.kind' is 'f2', which is no metric; there are: {', '.join(NAMES)}.",
+        "challenge.toml, line 29: 'figures.twice' names 'scores', which does not exist.",
     ]
 
 
@@ -75,24 +101,24 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
     [
         ('kind = "cartoid"', "challenge.toml, line 1: 'kind' is 'cartoid'; the kinds are:"),
         ("", "challenge.toml: the key 'kind' is missing."),
-        ('challenge = "carotid"', "challenge.toml, line 1: 'challenge' is no longer a key: write kind = \"carotid\""),
+        ('challenge = "carotid"', "challenge.toml, line 1: 'challenge' is no longer a key: write kind = \"declared\""),
     ],
 )
 def test_a_wrong_kind_hides_no_other_mistake(first_line: str, error: str, carotid: Path) -> None:
-    (carotid / "challenge.toml").write_text(f'{first_line}\ntitle = "T"\nversion = "1"\nper_case = "all"\n' + TIME)
+    (carotid / "challenge.toml").write_text(f'{first_line}\ntitle = "T"\nversion = "1"\nper_case = "all"\n')
     first, second = checked(carotid).errors
     assert first.startswith(error)
     assert second.startswith("challenge.toml, line 4: 'per_case' is wrong")
 
 
 def test_a_wrong_setting_hides_no_broken_reference(carotid: Path) -> None:
-    with (carotid / "challenge.toml").open("a") as file:
-        file.write("[carotid]\ntolerance = 3\n[carotid.weights]\ntime = 2.0\n")
+    change(carotid, "tolerance_px = 3.0", "tolerance = 3.0")
+    change(carotid, "+ 0.2 * time_score", "+ 0.2 * speed")
     (carotid / "references/a_label.h5").write_bytes(b"no HDF5")
     found = checked(carotid)
     assert [error.split(":")[0] for error in found.errors] == [
-        "challenge.toml, line 11",
-        "challenge.toml, line 10",
+        f"challenge.toml, line {line(carotid, 'tolerance')}",
+        f"challenge.toml, line {line(carotid, 'score  ')}",
         "references/a_label.h5",
     ]
     assert "References are checked with defaults in place of wrong settings; check them again." in found.warnings
@@ -111,8 +137,8 @@ def test_a_byte_order_mark_is_accepted(carotid: Path) -> None:
         name="carotid",
         statistics=[
             "cases: 3",
-            "class: 1 high_risk, 2 low_risk",
-            *(f"{view}_{structure}: 3 present" for view in ("long", "trans") for structure in ("plaque", "vessel")),
+            *(f"{view}_{structure}: 3 present" for view in ("long", "trans") for structure in ("vessel", "plaque")),
+            "risk: 1 high_risk, 2 low_risk",
         ],
     )
 
@@ -145,6 +171,21 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
+def test_of_several_names_the_first_that_fits_a_reference_counts(carotid: Path) -> None:
+    path = carotid / "challenge.toml"
+    path.write_text(
+        path.read_text().replace('reference = "{case}_label.h5"', 'reference = ["{case}_label.h5", "{case}.h5"]')
+    )
+    (carotid / "references/c_label.h5").rename(carotid / "references/c.h5")
+    found = checked(carotid)
+    assert (found.errors, found.statistics[0]) == ([], "cases: 3")
+    carotid_files.write_case(carotid / "references/a.h5")
+    assert checked(carotid).errors == [
+        f"references/a_label.h5: A case has two references for the value '{value}'."
+        for value in ("long", "trans", "risk")
+    ]
+
+
 def test_forgotten_references(carotid: Path) -> None:
     path = carotid / "challenge.toml"
     path.write_text("expected_cases = 4\n" + path.read_text())
@@ -160,8 +201,7 @@ def test_no_reference(carotid: Path) -> None:
 
 
 def test_all_cases_without_a_group_are_listed(carotid: Path) -> None:
-    with (carotid / "challenge.toml").open("a") as file:
-        file.write("[cases]\ngroups = '^(?P<group>a)'\n")
+    change(carotid, "[cases]\n", "[cases]\ngroups = '^(?P<group>a)'\n")
     (error,) = checked(carotid).errors
     assert error.startswith("b, c: 2 cases belong to no group")
 
@@ -169,8 +209,7 @@ def test_all_cases_without_a_group_are_listed(carotid: Path) -> None:
 @pytest.mark.parametrize("ignore_case", [False, True])
 def test_names_equal_but_for_letter_case(ignore_case: bool, carotid: Path) -> None:
     carotid_files.write_case(carotid / "references/A_label.h5", trans_mask=carotid_files.mask((20, 28), seed=1))
-    with (carotid / "challenge.toml").open("a") as file:
-        file.write(f"[cases]\nignore_case = {str(ignore_case).lower()}\n")
+    change(carotid, "[cases]\n", f"[cases]\nignore_case = {str(ignore_case).lower()}\n")
     found = checked(carotid)
     if ignore_case:
         error = "A and a: Two references have names that differ only in upper and lower case."
@@ -217,15 +256,14 @@ def test_one_class_only_and_masks_that_are_all_empty(carotid: Path) -> None:
         carotid_files.write_case(carotid / f"references/{case}_label.h5", long_mask=mask, cls=1)
     found = checked(carotid)
     assert found.warnings == [
-        "All references have the class 'high_risk'.",
         "The mask 'long_plaque' is empty in all references.",
+        "All references have the class 'high_risk': figures such as AUROC are undefined.",
     ]
     assert "long_plaque: 3 empty" in found.statistics
 
 
 def test_a_class_without_a_case(carotid: Path) -> None:
-    with (carotid / "challenge.toml").open("a") as file:
-        file.write("[carotid]\nclasses = [{value=0,name='low'},{value=1,name='high'},{value=2,name='top'}]\n")
+    change(carotid, "high_risk = 1 }", "high_risk = 1, top = 2 }")
     assert checked(carotid).warnings == ["No reference has the class 'top'."]
 
 

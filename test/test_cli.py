@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from challenges.carotid_files import (
     CONFIGURATION,
     LONG,
+    configured,
     mask,
     write_case,
     write_ground_truth,
@@ -24,7 +26,6 @@ from challenges.carotid_files import (
 )
 
 from podium import __version__
-from podium.challenges import KINDS
 from podium.cli.main import main
 from podium.errors import SubmissionError
 from podium.evaluation import evaluate
@@ -32,6 +33,7 @@ from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLES = PROJECT / "test" / "submissions" / "carotid"
+BUNDLED = sorted(path.parent.name for path in PROJECT.glob("ground-truth/*/challenge.toml"))
 
 # The shape of the phase setting, as the platform checks it when an organiser pastes it.
 EXTRA_COLUMNS_SCHEMA = {
@@ -82,8 +84,8 @@ def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, 
     assert len(content["cases"]) == 12
     assert set(content) == {"schema_name", "challenge", "kind", "title", "version", "submission", "settings", "cases"}
     assert content["cases"]["csv_0071"] == {
-        "long_mask": [160, 184],
-        "trans_mask": content["cases"]["csv_0071"]["trans_mask"],
+        "long": [160, 184],
+        "trans": content["cases"]["csv_0071"]["trans"],
     }
     again = tmp_path / "again.json"
     podium("manifest", "--ground-truth", PROJECT / "ground-truth" / "carotid", "--output", again)
@@ -201,7 +203,7 @@ def test_a_case_list_that_is_none(content: str | None, podium: Any, tmp_path: Pa
     assert "cases.json" in ended.last_line
 
 
-@pytest.mark.parametrize("challenge", sorted(KINDS))
+@pytest.mark.parametrize("challenge", BUNDLED)
 def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, podium: Any) -> None:
     settings = json.loads(podium("leaderboard", challenge).out)
     jsonschema.validate(settings["extra_results_columns"], EXTRA_COLUMNS_SCHEMA)
@@ -219,7 +221,7 @@ def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, po
 
 
 def test_leaderboard_of_all_challenges(podium: Any) -> None:
-    assert sorted(json.loads(podium("leaderboard").out)) == sorted(KINDS)
+    assert sorted(json.loads(podium("leaderboard").out)) == BUNDLED
     assert podium("leaderboard", "heart").code == 2
 
 
@@ -234,8 +236,9 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
 
 
 def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Path) -> None:
-    classes = """classes = [{value = 0, name = "low"}, {value = 1, name = "high"}, {value = 2, name = "top"}]"""
-    settings = f"{CONFIGURATION}\n[carotid]\n{classes}\n[cases]\ngroups = '^(?P<group>.)'\n"
+    settings = configured("cases", "groups = '^(?P<group>.)'")
+    settings = settings.replace("{ low_risk = 0, high_risk = 1 }", "{ low = 0, high = 1, top = 2 }")
+    settings = re.sub(r"^columns = \[.*?^\]\n", "", settings, flags=re.MULTILINE | re.DOTALL)
     folder = write_ground_truth(tmp_path / "carotid", configuration=settings)
     columns = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]["extra_results_columns"]
     titles = {column["path"]: column["title"] for column in columns}

@@ -6,13 +6,26 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
+import numpy as np
 import pytest
+import SimpleITK as sitk
 from pydantic import BaseModel
 
+from podium import evaluate
 from podium.arena.settings import ArenaSettings
 from podium.challenges import KINDS
+from podium.challenges.board import FigureSettings, LeaderboardSettings, RankingSettings
+from podium.challenges.declared import DECLARED
+from podium.challenges.declared.catalogue import METRIC_KINDS
+from podium.challenges.declared.catalogue.base import MetricSettings
+from podium.challenges.declared.catalogue.regions import RegionSettings
+from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.settings import CasesSettings, Common
+from podium.challenges.time_rule import TimeSettings
+from podium.checking import check
+from podium.execution.serial import Serial
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -75,13 +88,21 @@ def settings(table: dict[str, object], prefix: str = "") -> Iterator[str]:
             yield from settings(inner, f"{prefix}{key}.")
 
 
-CHALLENGES = sorted((REPOSITORY / "ground-truth").glob("*/challenge.toml"))
+def content_of(challenge: Path) -> dict[str, Any]:
+    return tomllib.loads(challenge.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("file", CHALLENGES, ids=lambda file: file.parent.name)
-def test_every_setting_is_documented(file: Path) -> None:
-    keys = list(settings(content := tomllib.loads(file.read_text(encoding="utf-8"))))
-    kind = content["kind"]
+CHALLENGES = {
+    path.parent.name: content_of(path) for path in sorted((REPOSITORY / "ground-truth").glob("*/challenge.toml"))
+}
+IN_CODE = [kind for kind in KINDS if kind != DECLARED.name]
+
+
+@pytest.mark.parametrize("name", [name for name, content in CHALLENGES.items() if content["kind"] in IN_CODE])
+def test_every_setting_is_documented(name: str) -> None:
+    """A declared challenge's keys are those of the models below; its other names are its own."""
+    content = CHALLENGES[name]
+    keys, kind = list(settings(content)), content["kind"]
     known = {kind, "cases", *documented("organisers.md", f"{kind}.md")}
     assert [key for key in keys if not {key, key.rsplit(".", 1)[-1]} & known] == []
 
@@ -94,18 +115,91 @@ def fields(model: type[BaseModel]) -> Iterator[str]:
             yield from fields(field.annotation)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", IN_CODE)
 def test_every_setting_that_there_is_is_documented(kind: str) -> None:
     known = documented("organisers.md", f"{kind}.md")
     models = (Common, CasesSettings, KINDS[kind].settings_model)
     assert [name for model in models for name in fields(model) if name not in {*known, "sockets", "judge"}] == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", IN_CODE)
 def test_every_socket_is_listed(kind: str) -> None:
     defaults = KINDS[kind].settings_model.model_fields["sockets"].default.model_dump()
     assert defaults
     assert {f"{kind}.sockets.{name}" for name in defaults} | set(defaults.values()) <= documented("organisers.md")
+
+
+@pytest.mark.parametrize("name", [name for name, content in CHALLENGES.items() if content["kind"] == DECLARED.name])
+def test_every_socket_of_a_declared_challenge_is_listed(name: str) -> None:
+    content = CHALLENGES[name]
+    sockets = {f"values.{value}.socket": table["socket"] for value, table in content["values"].items()}
+    assert sockets
+    assert {*sockets, *sockets.values(), content["cases"]["input"]} <= documented("organisers.md")
+
+
+def rows_of(page: str, heading: str) -> list[list[set[str]]]:
+    """The tables between a heading and the next one: what is in code marks in every cell, row by row."""
+    text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+    section = re.split(r"^#", text[text.index(f" {heading}\n") :], maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line.replace(r"\|", "") for line in section.splitlines() if line.startswith("| `")]
+    return [[set(re.findall(r"`([^`]+)`", cell)) for cell in line.strip("|").split("|")] for line in lines]
+
+
+def first_cells(heading: str) -> set[str]:
+    return {name for row in rows_of("declared.md", heading) for name in row[0]}
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("`[cases]`", CasesSettings),
+        ("`[values.NAME]`", ValueSettings),
+        ("`[[metrics]]`", MetricSettings),
+        ("`[time]`", TimeSettings),
+        ("`[figures]` and `[case_figures]`", FigureSettings),
+        ("`[leaderboard]`", LeaderboardSettings),
+        ("`[ranking]`", RankingSettings),
+    ],
+)
+def test_every_key_of_a_declared_challenge_is_documented(heading: str, model: type[BaseModel]) -> None:
+    assert first_cells(heading) == set(model.model_fields)
+
+
+def test_every_kind_of_value_and_its_own_keys_are_documented() -> None:
+    models: tuple[type[BaseModel], ...] = get_args(get_args(AnyValue)[0])
+    kinds = {kind: model for model in models for kind in get_args(model.model_fields["kind"].annotation)}
+    assert first_cells("Kinds of values") == set(kinds)
+    shown = {(key, kind) for row in rows_of("declared.md", "Keys of single kinds") for key in row[0] for kind in row[1]}
+    common = set(ValueSettings.model_fields)
+    assert shown == {(key, kind) for kind, model in kinds.items() for key in set(model.model_fields) - common}
+
+
+def test_every_metric_and_its_own_keys_are_documented() -> None:
+    common = set(MetricSettings.model_fields)
+    of_regions = set(RegionSettings.model_fields) - common
+    assert first_cells("Metrics of regions") == of_regions
+    shown = {kind: row[3] for row in rows_of("declared.md", "Kinds of metrics") for kind in row[0]}
+    assert shown == {kind.name: set(kind.settings_model.model_fields) - common - of_regions for kind in METRIC_KINDS}
+
+
+def test_the_first_declared_challenge_of_the_docs_works(tmp_path: Path) -> None:
+    """ "Your own challenge in ten minutes", as it is written."""
+    text = (REPOSITORY / "docs/declared.md").read_text(encoding="utf-8")
+    folder = tmp_path / "kidney"
+    (folder / "references").mkdir(parents=True)
+    (folder / "challenge.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    for number in range(2):
+        volume = np.zeros((4, 6, 8), np.uint8)
+        volume[1:3, 1:4, 1 + number : 6], volume[1, 2, 3] = 1, 2
+        image = sitk.GetImageFromArray(volume)
+        image.SetSpacing((0.8, 0.8, 3.0))
+        sitk.WriteImage(image, folder / f"references/case0{number}.nii.gz")
+        (folder / f"references/case0{number}.json").write_text(f'{{"grade": {number}}}')
+    checked = check("kidney", folder, images=None, executor=Serial())
+    assert (checked.errors, checked.warnings) == ([], [])
+    scored = evaluate(folder / "references", ground_truth=folder, executor=Serial())
+    assert scored.aggregates["score"] == 100
+    assert scored.aggregates["dice"]["tumour"]["n"] == 2
 
 
 def test_every_setting_of_the_arena_is_documented() -> None:

@@ -14,6 +14,8 @@ import pytest
 from challenges.carotid_files import (
     CONFIGURATION,
     LONG,
+    configured,
+    mask,
     write_case,
     write_ground_truth,
     write_job,
@@ -120,7 +122,7 @@ def test_a_submission_in_which_every_case_fails_by_our_own_error(
     truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
     for case in (*cases, *(f"zebra_{number}" for number in range(60))):
         write_case(tmp_path / "s" / f"{case}_pred.h5")
-    monkeypatch.setattr("podium.challenges.carotid.scoring.CarotidScorer.compare", fail)
+    monkeypatch.setattr("podium.challenges.declared.scoring.DeclaredScorer.compare", fail)
     run = evaluate(tmp_path / "s", ground_truth=truth)
     lines = run.out.splitlines()
     assert run.code == 1
@@ -389,14 +391,15 @@ def test_ground_truth_problems(files: Path, tmp_path: Path, evaluate: Any) -> No
 
 
 def test_configuration_mistakes_are_for_the_organiser(files: Path, tmp_path: Path, evaluate: Any) -> None:
-    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace("fixed", "quick"))
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('rule = "fixed"', 'rule = "quick"'))
     run = evaluate(files, ground_truth=truth)
     assert run.code == 2
-    assert run.last_line.startswith("challenge.toml, line 7: 'carotid.time.rule' is wrong")
-    other = write_ground_truth(tmp_path / "o", configuration=CONFIGURATION.replace('"carotid"', '"heart"'))
+    line = CONFIGURATION[: CONFIGURATION.index("\nrule = ")].count("\n") + 2
+    assert run.last_line.startswith(f"challenge.toml, line {line}: 'time.rule' is wrong")
+    other = write_ground_truth(tmp_path / "o", configuration=CONFIGURATION.replace('"declared"', '"heart"'))
     run = evaluate(files, ground_truth=other)
     assert run.code == 2
-    assert run.last_line.startswith("challenge.toml, line 1: 'kind' is 'heart'; the kinds are: ")
+    assert run.last_line.startswith("challenge.toml, line 3: 'kind' is 'heart'; the kinds are: ")
 
 
 def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,13 +472,54 @@ def test_anonymous_rows_give_nothing_away(tmp_path: Path, evaluate: Any) -> None
     )
     write_case(tmp_path / "s" / "open.h5", cls=1)
     run = evaluate(tmp_path / "s", ground_truth=truth)
-    text = json.dumps(run.metrics)
-    assert "hidden" not in text
+    assert "hidden" not in json.dumps(run.metrics)
     assert "hidden" not in run.err
+    text = json.dumps({key: value for key, value in run.metrics.items() if key != "settings"})  # these say "reference"
     assert "correct" not in text
     assert 'reference"' not in text
     assert [row["case"] for row in run.metrics["results"]] == sorted(row["case"] for row in run.metrics["results"])
     assert run.metrics["counts"]["expected"] == 3
+
+
+def test_a_case_figure_made_of_a_hidden_one_is_hidden_too(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    both = configured("case_figures", 'right = "risk.correct"\nboth = "(right + dice.mean) / 2"\nplain = "dice.mean"')
+    for per_case, shown in (("full", {"right", "both", "plain"}), ("anonymous", {"plain"})):
+        truth = write_ground_truth(tmp_path / per_case, configuration=both.replace('"full"', f'"{per_case}"'))
+        run = evaluate(files, ground_truth=truth)
+        assert {"right", "both", "plain"} & run.metrics["results"][0]["metrics"].keys() == shown
+        assert run.metrics["aggregates"]["right"]["mean"] == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "decimals"),
+    [
+        ('per_case = "none"', 4),
+        ('per_case = "anonymous"', 4),
+        ('per_case = "none"\ndecimals = 2', 2),
+        ('per_case = "full"\ndecimals = 1', 1),
+        ('per_case = "full"', None),
+    ],
+)
+def test_published_aggregates_have_few_digits_where_cases_are_hidden(
+    keys: str, decimals: int | None, files: Path, tmp_path: Path
+) -> None:
+    """The file is rounded, counts stay; who calls from Python gets every digit."""
+    from podium.evaluation import evaluate
+    from podium.execution.serial import Serial
+
+    write_case(files / "a_pred.h5", long_mask=mask(LONG, seed=1))
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('per_case = "full"', keys))
+    arguments = {"submission": files, "output": tmp_path / "o", "ground_truth": truth}
+    exact = evaluate(**arguments, challenge=None, executor=Serial()).aggregates  # type: ignore[arg-type]
+    written = json.loads((tmp_path / "o" / "metrics.json").read_text())["aggregates"]
+    assert exact["dice"]["long_plaque"]["mean"] == pytest.approx((2 * 21 / 49 + 2) / 3, abs=1e-12)
+    assert exact["dice"]["long_plaque"]["mean"] != round(exact["dice"]["long_plaque"]["mean"], 4)
+    assert written["dice"]["long_plaque"]["n"] == 3
+    for name in ("mean", "std"):
+        figure = exact["dice"]["long_plaque"][name]
+        assert written["dice"]["long_plaque"][name] == (figure if decimals is None else round(figure, decimals))
+    assert written["score"] == (exact["score"] if decimals is None else round(exact["score"], decimals))
+    assert written["time_known"] == 0
 
 
 def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -499,9 +543,9 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 @pytest.mark.usefixtures("processes")
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real slow case: NSD that sleeps, in a real worker."""
-    from podium.challenges.carotid import scoring
+    from podium.challenges.declared.catalogue import labels
 
-    real = scoring.surface_dice
+    real = labels.surface_dice
 
     def slow(**arguments: Any) -> float | None:
         if arguments["prediction"].sum() == 1:
@@ -510,7 +554,7 @@ def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkey
             time.sleep(60)
         return real(**arguments)
 
-    monkeypatch.setattr(scoring, "surface_dice", slow)
+    monkeypatch.setattr(labels, "surface_dice", slow)
     single = np.zeros(LONG, dtype=np.uint8)
     single[5, 5] = 1
     write_case(files / "a_pred.h5", long_mask=single)

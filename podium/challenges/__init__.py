@@ -42,9 +42,21 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
-    extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused)
+    extended = extend(
+        challenge.scoreboard,
+        challenge.ranking,
+        board,
+        confidential=challenge.confidential,
+        excused=examined.excused,
+    )
     return Assembled(
-        challenge=replace(challenge, board=board, scoreboard=extended.board, ranking=extended.ranking),
+        challenge=replace(
+            challenge,
+            board=board,
+            scoreboard=extended.board,
+            ranking=extended.ranking,
+            confidential=extended.confidential,
+        ),
         problems=[*problems, *extended.problems],
     )
 

@@ -21,6 +21,7 @@ from podium.metrics.resampling import Floats
 from podium.validation_errors import ValidationProblem
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
+Bound = Annotated[float, Field(strict=True)]  # may be infinite
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
 _MEAN = ".mean"
 
@@ -35,7 +36,7 @@ class FigureSettings(Settings):
     formula: Text
     title: Text | None = None
     direction: Direction | None = None
-    range: tuple[float, float] | None = None
+    range: tuple[Bound, Bound] | None = None
     unit: str = ""
 
 
@@ -79,10 +80,12 @@ class BoardSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Extended:
-    """A scoreboard and a ranking with the tables added, and what is wrong with the tables."""
+    """A scoreboard and a ranking with the tables added, and what is wrong with the tables. `confidential` are paths in
+    a row that give a reference away: what the kind hides, and the case figures that are made of it."""
 
     board: Scoreboard[Any]
     ranking: RankingRule
+    confidential: Sequence[str]
     problems: Sequence[ValidationProblem]
 
 
@@ -91,11 +94,12 @@ def extend(
     ranking: RankingRule,
     settings: BoardSettings,
     *,
+    confidential: Sequence[str] = (),
     excused: Collection[str] = (),
 ) -> Extended:
     """Add the tables of challenge.toml to what the kind declares. A kind without a rule of its own needs `[ranking]`.
     Figures that are named but absent only because their metric is wrong (`excused`) are no second problem."""
-    return _Extension(board, ranking, settings, excused).result()
+    return _Extension(board, ranking, settings, confidential, excused).result()
 
 
 class _Extension:
@@ -104,9 +108,11 @@ class _Extension:
         board: Scoreboard[Any],
         ranking: RankingRule,
         settings: BoardSettings,
+        confidential: Sequence[str],
         excused: Collection[str],
     ) -> None:
         self._board, self._settings, self._excused = board, settings, set(excused)
+        self._confidential = list(confidential)
         self._ranking = ranking
         self._problems: list[ValidationProblem] = []
 
@@ -116,7 +122,7 @@ class _Extension:
         self._add_titles()
         ranking = self._ranked()
         self._add_leaderboard(ranking)
-        return Extended(board=self._board, ranking=ranking, problems=self._problems)
+        return Extended(board=self._board, ranking=ranking, confidential=self._confidential, problems=self._problems)
 
     # Formulas
 
@@ -143,6 +149,9 @@ class _Extension:
                     undefined=worst if math.isfinite(worst) else None,
                 )
                 self._board = replace(self._board, metrics=(*self._board.metrics, metric))
+                hidden = tuple(f"{path}." for path in self._confidential)
+                if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
+                    self._confidential.append(name)
 
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():
@@ -206,14 +215,11 @@ class _Extension:
         self, key: tuple[str, ...], names: Iterator[str], known: Mapping[str, Known]
     ) -> Mapping[str, str] | None:
         """Every name with the path it means; None where one means nothing."""
-        found: dict[str, str] = {}
-        for name in dict.fromkeys(names):
-            path = resolve(name, known)
+        found = {name: resolve(name, known) for name in dict.fromkeys(names)}
+        for name, path in found.items():
             if path is None:
                 self._unknown(key, name, known)
-                return None
-            found[name] = path
-        return found
+        return None if None in found.values() else {name: path for name, path in found.items() if path is not None}
 
     def _unknown(self, key: tuple[str, ...], name: str, known: Mapping[str, Any]) -> None:
         if name.split(".", maxsplit=1)[0] in self._excused:

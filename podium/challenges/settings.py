@@ -14,6 +14,7 @@ from podium.platform.privacy import PerCase
 from podium.platform.submission import SubmissionShape
 from podium.validation_errors import ValidationProblem, all_problems
 
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path

@@ -1,12 +1,13 @@
-"""What a participant may learn about single cases: everything, figures under a pseudonym, or nothing."""
+"""What a participant may learn about single cases: everything, figures under a pseudonym, or nothing. Aggregates of few
+cases tell about single ones too, the more digits they have."""
 
 import hashlib
 import hmac
 import re
-from collections.abc import Collection, Sequence
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
-from podium.figures import without
+from podium.figures import Figures, without
 from podium.platform.results import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
@@ -33,6 +34,17 @@ def published_results(
         for result in results
     ]
     return sorted(hidden, key=lambda result: result.case)
+
+
+def published_aggregates(aggregates: Figures, *, decimals: int | None) -> Figures:
+    """The aggregates rounded to so many decimals, or as they are (None); counts are whole numbers and stay."""
+    return aggregates if decimals is None else {key: _rounded(value, decimals) for key, value in aggregates.items()}
+
+
+def _rounded(value: Any, decimals: int) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _rounded(each, decimals) for key, each in value.items()}
+    return round(value, decimals) + 0.0 if isinstance(value, float) else value  # + 0.0: never -0.0
 
 
 def pseudonym(case: str, *, key: bytes) -> str:

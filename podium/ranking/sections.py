@@ -74,10 +74,12 @@ def _known_figure(aggregates: Figures, column: Column) -> float | None:
 
 
 def case_metrics(facts: Facts) -> tuple[CaseMetric, ...]:
-    """Every metric that the rows hold."""
-    return tuple(
-        _case_metric(table, in_schemes=any(table is each for each in facts.in_schemes))
-        for table in facts.tables.values()
+    """Every metric that the rows hold: those of the general schemes first and in the rule's order, for its first is
+    what reports call a case good or bad by."""
+    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
+    return (
+        *(_case_metric(table, in_schemes=True) for table in facts.in_schemes),
+        *(_case_metric(table, in_schemes=False) for table in others),
     )
 
 

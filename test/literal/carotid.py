@@ -186,7 +186,10 @@ def aggregates(cases: Sequence[Row], *, total_seconds: float | None, baseline: f
         "total_seconds": seconds,
         "time_known": 0 if total_seconds is None else 1,
         "score_without_time": 0.5 * classification + 0.5 * segmentation,
-        "f1": {name: f1_of_class(truth, predicted, cls) for cls, name in CLASS_NAMES.items()},
+        "f1": {
+            **{name: f1_of_class(truth, predicted, cls) for cls, name in CLASS_NAMES.items()},
+            "macro": macro_f1(truth, predicted),
+        },
         "dice": {figure: mean_and_std([case.dice[figure] for case in cases]) for figure in FIGURES},
         "nsd": {figure: mean_and_std([case.nsd[figure] for case in cases]) for figure in FIGURES},
         "confusion_matrix": confusion_matrix(truth, predicted),

@@ -138,7 +138,7 @@ def test_aggregates_by_hand() -> None:
     assert result["score_without_time"] == pytest.approx((100 / 3 + 46.25) / 2)
     assert result["dice"]["long_vessel"] == {"mean": 0.375, "std": 0.375}
     assert result["nsd"]["long_vessel"] == {"mean": 0.25, "std": 0.25}
-    assert result["f1"] == {"low_risk": 0.0, "high_risk": pytest.approx(2 / 3)}
+    assert result["f1"] == {"low_risk": 0.0, "high_risk": pytest.approx(2 / 3), "macro": pytest.approx(1 / 3)}
     assert result["confusion_matrix"] == {
         "low_risk": {"low_risk": 0, "high_risk": 0, "missing": 0},
         "high_risk": {"low_risk": 0, "high_risk": 1, "missing": 1},

@@ -102,6 +102,7 @@ def random_case(random: np.random.Generator) -> tuple[NDArray[np.float32], NDArr
 
 def test_agrees_with_picai_eval() -> None:
     import picai_eval
+
     random = np.random.default_rng(13)
     cases = [random_case(random) for _ in range(300)]
     ours = [matched(prediction, reference) for prediction, reference in cases]

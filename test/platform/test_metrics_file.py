@@ -38,7 +38,7 @@ def metrics(**changes: Any) -> MetricsFile:
     made = MetricsFile(
         schema=SCHEMA_NAME,
         challenge="carotid-final",
-        kind="carotid",
+        kind="declared",
         title="CSV",
         version="1.0",
         settings={"tolerance_px": 3},
@@ -67,7 +67,7 @@ def test_counts_and_keys(tmp_path: Path) -> None:
         *("schema", "challenge", "kind", "title", "version", "settings", "aggregates", "results", "counts")
     }
     assert written["schema"] == "podium-metrics-2"
-    assert (written["challenge"], written["kind"]) == ("carotid-final", "carotid")
+    assert (written["challenge"], written["kind"]) == ("carotid-final", "declared")
     assert set(written["results"][0]) == {"case", "status", "metrics", "warnings", "error"}
 
 

@@ -1,7 +1,7 @@
 """What rows say under each `per_case` setting."""
 
 from podium.figures import without
-from podium.platform.privacy import are_anonymous, pseudonym, published_results
+from podium.platform.privacy import are_anonymous, pseudonym, published_aggregates, published_results
 from podium.platform.results import CaseResult
 
 RESULTS = [
@@ -33,6 +33,17 @@ def test_anonymous_hides_names_order_and_reference_values() -> None:
     names = [row.case for row in rows]
     assert names == sorted(pseudonym(case, key=b"k") for case in ("zeta", "alpha", "mid"))
     assert all(row.metrics == {"dice": {"a": 0.5}} for row in rows)
+
+
+def test_aggregates_are_rounded_to_the_decimals_and_counts_stay() -> None:
+    aggregates = {"dice": {"mean": 0.123456, "n": 3}, "score": 91.65213, "loss": -0.00001, "known": 1}
+    rounded = published_aggregates(aggregates, decimals=4)
+    assert rounded == {"dice": {"mean": 0.1235, "n": 3}, "score": 91.6521, "loss": 0.0, "known": 1}
+    assert str(rounded["loss"]) == "0.0"
+    assert isinstance(rounded["dice"]["n"], int)
+    assert aggregates["score"] == 91.65213
+    assert published_aggregates(aggregates, decimals=0)["score"] == 92.0
+    assert published_aggregates(aggregates, decimals=None) == aggregates
 
 
 def test_pseudonyms_are_stable_and_keyed() -> None:

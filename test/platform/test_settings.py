@@ -1,81 +1,145 @@
 """challenge.toml: mistakes are named by key and line."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from challenges.carotid_files import CONFIGURATION
 
-from podium.challenges.carotid.settings import CarotidSettings
-from podium.challenges.settings import ChallengeFile, line_of
+from podium.challenges import load_challenge
+from podium.challenges.base import AnyChallenge
+from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.settings import ChallengeFile, Common, line_of
 from podium.errors import ConfigurationError
 
 VALID = """\
-kind = "carotid"
+kind = "declared"
 title = "CSV"
 version = "1.0"
 per_case = "full"
 
-[carotid]
+[values.mask]
+kind = "labels"
+file = "{case}.mha"
+reference = "{case}.mha"
+labels = { vessel = 1, plaque = 2 }
+
+[values.risk]
+kind = "class"
+file = "{case}.json"
+reference = "{case}.json"
+classes = { low_risk = 0, high_risk = 1 }
+
+[[metrics]]
+kind = "dice"
+
+[[metrics]]
+kind = "nsd"
 tolerance_px = 3
-classes = [
-  { value = 0, name = "low_risk" },
-  { value = 1, name = "high_risk" },
-]
 
-[carotid.weights]
-classification = 0.4
-segmentation = 0.4
-time = 0.2
+[[metrics]]
+kind = "f1"
 
-[carotid.time]
+[time]
 rule = "fixed"
 baseline_seconds = 90.0
+
+[figures]
+overlap = "(dice.plaque + nsd.plaque) / 2"
+score = "0.4 * f1.macro + 0.4 * overlap + 0.002 * time_score"
+
+[ranking]
+by = "score"
 """
 
 
-def parse(text: str, folder: Path) -> CarotidSettings:
+def parse(text: str, folder: Path) -> AnyChallenge:
     path = folder / "challenge.toml"
     path.write_text(text, encoding="utf-8")
     file = ChallengeFile(path)
-    file.common()
-    return file.own(CarotidSettings)
+    return load_challenge(ChallengeFolder(name="csv", path=folder, file=file, common=file.common()))
 
 
 def test_valid_file(tmp_path: Path) -> None:
-    settings = parse(VALID, tmp_path)
-    assert settings.tolerance_px == 3
+    settings = parse(VALID, tmp_path).settings
+    assert settings.metrics[1]["tolerance_px"] == 3
     assert settings.time.baseline_seconds == 90
-    assert settings.class_values == (0, 1)
+    assert settings.values["risk"].classes == {"low_risk": 0, "high_risk": 1}
 
 
 def test_settings_are_frozen(tmp_path: Path) -> None:
-    settings = parse(VALID, tmp_path)
+    settings = parse(VALID, tmp_path).settings
     with pytest.raises(ValueError, match="frozen"):
-        settings.tolerance_px = 5  # type: ignore[misc]
+        settings.time.baseline_seconds = 5
+    with pytest.raises(ValueError, match="frozen"):
+        settings.values["mask"].ignore = 255
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("tolerance_px = 3", "tolerance = 3", "challenge.toml, line 7: 'carotid.tolerance' is not a known key."),
-        ("tolerance_px = 3", "tolerance_px = -1", "line 7: 'carotid.tolerance_px' is wrong: input should be greater"),
-        ("tolerance_px = 3", "tolerance_px = nan", "line 7: 'carotid.tolerance_px' is wrong: input should be a finite"),
-        ("tolerance_px = 3", 'tolerance_px = "3"', "line 7: 'carotid.tolerance_px' is wrong: input should be a valid"),
-        ("tolerance_px = 3", "tolerance_px = true", "line 7: 'carotid.tolerance_px' is wrong: input should be a valid"),
-        ("time = 0.2", "time = 0.3", "line 13: 'carotid.weights' is wrong: the weights must sum to 1, not 1.1."),
-        ("time = 0.2", "speed = 0.2", "line 16: 'carotid.weights.speed' is not a known key."),
-        ('rule = "fixed"', 'rule = "fast"', "line 19: 'carotid.time.rule' is wrong: input should be 'fixed' or 'coh"),
-        ("baseline_seconds = 90.0", "", "line 18: 'carotid.time.baseline_seconds' is missing."),
-        ("baseline_seconds = 90.0", "baseline_seconds = 0", "line 20: 'carotid.time.baseline_seconds' is wrong"),
-        ('name = "low_risk"', 'name = "low.risk"', "line 8: 'carotid.classes.0.name' is wrong: string should match"),
-        ('name = "low_risk"', 'name = "high_risk"', "line 6: 'carotid' is wrong: classes must have different values"),
+        ("tolerance_px = 3", "tolerance = 3", "challenge.toml, line 23: 'metrics.1.tolerance' is not a known key."),
+        ("tolerance_px = 3", "", "line 21: 'metrics.1' is wrong: needs either tolerance_mm or tolerance_px."),
+        (
+            "tolerance_px = 3",
+            "tolerance_px = -1",
+            "line 23: 'metrics.1.tolerance_px' is wrong: input should be greater",
+        ),
+        (
+            "tolerance_px = 3",
+            "tolerance_px = nan",
+            "line 23: 'metrics.1.tolerance_px' is wrong: input should be a fini",
+        ),
+        (
+            "tolerance_px = 3",
+            'tolerance_px = "3"',
+            "line 23: 'metrics.1.tolerance_px' is wrong: input should be a vali",
+        ),
+        (
+            "tolerance_px = 3",
+            "tolerance_px = true",
+            "line 23: 'metrics.1.tolerance_px' is wrong: input should be a val",
+        ),
+        (
+            'kind = "f1"',
+            'kind = "f1"\nof = "mask"',
+            "line 27: 'metrics.2.of' names 'mask', which is of the kind labels",
+        ),
+        ('kind = "f1"', 'kind = "dice"', "line 25: 'metrics.2.name' is 'dice' a second time"),
+        (
+            'rule = "fixed"',
+            'rule = "fast"',
+            "line 29: 'time.rule' is wrong: input should be 'fixed', 'cohort' or 'none",
+        ),
+        ("baseline_seconds = 90.0", "", "line 28: 'time' is wrong: baseline_seconds is missing."),
+        ("baseline_seconds = 90.0", "baseline_seconds = 0", "line 30: 'time.baseline_seconds' is wrong"),
+        ("baseline_seconds = 90.0", "baseline = 90.0", "line 30: 'time.baseline' is not a known key."),
+        ("low_risk = 0", '"low.risk" = 0', "line 16: 'values.risk.classes.low.risk' is wrong: string should match"),
+        ("low_risk = 0", "low_risk = 1", "line 12: 'values.risk' is wrong: two classes have the same value."),
+        ("vessel = 1", "vessel = 2", "line 6: 'values.mask' is wrong: two regions have the same value."),
+        ("nsd.plaque) / 2", "nds.plaque) / 2", "line 33: 'figures.overlap' names 'nds.plaque', which does not exist; "),
+        ("nsd.plaque) / 2", "nsd.plaque / 2", "line 33: 'figures.overlap' "),
+        ("0.4 * overlap", "0.4 * score", "line 34: 'figures.score' names 'score', which does not exist; a figure can"),
+        (
+            'by = "score"',
+            'by = "scores"',
+            "line 37: 'ranking.by' names 'scores', which does not exist; did you mean 's",
+        ),
+        ('[ranking]\nby = "score"\n', "", "challenge.toml: 'ranking' is missing: say what teams are ranked by"),
+        ("[ranking]", "[rank]", "line 36: 'rank' is not a known key."),
         ('version = "1.0"\n', "", "challenge.toml: 'version' is missing."),
         ('per_case = "full"', 'per_case = "some"', "line 4: 'per_case' is wrong: input should be 'full', 'anonymous'"),
+        (
+            'per_case = "full"',
+            'per_case = "full"\ndecimals = -1',
+            "line 5: 'decimals' is wrong: input should be greater",
+        ),
         ('title = "CSV"', 'titel = "CSV"', "'title' is missing."),
-        ("[carotid.time]", "[carotid.time", "challenge.toml is not valid TOML"),
+        ("[time]", "[time", "challenge.toml is not valid TOML"),
     ],
 )
 def test_mistakes_name_key_and_line(old: str, new: str, message: str, tmp_path: Path) -> None:
-    assert old in VALID
+    assert VALID.count(old) == 1
     with pytest.raises(ConfigurationError) as caught:
         parse(VALID.replace(old, new), tmp_path)
     assert message in str(caught.value)
@@ -94,3 +158,29 @@ def test_line_of_quoted_and_dotted_keys() -> None:
     assert line_of(text, ("x", "missing")) == 2
     assert line_of(text, ("nowhere",)) is None
     assert line_of("[a.b]\nc = 1\n", ("a",)) == 1
+
+
+def test_line_of_a_table_of_an_array() -> None:
+    text = '[[metrics]]\nkind = "dice"\n\n[[metrics]]\nkind = "nsd"\n[metrics.more]\nx = 1\n[[metrics]]\n'
+    assert line_of(text, ("metrics", 0, "kind")) == 2
+    assert line_of(text, ("metrics", 1, "kind")) == 5
+    assert line_of(text, ("metrics", 1, "tolerance_px")) == 4
+    assert line_of(text, ("metrics", 2)) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "decimals"),
+    [
+        ({"per_case": "full"}, None),
+        ({"per_case": "full", "decimals": 2}, 2),
+        ({"per_case": "anonymous"}, 4),
+        ({"per_case": "none", "decimals": 0}, 0),
+    ],
+)
+def test_aggregates_are_exact_only_where_single_cases_are_shown(given: dict[str, Any], decimals: int | None) -> None:
+    common = Common.model_validate({"kind": "declared", "title": "T", "version": "1", **given})
+    assert common.published_decimals == decimals
+
+
+def test_the_bundled_settings_are_valid(tmp_path: Path) -> None:
+    assert parse(CONFIGURATION, tmp_path).ranking.criteria[0].path == "score"

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from podium.challenges.base import Collected, Description, Format, Shapes
 from podium.challenges.declared.located import TableCase
@@ -64,9 +63,12 @@ class DeclaredFormat(Format[Sources, Sources]):
         references: dict[str, dict[str, Source]] = {}
         known: set[SafeFile] = set()
         for name, value in self._settings.values.items():
-            for case, file in self._own_references(name, value, files, problems):
-                references.setdefault(case, {})[name] = file
+            for case, file in _own_references(value, files):
                 known.add(file)
+                if name in references.setdefault(case, {}):
+                    what = f"A case has two references for the value '{name}'."
+                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+                references[case].setdefault(name, file)
         for file, names in self._reference_tables(files).items():
             known.add(file)
             for case, entry in self._reference_rows(file, names, problems):
@@ -86,29 +88,12 @@ class DeclaredFormat(Format[Sources, Sources]):
                     problems.append(ReferenceProblem(what=what, where=case))
         return references
 
-    def _own_references(
-        self, name: str, value: ValueSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem]
-    ) -> Sequence[tuple[str, SafeFile]]:
-        """The (case, file) pairs of one value."""
-        found: dict[str, SafeFile] = {}
-        for template in map(Template, as_tuple(value.reference)):
-            for file in files:
-                match = template.match(file.name)
-                if match is None:
-                    continue
-                case = match[0]
-                if case in found and found[case] != file:
-                    what = f"A case has two references for the value '{name}'."
-                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
-                found.setdefault(case, file)
-        return list(found.items())
-
     def _reference_tables(self, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
         """The tables among the references, with the values that stand in them."""
         found: dict[SafeFile, list[str]] = {}
         for name, value in self._settings.values.items():
             for file in files:
-                if value.reference_table is not None and PurePosixPath(file.name).name == value.reference_table:
+                if value.reference_table is not None and file.name == value.reference_table:
                     found.setdefault(file, []).append(name)
         return found
 
@@ -252,6 +237,17 @@ class DeclaredFormat(Format[Sources, Sources]):
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self.values.items())
+
+
+def _own_references(value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:
+    """The references of one value with their cases; the first name that fits a file counts. Names fit ends of paths,
+    since predictions may lie deeper, but references lie where the settings say."""
+    templates = [Template(name) for name in as_tuple(value.reference)]
+    for file in files:
+        fitting = [each for each in templates if each.text.count("/") == file.name.count("/")]
+        match = next((match for each in fitting if (match := each.match(file.name)) is not None), None)
+        if match is not None:
+            yield match[0], file
 
 
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from podium.challenges.settings import FigureName, Settings, Text
+from podium.challenges.settings import FigureName, Finite, Settings, Text
 
 Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 Label = Annotated[StrictInt, Field(ge=0)]
-Range = tuple[Annotated[float, Field(allow_inf_nan=False)], Annotated[float, Field(allow_inf_nan=False)]]
+Range = tuple[Finite, Finite]
 BACKGROUND = "background"
 RESERVED = {"mean", "std", "median", "n", "region_mean"}  # places of a metric's own figures
 

@@ -5,17 +5,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.settings import FigureName, Settings, Text
+from podium.challenges.settings import FigureName, Finite, Settings, Text
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
 from podium.validation_errors import ValidationProblem
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Finite
 Empty = Number | Literal["exclude", "worst", "diagonal"]
 
 

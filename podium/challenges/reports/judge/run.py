@@ -33,7 +33,7 @@ from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageErr
 from podium.evaluation import Task, prepare
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
-from podium.platform.privacy import PerCase, published_results
+from podium.platform.privacy import PerCase, published_aggregates, published_results
 from podium.platform.results import CaseResult
 from podium.validation_errors import first_problem
 
@@ -240,10 +240,11 @@ def _finish(
         key=prepared.task.digest,
         confidential=(*prepared.task.challenge.confidential, *CONFIDENTIAL),
     )
+    common = prepared.task.folder.common.model_copy(update={"per_case": prepared.per_case})
     (request.output / name).mkdir(parents=True, exist_ok=True)
     judged_file = evaluation.model_copy(
         update={
-            "aggregates": aggregates,
+            "aggregates": published_aggregates(aggregates, decimals=common.published_decimals),
             "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
             "provenance": {"judge": _provenance(prepared, list(cases.values()), host)},
             "results": rows,
