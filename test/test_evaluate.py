@@ -543,18 +543,18 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 @pytest.mark.usefixtures("processes")
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real slow case: NSD that sleeps, in a real worker."""
-    from podium.challenges.declared.catalogue import labels
+    from podium.challenges.declared.catalogue import regions
 
-    real = labels.surface_dice
+    real = regions.measure_surfaces
 
-    def slow(**arguments: Any) -> float | None:
+    def slow(**arguments: Any) -> Any:
         if arguments["prediction"].sum() == 1:
             import time
 
             time.sleep(60)
         return real(**arguments)
 
-    monkeypatch.setattr(labels, "surface_dice", slow)
+    monkeypatch.setattr(regions, "measure_surfaces", slow)
     single = np.zeros(LONG, dtype=np.uint8)
     single[5, 5] = 1
     write_case(files / "a_pred.h5", long_mask=single)

@@ -297,11 +297,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
 
     def phase_columns(self) -> Sequence[Column]:
-        """What a phase can show: the leaderboard, the figures of every class, and with groups the means over them.
+        """What a phase can show: the columns of challenge.toml, or the leaderboard and the figures of every class; with
+        groups also the means over them.
 
         A phase knows one team at a time, so the titles of some figures say that they are provisional."""
         board = self.scoreboard
         others = [figure.path for figure in board.cohort_metrics if figure.title]
+        others = [] if self.board.leaderboard.columns is not None else others
         paths = list(dict.fromkeys([*board.leaderboard, *others]))
         columns = [column(board, path) for path in paths]
         provisional = set(self.provisional)

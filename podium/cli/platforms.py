@@ -76,15 +76,18 @@ def _spelled(name: str) -> str:
 
 def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
     """Score a submission where the result is a file of figures and an error is an exit code."""
-    from podium.adapters import codabench, medperf
     from podium.challenges.ground_truth import locate_ground_truth
     from podium.evaluation import evaluate
 
     executor, challenge = chosen_executor(options), chosen_challenge(options)
     if platform == "codabench":
+        from podium.adapters import codabench  # its report needs packages that scoring does not
+
         return codabench.evaluate(folder=given["input"], output=given["output"], challenge=challenge, executor=executor)
     rules = locate_ground_truth(given.get("ground_truth"), beside=BAKED_GROUND_TRUTH)
     if platform == "medperf":
+        from podium.adapters import medperf
+
         volumes = medperf.Volumes(**{name: path for name, path in given.items() if name != "ground_truth"})
         return medperf.evaluate(volumes, rules=rules, challenge=challenge, executor=executor)
     return evaluate(

@@ -1,6 +1,7 @@
 """`podium evaluate --platform codabench` and the bundle that makes Codabench run it."""
 
 import json
+import re
 import shlex
 import shutil
 import zipfile
@@ -9,10 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.running import PROJECT, column_paths, expected_figures, ground_truth, plain_metrics, podium, sample
-from challenges.carotid_files import CONFIGURATION, write_ground_truth
-
-from podium.challenges import KINDS
+from adapters.running import (
+    PROJECT,
+    SAMPLES,
+    column_paths,
+    expected_figures,
+    ground_truth,
+    plain_metrics,
+    podium,
+    sample,
+)
+from challenges.carotid_files import configured, write_ground_truth
 
 CapFd = pytest.CaptureFixture[str]
 
@@ -26,7 +34,7 @@ def worker_folders(folder: Path, kind: str, submission: Path | None = None) -> t
     return folder / "input", folder / "output"
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_scores_are_the_leaderboards_figures_of_metrics_json(kind: str, tmp_path: Path, capfd: CapFd) -> None:
     given, output = worker_folders(tmp_path, kind)
     ended = podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output)
@@ -85,7 +93,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_codabench_runs_what_the_bundle_says(kind: str, tmp_path: Path, capfd: CapFd) -> None:
     yaml = pytest.importorskip("yaml")
     archive = tmp_path / "bundle.zip"
@@ -120,8 +128,9 @@ def test_codabench_runs_what_the_bundle_says(kind: str, tmp_path: Path, capfd: C
 def test_titles_and_keys_fit_into_codabenchs_fields(tmp_path: Path, capfd: CapFd) -> None:
     yaml = pytest.importorskip("yaml")
     name = "structure" * 5
-    classes = f"""classes = [{{value = 0, name = "{name}a"}}, {{value = 1, name = "{name}b"}}]"""
-    settings = f"{CONFIGURATION}\n[carotid]\n{classes}\n[cases]\ngroups = '^(?P<group>.)'\n"
+    settings = configured("cases", "groups = '^(?P<group>.)'")
+    settings = settings.replace("{ low_risk = 0, high_risk = 1 }", f"{{ {name}a = 0, {name}b = 1 }}")
+    settings = re.sub(r"^columns = \[.*?^\]\n", "", settings, flags=re.MULTILINE | re.DOTALL)
     folder = write_ground_truth(tmp_path / "plaques", configuration=settings)
     output = tmp_path / "bundle"
     words = ("bundle", "codabench", "plaques", "--ground-truth", folder, "--output", output, "--start", "2026-12-31")

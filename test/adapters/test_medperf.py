@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.running import PROJECT, Ended, ground_truth, plain_metrics, podium, sample
+from adapters.running import PROJECT, SAMPLES, Ended, ground_truth, plain_metrics, podium, sample
 
 from podium.adapters.medperf import read_parameters
-from podium.challenges import KINDS
 from podium.errors import ConfigurationError
 
 CapFd = pytest.CaptureFixture[str]
@@ -29,7 +28,7 @@ def results(folder: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_results_are_the_aggregates_of_metrics_json(kind: str, tmp_path: Path, capfd: CapFd) -> None:
     (tmp_path / "results.yaml").touch()
     inode = (tmp_path / "results.yaml").stat().st_ino

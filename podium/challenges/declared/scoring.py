@@ -18,7 +18,13 @@ from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
 
-_PACKAGES = {"labels": ("monai.metrics.meandice", "monai.metrics.utils")}
+_PACKAGES = {
+    "labels": ("scipy.ndimage", "scipy.spatial"),
+    "detection_map": ("scipy.optimize",),
+    "points": ("scipy.spatial",),
+    "image": ("scipy.ndimage",),
+}
+"""What metrics of a kind of value import when they are first used."""
 
 
 class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
