@@ -11,6 +11,7 @@ from podium.errors import UsageError
 
 if TYPE_CHECKING:
     from podium.ranking.result import Ranking
+    from podium.report.files.writing import Report
     from podium.report.overlay_pictures import OverlayPicture
     from podium.report.worst_overlays import OverlaySource
 
@@ -35,15 +36,14 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.report.page import write_page
-    from podium.report.ranking_report import REPORT_FILE
+    from podium.report.files.writing import REPORT_FILE, Report, write_report
 
     given = [options.images, options.submission, options.ground_truth]
     if any(given) and not all(given):
         raise UsageError("Overlays need all of --images, --submission and --ground-truth.")
-    page = _ranking_page(options) if _is_ranking(options.file) else _submission_page(options)
+    report = _ranking_page(options) if _is_ranking(options.file) else Report(page=_submission_page(options))
     target = options.output or options.file.parent / REPORT_FILE
-    write_page(page, target)
+    write_report(report, target)
     return end(f"Wrote {target}.")
 
 
@@ -73,7 +73,7 @@ def _submission_page(options: argparse.Namespace) -> str:
     return submission_report(file, cohort.challenge, overlays)
 
 
-def _ranking_page(options: argparse.Namespace) -> str:
+def _ranking_page(options: argparse.Namespace) -> "Report":
     from podium.ranking.result import ranking_from_json
     from podium.report.ranking_report import ranking_report
 

@@ -1,10 +1,10 @@
 """The teams' metrics.json files: found, read, and compared before anything is ranked."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -12,32 +12,41 @@ from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
+from podium.ranking.rules import Rules
 from podium.readers.names import escape_for_display
 from podium.validation_errors import first_problem
 
-OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
+OUR_FILES = ("ranking.json", "consensus.json", "arena.json")  # may be beside the teams' files; they are no metrics.json
+OUR_FOLDER = "figures"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamFile:
-    """One team's metrics.json. `label` is the path as the user would name it."""
+    """One team's metrics.json. `label` is the path as the user would name it; `absent` are, by metric, the cases whose
+    worst value only stands in for a value that is not there."""
 
     team: str
     label: str
     content: MetricsFile
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def cases(self) -> frozenset[str]:
         return frozenset(row.case for row in self.content.results)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cohort:
-    """Files that may be ranked together: one challenge, version, settings and set of cases."""
+RulesT = TypeVar("RulesT", bound=Rules)
 
-    challenge: AnyChallenge
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort(Generic[RulesT]):
+    """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences on
+    how they were read."""
+
+    challenge: RulesT
     division: Mapping[str, str]
     files: Sequence[TeamFile]  # sorted by team
+    notes: Sequence[str] = ()
 
     @property
     def common(self) -> MetricsFile:
@@ -45,17 +54,22 @@ class Cohort:
         return self.files[0].content
 
 
-def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
+def read_cohorts(paths: Sequence[Path], *, skip_broken: bool = False) -> list[Cohort[AnyChallenge]]:
     """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
 
-    Raises UsageError, naming the file and the difference, where files do not belong together.
+    Raises UsageError, naming the file and the difference, where files do not belong together; and where a team has no
+    usable metrics.json, unless `skip_broken`: it is then left out and named in the notes.
     """
-    found = [path for given in paths for path in _find(given)]
-    if not found:
+    broken: dict[Path, str] = {}
+    found = [path for given in paths for path in _find(given, broken)]
+    files = list(_read(dict.fromkeys(found), broken))
+    if not found and not broken:
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
-    files = [TeamFile(team=_team(path), label=str(path), content=read_metrics(path)) for path in dict.fromkeys(found)]
+    if broken and not (skip_broken and files):
+        raise UsageError(_broken_words(broken, has_others=bool(files)))
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
     _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
+    notes = [f"Left out: {reason}" for reason in broken.values()]
     division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
@@ -63,11 +77,12 @@ def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
         team = _outer_name(file.label) if division and file.team == value else file.team
         parts[value].append(TeamFile(team=team, label=file.label, content=file.content))
     return [
-        _cohort(parts[value], division={division: value} if division else {}) for value in sorted(parts, reverse=True)
+        _cohort(parts[value], division={division: value} if division else {}, notes=notes)
+        for value in sorted(parts, reverse=True)
     ]
 
 
-def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str]) -> Cohort:
+def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Sequence[str]) -> Cohort[AnyChallenge]:
     by_team: dict[str, TeamFile] = {}
     for file in files:
         if file.team in by_team:
@@ -77,14 +92,16 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str]) -> Cohort
     _refuse_settings(files)
     _refuse_cases(files)
     challenge = _challenge(files[0])
-    return Cohort(challenge=challenge, division=division, files=[by_team[team] for team in sorted(by_team)])
+    ordered = [by_team[team] for team in sorted(by_team)]
+    return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
 
 
 # Finding and reading
 
 
-def _find(path: Path) -> Iterator[Path]:
-    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams."""
+def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
+    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams. A folder of a team
+    without any is added to `broken`, with a sentence."""
     if not path.is_dir():
         yield path
     elif (path / METRICS_FILE).is_file():
@@ -92,9 +109,36 @@ def _find(path: Path) -> Iterator[Path]:
     else:
         for entry in sorted(path.iterdir()):
             if entry.is_dir():
-                yield from _find(entry)
+                inner = list(_find(entry, broken))
+                if not inner and not _is_ours(entry):
+                    for below in [each for each in broken if entry in each.parents]:
+                        del broken[below]
+                    broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
+                yield from inner
             elif entry.suffix == ".json" and entry.name not in OUR_FILES:
                 yield entry
+
+
+def _is_ours(folder: Path) -> bool:
+    """Hidden folders, results of `podium rank` and their figures belong to no team."""
+    names = {each.name for each in folder.iterdir()}
+    beside = {each.name for each in folder.parent.iterdir()}
+    is_of_figures = folder.name == OUR_FOLDER and not beside.isdisjoint(OUR_FILES)
+    return folder.name.startswith(".") or not names.isdisjoint(OUR_FILES) or is_of_figures
+
+
+def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
+    for path in paths:
+        try:
+            yield TeamFile(team=_team(path), label=str(path), content=read_metrics(path))
+        except UsageError as error:
+            broken[path] = str(error)
+
+
+def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
+    number = f"{len(broken)} teams have no usable metrics.json. " if len(broken) > 1 else ""
+    advice = " --skip-broken ranks the others." if has_others else ""
+    return f"{number}{' '.join(broken.values())}{advice}"
 
 
 def _team(path: Path) -> str:

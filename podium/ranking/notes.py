@@ -6,29 +6,43 @@ import numpy as np
 
 from podium.platform.jobs import CLOCKS
 from podium.platform.runtime import clock_path
+from podium.ranking.chances import FEW_CASES, NARROW_BELOW
 from podium.ranking.facts import Facts
 from podium.ranking.official import Official, figure
 from podium.ranking.options import RankingOptions
+from podium.ranking.result import Arena, SchemeRanking
+from podium.ranking.schemes import MEDIAN, RANK_MEDIAN
 
 
-def notes(
-    facts: Facts, official: Official | None, why_no_interval: str | None, options: RankingOptions
+def notes(  # noqa: PLR0913  (all that can be remarked on)
+    facts: Facts,
+    *,
+    official: Official | None,
+    arena: Arena | None,
+    deciding: SchemeRanking,
+    by_the_rule: SchemeRanking | None,
+    options: RankingOptions,
 ) -> Iterator[str]:
-    """Sentences, the most important first."""
-    if official is None:
+    """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
+    if facts.cases and options.bootstraps:
+        yield from _about_small_numbers(len(facts.cases), deciding)
+    if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
         yield (
             "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
             "schemes."
         )
-    elif why_no_interval and options.bootstraps:
-        yield f"The official ranking has no interval. {why_no_interval}"
+    elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
+        yield f"The official ranking has no interval. {by_the_rule.why_no_stability}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
-    if official and facts.rule.finalists is not None:
-        yield from _about_the_arena(official, facts.rule.finalists)
+    if official and official.rule.finalists is not None:
+        yield from _about_the_finalists(official, official.rule.finalists)
+    if arena is not None and arena.stop_rule_holds is False:
+        yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
+    yield from facts.notes
     for file in facts.files:
         counts = file.content.counts
         lost = [
@@ -38,6 +52,16 @@ def notes(
             yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
+    if cases < FEW_CASES:
+        shown = "1 case" if cases == 1 else f"{cases} cases"
+        yield f"There are only {shown}: intervals and probabilities are rough, and none of them is certain."
+    if cases < NARROW_BELOW:
+        yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
+    elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
+        yield "Percentile intervals of medians are too narrow."
 
 
 def _about_clocks(facts: Facts) -> Iterator[str]:
@@ -57,7 +81,7 @@ def _about_clocks(facts: Facts) -> Iterator[str]:
         )
 
 
-def _about_the_arena(official: Official, places: int) -> Iterator[str]:
+def _about_the_finalists(official: Official, places: int) -> Iterator[str]:
     count = int(np.count_nonzero(official.finalists))
     if official.ratings is None:
         if count > places:

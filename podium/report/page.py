@@ -57,8 +57,15 @@ def _environment() -> Any:
 @cache
 def _stylesheet() -> str:
     style = files("podium.report").joinpath("templates/page.css").read_text("utf-8")
+    return f"{stylesheet_variables()}{plot_stylesheet()}{style}"
+
+
+@cache
+def plot_stylesheet() -> str:
+    """The rules of the plots, with variables for colours."""
+    style = files("podium.report").joinpath("templates/plots.css").read_text("utf-8")
     series = "".join(
         f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n},.many-series-{n}{{stroke:var(--series-{n})}}\n"
         for n in range(1, SERIES + 1)
     )
-    return f"{stylesheet_variables()}{style}{series}"
+    return f"{style}{series}"
