@@ -107,13 +107,14 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "--direction",
         type=_directions,
         metavar="NAME=higher,...",
-        help="which direction of each metric is better; 'higher' or 'lower' alone means all metrics",
+        help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
+        "metrics that begin so",
     )
     table.add_argument(
         "--worst",
         type=_assignments(_number),
         metavar="NAME=VALUE,...",
-        help="what a missing value counts as, by metric",
+        help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
     table.add_argument(
         "--missing",
@@ -306,7 +307,7 @@ def _weight(text: str) -> float:
 
 
 def _directions(text: str) -> dict[str, Any]:
-    """`dice=higher,hd95=lower`, or one word for all metrics, which stands under the empty name."""
+    """`dice=higher,hd95=lower`; one word alone, which stands under the empty name, means all other metrics."""
     from podium.ranking.tables.reading import as_direction
 
     def read(word: str) -> str:
@@ -315,4 +316,10 @@ def _directions(text: str) -> dict[str, Any]:
             raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
         return found
 
-    return _assignments(read)(text) if "=" in text else {"": read(text.strip())}
+    parts = text.split(",")
+    alone = [part.strip() for part in parts if "=" not in part]
+    named = [part for part in parts if "=" in part]
+    if len(alone) > 1:
+        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
+    found = _assignments(read)(",".join(named)) if named else {}
+    return {"": read(alone[0]), **found} if alone else found

@@ -3,7 +3,7 @@ r"""The final table for a paper: LaTeX with booktabs (`\usepackage{booktabs}`)."
 from collections.abc import Sequence
 
 from podium.ranking.chances import chance
-from podium.ranking.decimals import column_decimals, fixed
+from podium.ranking.decimals import column_decimals, even_decimals, fixed
 from podium.ranking.result import AggregateColumn, Interval, Ranking, Row
 
 _ESCAPES = {
@@ -33,8 +33,8 @@ def ranking_latex(ranking: Ranking) -> str:
     head = ["Rank", "Team", latex_escape(deciding.score_title), *(latex_escape(column.title) for column in columns)]
     head += [f"Rank, {confidence}", "First"] if stable else []
     head += ["Group"] if has_groups else []
-    shown = [_cells(deciding.scores, deciding.score_intervals)]
-    shown += [_cells(column.values, column.intervals) for column in columns]
+    shown = [_cells(deciding.scores, deciding.score_intervals, column_decimals(deciding.scores))]
+    shown += [_cells(column.values, column.intervals, even_decimals(column.values)) for column in columns]
     lines = []
     for number, team in enumerate(ranking.teams):
         cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
@@ -73,8 +73,7 @@ def headline_columns(ranking: Ranking) -> list[AggregateColumn]:
     return [column for column in ranking.columns if column.headline and column.values != scores]
 
 
-def _cells(values: Row, intervals: Sequence[Interval | None] | None) -> list[str]:
-    decimals = column_decimals(values)
+def _cells(values: Row, intervals: Sequence[Interval | None] | None, decimals: int) -> list[str]:
     cells = []
     for number, value in enumerate(values):
         interval = intervals[number] if intervals else None

@@ -13,6 +13,8 @@ from podium.ranking.options import RankingOptions
 from podium.ranking.result import Arena, SchemeRanking
 from podium.ranking.schemes import MEDIAN, RANK_MEDIAN
 
+_MANY = 5  # sentences of one kind that are still read
+
 
 def notes(  # noqa: PLR0913  (all that can be remarked on)
     facts: Facts,
@@ -43,15 +45,27 @@ def notes(  # noqa: PLR0913  (all that can be remarked on)
     if arena is not None and arena.stop_rule_holds is False:
         yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
     yield from facts.notes
-    for file in facts.files:
-        counts = file.content.counts
-        lost = [
-            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
-        ]
-        if lost:
-            yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
+    yield from _about_lost_cases(facts)
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_lost_cases(facts: Facts) -> Iterator[str]:
+    """A sentence per team; one for all where there are many."""
+    lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
+    if len(lost) > _MANY:
+        shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
+        yield (
+            f"{len(lost)} teams have failed or missing cases, counted with the worst values; how many stands in "
+            f"brackets: {shown}."
+        )
+        return
+    for file in lost:
+        counts = file.content.counts
+        words = [
+            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
+        ]
+        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, counted with the worst values."
 
 
 def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
@@ -62,6 +76,14 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
         yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
     elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
         yield "Percentile intervals of medians are too narrow."
+    if any(
+        score is not None and interval is not None and not interval[0] <= score <= interval[1]
+        for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
+    ):
+        yield (
+            "An interval of the score does not contain the score itself: drawing cases moves positions to the middle "
+            "of the field."
+        )
 
 
 def _about_clocks(facts: Facts) -> Iterator[str]:
@@ -93,6 +115,7 @@ def _about_the_finalists(official: Official, places: int) -> Iterator[str]:
 def _about_metrics(facts: Facts) -> Iterator[str]:
     for name in facts.missing_metrics:
         yield f"The rows do not hold '{name}', so the general schemes do not use it."
+    absent: dict[str, int] = {}
     for table in facts.in_schemes:
         undefined = int(np.count_nonzero(~table.defined))
         if undefined:
@@ -100,6 +123,13 @@ def _about_metrics(facts: Facts) -> Iterator[str]:
                 f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
                 "schemes leave these out."
             )
-        absent = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
-        if absent:
-            yield f"'{table.metric.title}' is missing {absent} times; each counts as its worst value."
+        number = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
+        if number:
+            absent[table.metric.title] = number
+    if len(absent) > _MANY:
+        total = sum(absent.values())
+        yield f"Values are missing in {len(absent)} metrics, {total} in all; each counts as its worst value."
+        return
+    for title, number in absent.items():
+        times = "once; it" if number == 1 else f"{number} times; each"
+        yield f"'{title}' is missing {times} counts as its worst value."

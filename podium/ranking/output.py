@@ -114,7 +114,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     deciding, stability = ranking.deciding, ranking.deciding.stability
     is_narrow = console.width < 100
     columns = headline_columns(ranking)
-    columns = columns[:2] if is_narrow else columns  # the others are in ranking.csv
+    columns = columns[:1] if is_narrow else columns  # the others are in ranking.csv
     has_groups = any(team.group is not None for team in ranking.teams)
     confidence = f"{ranking.methods.confidence * 100:g} %"
     table.add_column("#", justify="right")

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LIMITS_REM = (24, 36, 48, 60, 76)  # the widths that page.css knows
-_MARGIN_REM = 4
+HINT_LIMITS_REM = tuple(range(16, 77, 2))  # the widths that the page's stylesheet knows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,13 +16,13 @@ class Table:
 
     @property
     def hint(self) -> str:
-        """From which width of the page on a reader has to be told that the table goes on: estimated by its words."""
+        """Below which width of its frame a reader has to be told that the table goes on: estimated by its words."""
         widths = [
             max(len(cell) for cell in (*(row[column] for row in self.rows), self._longest_word(self.head[column])))
             for column in range(len(self.head))
         ]
-        rem = sum(0.5 * width + 1.3 for width in widths)
-        return next((f"hint-{limit}" for limit in _LIMITS_REM if rem < limit - _MARGIN_REM), "hint-always")
+        rem = sum(0.52 * width + 1.1 for width in widths)  # a figure's width in the tables' type, and the padding
+        return next((f"hint-{limit}" for limit in HINT_LIMITS_REM if rem <= limit), "hint-always")
 
     @staticmethod
     def _longest_word(head: str) -> str:

@@ -78,7 +78,7 @@ def _names(ranking: Ranking) -> list[str]:
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
     cases = len(ranking.cases) or max((team.expected for team in ranking.teams), default=0)
     return [
-        ("Version", ranking.version),
+        *([("Version", ranking.version)] if ranking.version else []),
         *((name.capitalize(), value) for name, value in ranking.division.items()),
         ("Teams", f"{len(ranking.teams):,}"),
         ("Cases", f"{cases:,}"),

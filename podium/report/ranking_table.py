@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.ranking.chances import chance
-from podium.ranking.decimals import column_decimals
+from podium.ranking.decimals import column_decimals, even_decimals
 from podium.ranking.latex import headline_columns
-from podium.ranking.result import AggregateColumn, Interval, Ranking
+from podium.ranking.result import AggregateColumn, Ranking
 from podium.report.exhibit import Table
 from podium.report.plots.rank_interval import rank_interval
 from podium.report.team_pages import anchor, rank_words
@@ -17,11 +17,14 @@ def final_table(ranking: Ranking) -> dict[str, Any]:
     """What the template shows as the final table."""
     columns = headline_columns(ranking)
     score_decimals = column_decimals(team.score for team in ranking.teams)
-    decimals = [column_decimals(column.values) for column in columns]
+    decimals = [even_decimals(column.values) for column in columns]
     rows = []
     for row, team in enumerate(ranking.teams):
         cells = [_cell(column, row, places) for column, places in zip(columns, decimals, strict=True)]
-        score = {"value": fixed(team.score, score_decimals), "interval": _bracket(team.score_interval, score_decimals)}
+        score = {
+            "value": fixed(team.score, score_decimals),
+            "interval": interval_words(team.score_interval, score_decimals),
+        }
         rows.append({**_row(ranking, row), "score": score, "columns": cells})
     return {
         "score_title": ranking.deciding.score_title,
@@ -30,8 +33,22 @@ def final_table(ranking: Ranking) -> dict[str, Any]:
         "interval_title": f"Rank, {percent(ranking.methods.confidence)} interval",
         "column_titles": [column.title for column in columns],
         "rows": rows,
+        "hint": _hint(ranking, columns, rows),
         "note": _note(ranking),
     }
+
+
+def _hint(ranking: Ranking, columns: Sequence[AggregateColumn], rows: Sequence[dict[str, Any]]) -> str:
+    """As of a plain table with the same words; an interval of a rank takes its small bar too."""
+    titles = ("Rank", "Team", ranking.deciding.score_title, "Group", "interval", "winning")
+    figures = [
+        [max(cell["value"], cell["interval"], key=len) for cell in (row["score"], *row["columns"])] for row in rows
+    ]
+    lines = []
+    for row, (score, *others) in zip(rows, figures, strict=True):
+        drawn = (row.get("interval", "") + " " * 9, row.get("win", ""))
+        lines.append((row["rank"], row["name"][:20], score, row["group"], *drawn, *others, row["scored"]))
+    return Table(head=(*titles, *(column.title for column in columns), "scored"), rows=lines).hint
 
 
 def _row(ranking: Ranking, row: int) -> dict[str, Any]:
@@ -60,13 +77,10 @@ def _cell(column: AggregateColumn, row: int, decimals: int) -> dict[str, str]:
     value = column.values[row]
     if value is None:
         return {"value": "unknown", "interval": ""}
-    spread = column.errors[row] if column.errors is not None else None
+    interval = column.intervals[row] if column.intervals else None
+    spread = column.errors[row] if column.errors is not None and interval is None else None
     words = fixed(value, decimals) + ("" if spread is None else f" ± {fixed(spread, decimals)}")
-    return {"value": words, "interval": _bracket(column.intervals[row] if column.intervals else None, decimals)}
-
-
-def _bracket(interval: Interval | None, decimals: int) -> str:
-    return interval_words(interval, decimals)
+    return {"value": words, "interval": interval_words(interval, decimals)}
 
 
 def _note(ranking: Ranking) -> str:
@@ -76,7 +90,7 @@ def _note(ranking: Ranking) -> str:
         words.append(f"Below a figure stands its {confidence} interval over cases.")
     if ranking.not_resampled:
         words.append(f"One figure per team, hence without an interval: {listed(list(ranking.not_resampled))}.")
-    if any(column.errors is not None for column in ranking.columns if column.headline):
+    if any(column.errors and not column.intervals for column in ranking.columns if column.headline):
         words.append("± is the standard deviation over cases.")
     if ranking.differences:
         words.append(
