@@ -22,6 +22,7 @@ from podium.ranking.official import MissingFigure, Official, official_ranking
 from podium.ranking.options import OFFICIAL, RankingOptions
 from podium.ranking.positions import Ranks
 from podium.ranking.rankings import Bootstrap, Ranked, deciding_ranks, scheme_rankings, taus_between
+from podium.ranking.recomputed import refuse_contradictions
 from podium.ranking.replicates import replicate_figures
 from podium.ranking.result import Arena, Difference, Methods, Ranking, SchemeRanking
 from podium.ranking.schemes import MEAN, SCHEMES
@@ -121,6 +122,7 @@ def _comparisons(
 
 def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]:
     facts = gather_facts(cohort, options)
+    refuse_contradictions(facts)
     if options.scheme in SCHEMES and not facts.in_schemes:
         raise UsageError(
             f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from functools import cache
 
+import numpy as np
 import pytest
 from report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
 from report.page_check import Page
@@ -93,7 +94,10 @@ def test_tables_below_plots_hold_the_worked_figures() -> None:
 
 def test_each_team_has_its_page() -> None:
     words = golden_page().all_words
-    assert "Rank 3 of 4. Mean Dice: 0.8200. 95 % interval: ranks 1 to 3; chance of winning: 30 %." in words
+    assert (
+        "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; chance of winning: 30 %."
+        in words
+    )
     assert "c3 missing: There is no prediction for this case." in words
     # A's one bad case, beside the median .765 of all teams
     worst = next(
@@ -219,10 +223,12 @@ def test_a_team_is_not_best_in_errors_for_having_lost_its_hard_cases(
     metric = dataclasses.replace(
         ranking.metrics[0],
         **{"name": "gpe", "title": "GPE", "direction": "lower", "highest": None, "worst": None, "values": errors},
+        means=tuple(None if None in row else float(np.mean(np.array(row, dtype=float))) for row in errors),
+        mean_intervals=(None,) * 4,
     )
     page = Page(ranking_report(dataclasses.replace(ranking, metrics=(*ranking.metrics, metric))))
-    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 4]
-    assert [row[1:] for row in standing] == expected
+    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 5]
+    assert [[row[1], row[2], row[4]] for row in standing] == expected
 
 
 def test_the_heat_map_counts_the_ranks_that_rank_then_mean_counts() -> None:
