@@ -22,7 +22,7 @@ from podium.ranking.official import MissingFigure, Official, official_ranking
 from podium.ranking.options import OFFICIAL, RankingOptions
 from podium.ranking.positions import Ranks
 from podium.ranking.rankings import Bootstrap, Ranked, deciding_ranks, scheme_rankings, taus_between
-from podium.ranking.recomputed import refuse_contradictions
+from podium.ranking.recomputed import with_recomputed_figures
 from podium.ranking.replicates import replicate_figures
 from podium.ranking.result import Arena, Difference, Methods, Ranking, SchemeRanking
 from podium.ranking.schemes import MEAN, SCHEMES
@@ -48,7 +48,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
     ordered = _in_final_order(cohort, options)
-    facts = gather_facts(ordered, options)
+    facts = with_recomputed_figures(gather_facts(ordered, options))
     official = _official(facts, options)
     bootstrap = _bootstrap(facts, options)
     ranked = scheme_rankings(facts, official, bootstrap, options)
@@ -121,8 +121,7 @@ def _comparisons(
 
 
 def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]:
-    facts = gather_facts(cohort, options)
-    refuse_contradictions(facts)
+    facts = with_recomputed_figures(gather_facts(cohort, options))
     if options.scheme in SCHEMES and not facts.in_schemes:
         raise UsageError(
             f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "

@@ -1,21 +1,56 @@
-"""Figures are recomputed, not believed: aggregates that contradict the rows of their own file are refused."""
+"""Figures are recomputed, not believed: what the rows give replaces what a file says, which must agree with it."""
 
 import math
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from podium.errors import UsageError
+from podium.figures import put
 from podium.metrics.resampling import Resamples
 from podium.ranking.facts import Facts
 from podium.ranking.official import figure
 from podium.ranking.replicates import replicate_figures
 
 _TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
+_FEWEST_DECIMALS = 2  # that published figures are rounded to
 
 
-def refuse_contradictions(facts: Facts) -> None:
-    """Raises UsageError, naming file, figure and values, where an aggregate is not what the rows give, or a row has a
-    figure outside the range of its metric. What the rows do not tell, as anonymous ones may not, is not checked."""
+def with_recomputed_figures(facts: Facts) -> Facts:
+    """The facts with every column that the rows give computed again: published figures may be rounded.
+
+    Raises UsageError, naming file, figure and values, where an aggregate is not what the rows give, or a row has a
+    figure outside the range of its metric. What the rows do not tell, as anonymous ones may not, is not checked.
+    """
+    _refuse_out_of_range(facts)
+    if not facts.cases:
+        return facts
+    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
+    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
+        for team, expected in enumerate(values[0].tolist()):
+            published = figure(facts.aggregates[team], path)
+            if published is None or math.isnan(expected):  # undefined over these cases: what then stands is a rule
+                continue
+            if not agrees(published, expected):
+                raise UsageError(
+                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its own rows give "
+                    f"{expected:.10g}: it was changed after it was written, or written by another version."
+                )
+            put(again[team], path, expected)
+    return replace(facts, aggregates=again)
+
+
+def agrees(published: float, exact: float) -> bool:
+    """Whether a published figure is the exact one, or this rounded to the decimals that it shows."""
+    _, _, decimals = repr(published).partition(".")
+    shown = len(decimals) if "e" not in decimals else 16
+    rounding = 0.5 * 10.0 ** -max(_FEWEST_DECIMALS, shown)
+    return abs(published - exact) <= max(_TOLERANCE * max(1.0, abs(exact)), rounding * (1 + 1e-9))
+
+
+def _refuse_out_of_range(facts: Facts) -> None:
     for table in facts.tables.values():
         metric = table.metric
         with np.errstate(invalid="ignore"):
@@ -25,13 +60,3 @@ def refuse_contradictions(facts: Facts) -> None:
                 f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
                 f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
             )
-    if not facts.cases:
-        return
-    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
-        for label, aggregates, value in zip(facts.labels, facts.aggregates, values[0].tolist(), strict=True):
-            published, expected = figure(aggregates, path), 0.0 if math.isnan(value) else value
-            if published is not None and abs(published - expected) > _TOLERANCE * max(1.0, abs(expected)):
-                raise UsageError(
-                    f"{label} has aggregates.{path} = {published:.10g}, but its own rows give {expected:.10g}: it was "
-                    "changed after it was written, or written by another version."
-                )

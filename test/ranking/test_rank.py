@@ -508,6 +508,20 @@ def test_aggregates_that_contradict_their_rows_are_refused(podium: Any, tmp_path
     )
 
 
+def test_rounded_aggregates_agree_and_the_exact_ones_decide(tmp_path: Path) -> None:
+    """Two teams whose published scores are equal to two decimals: their rows tell them apart."""
+    near = tuple(value - 1e-5 for value in GOOD)
+    teams = {"a": carotid_document(near), "b": carotid_document(GOOD)}
+    for document in teams.values():
+        figures = document["aggregates"]
+        for path in ("score", "segmentation_score", "score_without_time"):
+            figures[path] = round(figures[path], 2)
+    assert teams["a"]["aggregates"]["score"] == teams["b"]["aggregates"]["score"]
+    ranking = ranked(tmp_path, teams)
+    assert [(team.name, team.rank) for team in ranking.teams] == [("b", 1), ("a", 2)]
+    assert ranking.deciding.scores[1] == pytest.approx(89 - 40 * 1e-5, abs=1e-9)
+
+
 def test_a_figure_out_of_range_is_refused(podium: Any, tmp_path: Path) -> None:
     teams = three_teams()
     teams["fair"]["results"][2]["metrics"]["dice"]["long_vessel"] = 1.5
