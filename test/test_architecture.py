@@ -18,7 +18,7 @@ ALLOWED = {
     "extras": {"errors"},
     "metrics": {"figures"},
     "readers": {"errors", "extras"},
-    "platform": {"errors", "validation_errors", "figures", "readers", "metrics.declaration"},
+    "platform": {"errors", "validation_errors", "extras", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors"},
     "challenges": {*FOUNDATION, "pairing"},
@@ -51,7 +51,7 @@ ALLOWED = {
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
-    *("nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
+    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
 }
 
 

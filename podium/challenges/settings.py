@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
+from podium.platform.sealing import decoded_key
 from podium.platform.submission import SubmissionShape
 from podium.validation_errors import ValidationProblem, all_problems
 
@@ -19,6 +20,7 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CASES = "cases"
+SEALED = "sealed"
 GROUP = "group"  # the named part of `groups` that becomes the group's name
 
 
@@ -76,6 +78,19 @@ class CasesSettings(Settings):
         return match[GROUP] if match else None
 
 
+class SealedSettings(Settings):
+    """The `[sealed]` table: metrics.json carries all rows, readable only with the secret key of this public key."""
+
+    public_key: Text | None = None
+
+    @field_validator("public_key")
+    @classmethod
+    def _is_a_key(cls, key: str | None) -> str | None:
+        if key is not None:
+            decoded_key(key)
+        return key
+
+
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
@@ -122,11 +137,15 @@ class ChallengeFile:
 
     def common(self) -> Common:
         """Everything but the tables."""
-        return self._parse(Common, self._without(CASES, self.kind), ())
+        return self._parse(Common, self._without(CASES, SEALED, self.kind), ())
 
     def cases(self) -> CasesSettings:
         """The table `[cases]`."""
         return self._parse(CasesSettings, self.table(CASES), (CASES,))
+
+    def sealed(self) -> SealedSettings:
+        """The table `[sealed]`."""
+        return self._parse(SealedSettings, self.table(SEALED), (SEALED,))
 
     def own(self, model: type[SettingsType]) -> SettingsType:
         """The kind's own table, such as `[lesions]`."""
@@ -143,12 +162,13 @@ class ChallengeFile:
             kind = self.known_kind(own_tables)
         except ConfigurationError as error:
             found.append(Mistake(("kind",), str(error)))
-            problems = _problems(Common, self._without(CASES, "challenge", *own_tables), ())
+            problems = _problems(Common, self._without(CASES, SEALED, "challenge", *own_tables), ())
             problems = [problem for problem in problems if problem.key != ("kind",)]
         else:
-            problems = _problems(Common, self._without(CASES, kind), ())
+            problems = _problems(Common, self._without(CASES, SEALED, kind), ())
             problems += _problems(own_tables[kind], self.table(kind), (kind,))
         problems += _problems(CasesSettings, self.table(CASES), (CASES,))
+        problems += _problems(SealedSettings, self.table(SEALED), (SEALED,))
         return found + [Mistake(each.key, str(self.refuse(each.key, each.words))) for each in problems]
 
     def refuse(self, key: tuple[str | int, ...], problem: str) -> ConfigurationError:

@@ -17,6 +17,7 @@ from podium.cli import (
     evaluate,
     freehand,
     judge,
+    keys,
     leaderboard,
     manifest,
     rank,
@@ -32,6 +33,7 @@ from podium.extras import missing_packages
 
 _COMMANDS = (
     *(evaluate, validate, check, manifest, leaderboard, judge, rank, report, simulate, scribbles, freehand, arena),
+    keys,
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE

@@ -43,6 +43,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument(
         "--skip-broken", action="store_true", help="leave out teams without a usable metrics.json instead of stopping"
     )
+    parser.add_argument("--key", type=Path, metavar="FILE", help="the organiser's secret key, which opens sealed rows")
     _add_scheme(parser)
     _add_table(parser)
     _add_statistics(parser)
@@ -198,10 +199,10 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
         for option in ("direction", "worst", "missing"):
             if getattr(options, option):
                 raise UsageError(f"--{option} belongs to a table of scores: a challenge declares its own metrics.")
-        return read_cohorts(options.paths, skip_broken=options.skip_broken)
+        return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
     if len(options.paths) > 1:
         raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for option in ("arena", "skip_broken"):
+    for option in ("arena", "skip_broken", "key"):
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
     return table_cohorts(read_score_table(options.paths[0]), _table_options(options))

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,9 @@ from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
+from podium.platform.sealing import read_key
 from podium.ranking.rules import Rules
+from podium.ranking.unsealing import unsealed
 from podium.readers.names import escape_for_display
 from podium.validation_errors import first_problem
 
@@ -29,6 +31,7 @@ class TeamFile:
     label: str
     content: MetricsFile
     absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ground_truth: str = ""  # a digest, where sealed rows told it
 
     @property
     def cases(self) -> frozenset[str]:
@@ -54,11 +57,14 @@ class Cohort(Generic[RulesT]):
         return self.files[0].content
 
 
-def read_cohorts(paths: Sequence[Path], *, skip_broken: bool = False) -> list[Cohort[AnyChallenge]]:
+def read_cohorts(
+    paths: Sequence[Path], *, skip_broken: bool = False, key: Path | None = None
+) -> list[Cohort[AnyChallenge]]:
     """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
 
     Raises UsageError, naming the file and the difference, where files do not belong together; and where a team has no
-    usable metrics.json, unless `skip_broken`: it is then left out and named in the notes.
+    usable metrics.json, unless `skip_broken`: it is then left out and named in the notes. `key` is the organiser's
+    secret key, which opens sealed rows.
     """
     broken: dict[Path, str] = {}
     found = [path for given in paths for path in _find(given, broken)]
@@ -67,15 +73,20 @@ def read_cohorts(paths: Sequence[Path], *, skip_broken: bool = False) -> list[Co
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
     if broken and not (skip_broken and files):
         raise UsageError(_broken_words(broken, has_others=bool(files)))
+    if key is not None:
+        secret_key = read_key(key)
+        files = [_opened(file, secret_key) for file in files]
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
     _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
     notes = [f"Left out: {reason}" for reason in broken.values()]
+    if key is None and any(file.content.sealed for file in files):
+        notes.append("The files hold sealed rows: --key opens them for intervals and tests.")
     division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
         value = str(getattr(_challenge(file).settings, division)) if division else ""
         team = _outer_name(file.label) if division and file.team == value else file.team
-        parts[value].append(TeamFile(team=team, label=file.label, content=file.content))
+        parts[value].append(replace(file, team=team))
     return [
         _cohort(parts[value], division={division: value} if division else {}, notes=notes)
         for value in sorted(parts, reverse=True)
@@ -90,6 +101,7 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
         by_team[file.team] = file
     _refuse_difference(files, "has the version", lambda file: file.content.version)
     _refuse_settings(files)
+    _refuse_difference(files, "was scored against references with the digest", lambda file: file.ground_truth)
     _refuse_cases(files)
     challenge = _challenge(files[0])
     ordered = [by_team[team] for team in sorted(by_team)]
@@ -133,6 +145,11 @@ def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
             yield TeamFile(team=_team(path), label=str(path), content=read_metrics(path))
         except UsageError as error:
             broken[path] = str(error)
+
+
+def _opened(file: TeamFile, secret_key: bytes) -> TeamFile:
+    content, ground_truth = unsealed(file.content, secret_key=secret_key, label=file.label)
+    return replace(file, content=content, ground_truth=ground_truth)
 
 
 def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:

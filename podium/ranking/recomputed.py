@@ -10,12 +10,10 @@ import numpy as np
 from podium.errors import UsageError
 from podium.figures import put
 from podium.metrics.resampling import Resamples
+from podium.platform.rounding import agrees
 from podium.ranking.facts import Facts
 from podium.ranking.official import figure
 from podium.ranking.replicates import replicate_figures
-
-_TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
-_FEWEST_DECIMALS = 2  # that published figures are rounded to
 
 
 def with_recomputed_figures(facts: Facts) -> Facts:
@@ -40,14 +38,6 @@ def with_recomputed_figures(facts: Facts) -> Facts:
                 )
             put(again[team], path, expected)
     return replace(facts, aggregates=again)
-
-
-def agrees(published: float, exact: float) -> bool:
-    """Whether a published figure is the exact one, or this rounded to the decimals that it shows."""
-    _, _, decimals = repr(published).partition(".")
-    shown = len(decimals) if "e" not in decimals else 16
-    rounding = 0.5 * 10.0 ** -max(_FEWEST_DECIMALS, shown)
-    return abs(published - exact) <= max(_TOLERANCE * max(1.0, abs(exact)), rounding * (1 + 1e-9))
 
 
 def _refuse_out_of_range(facts: Facts) -> None:
