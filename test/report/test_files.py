@@ -142,7 +142,7 @@ def test_lost_cases_do_not_press_the_others_into_a_corner() -> None:
     values = [np.array([2.0, 3.0, 4.0, 500.0]), np.array([1.0, 2.0, 5.0, 6.0])]
     exhibit = box_and_dots(HD95, ["a", "b"], values)
     assert exhibit.svg.count('class="axis-break"') == 4
-    assert "The axis is cut before the worst value, 500." in exhibit.caption
+    assert "The axis is cut before the worst value, 500;" in exhibit.caption
     assert ">500<" in exhibit.svg
     whole = box_and_dots(HD95, ["a"], [np.array([2.0, 300.0, 500.0])])
     assert "axis-break" not in whole.svg

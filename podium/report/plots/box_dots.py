@@ -18,6 +18,7 @@ from podium.report.words import NOTHING, count, figure, fixed, interval_words
 WIDTH = 470.0
 _MOST_DOTS = 3_000  # in one plot: beyond that a reader sees a bar and a browser slows down
 _FEWEST_DOTS = 40  # a team
+_AT_THE_CUT = "; a mean or an end of an interval that lies between stands at the cut"
 
 
 def box_and_dots(
@@ -66,7 +67,7 @@ def box_and_dots(
         caption=(
             f"{better.capitalize()}. A dot is a case, the box spans the middle half, the bar is the median, the "
             f"diamond the mean{' with its interval' if intervals else ''}; whiskers reach 1.5 box lengths."
-            + (f" The axis is cut before the worst value, {figure(metric.worst)}." if is_cut else "")
+            + (f" The axis is cut before the worst value, {figure(metric.worst)}{_AT_THE_CUT}." if is_cut else "")
             + (f" Of each team {count(most, 'dot')} are drawn, evenly by rank." if thin else "")
         ),
         svg=picture(

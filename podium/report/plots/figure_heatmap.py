@@ -44,13 +44,14 @@ def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said 
             parts.append(element("rect", **cell, class_="heat", fill_opacity=f"{shades[row]:.2f}"))
             shown = fixed(value, decimals[column])
             parts.append(text(x + _CELL / 2, y + _ROW / 2, shown, anchor="middle", class_="cell"))
+    width = left + len(columns) * _CELL + 0.64 * top + 12
     found = [[None] * len(columns)] * len(rows) if intervals is None else intervals
     return Exhibit(
-        wide=True,
+        wide=width > 560,
         title=title,
         caption=f"{caption} In every column the best figure has the strongest colour.",
         svg=picture(
-            width=left + len(columns) * _CELL + 0.64 * top + 12,
+            width=width,
             height=top + len(rows) * _ROW + 8,
             title=title,
             description=f"{caption} {len(rows)} rows and {len(columns)} columns; the table below has the figures.",
