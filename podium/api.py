@@ -16,7 +16,8 @@ from podium.ranking.consensus import rank_tasks
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.result import Ranking
-from podium.ranking.tables.cohorts import TableOptions, table_cohorts
+from podium.ranking.tables.cohorts import table_cohorts
+from podium.ranking.tables.options import TableOptions
 from podium.ranking.tables.reading import read_score_table
 
 AnyPath = str | os.PathLike[str]

@@ -2,17 +2,18 @@
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.cli.arguments import Verbs, add_verb, count
+from podium.cli.rank_values import assignments, directions, finite, inner_share, share, weight
 from podium.errors import UsageError
 from podium.execution.cores import available_workers
 
 if TYPE_CHECKING:
     from podium.ranking.documents import Cohort
-    from podium.ranking.tables.cohorts import TableOptions
+    from podium.ranking.tables.options import TableOptions
 
 _SCHEMES = {
     "official": "the challenge's own rule",
@@ -63,7 +64,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--quantile",
-        type=_share,
+        type=share,
         metavar="Q",
         help="with --statistic quantile: which quantile, from the worse end [0.05]",
     )
@@ -85,7 +86,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weights",
-        type=_assignments(_weight),
+        type=assignments(weight),
         default={},
         metavar="NAME=W,...",
         help="weights of the metrics' positions in the general schemes [1 each]",
@@ -106,14 +107,14 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     )
     table.add_argument(
         "--direction",
-        type=_directions,
+        type=directions,
         metavar="NAME=higher,...",
         help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
         "metrics that begin so",
     )
     table.add_argument(
         "--worst",
-        type=_assignments(_number),
+        type=assignments(finite),
         metavar="NAME=VALUE,...",
         help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
@@ -138,10 +139,10 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
     )
     parser.add_argument(
-        "--confidence", type=_inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
+        "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
     )
     parser.add_argument(
-        "--alpha", type=_inner_share, default=0.05, metavar="A", help="level of every test [%(default)s]"
+        "--alpha", type=inner_share, default=0.05, metavar="A", help="level of every test [%(default)s]"
     )
 
 
@@ -209,7 +210,7 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
 
 
 def _table_options(options: argparse.Namespace) -> "TableOptions":
-    from podium.ranking.tables.cohorts import TableOptions
+    from podium.ranking.tables.options import TableOptions
 
     return TableOptions(
         directions=options.direction or {},
@@ -257,70 +258,3 @@ def _scheme(options: argparse.Namespace) -> str:
         case "test-then-rank":
             return "test-then-rank-holm" if options.holm else "test-then-rank"
     return str(options.scheme)
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
-    return value
-
-
-def _inner_share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
-    return value
-
-
-def _assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
-    """`name=value,...`; a name may hold a `=`, a value does not."""
-
-    def parse(text: str) -> dict[str, Any]:
-        found = {}
-        for part in text.split(","):
-            name, equals, value = part.rpartition("=")
-            if not equals or not name.strip():
-                raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
-            found[name.strip()] = read(value.strip())
-        return found
-
-    return parse
-
-
-def _number(text: str) -> float:
-    from podium.ranking.numbers import finite_number
-
-    try:
-        value = finite_number(float(text))
-    except ValueError:
-        value = None
-    if value is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
-    return value
-
-
-def _weight(text: str) -> float:
-    value = _number(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"the weight {text} is not positive")
-    return value
-
-
-def _directions(text: str) -> dict[str, Any]:
-    """`dice=higher,hd95=lower`; one word alone, which stands under the empty name, means all other metrics."""
-    from podium.ranking.tables.reading import as_direction
-
-    def read(word: str) -> str:
-        found = as_direction(word)
-        if found is None:
-            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
-        return found
-
-    parts = text.split(",")
-    alone = [part.strip() for part in parts if "=" not in part]
-    named = [part for part in parts if "=" in part]
-    if len(alone) > 1:
-        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
-    found = _assignments(read)(",".join(named)) if named else {}
-    return {"": read(alone[0]), **found} if alone else found

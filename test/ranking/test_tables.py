@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from ranking.golden import TEAMS, VALUES
 
+import podium
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.ranking.consensus import consensus, rank_tasks
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank
 from podium.ranking.result import Ranking, ranking_from_json
-from podium.ranking.tables.cohorts import TableOptions, table_cohorts
+from podium.ranking.tables.cohorts import table_cohorts
+from podium.ranking.tables.options import TableOptions
 from podium.ranking.tables.reading import ScoreTable, read_score_table
 
 FEW = RankingOptions(bootstraps=20)
@@ -80,6 +82,12 @@ def test_without_a_scheme_the_mean_decides(golden: ScoreTable) -> None:
     assert "4 teams took part in scores, evaluated on 8 cases." in ranking.methods.sentences
     assert ranking.teams[3].missing == 1
     assert ranking.columns[0].values == pytest.approx([0.86875, 0.8625, 0.82, 0.65])
+
+
+def test_a_table_from_python(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(TASKS)
+    found = podium.rank(tmp_path / "scores.csv", options=FEW, table=TableOptions(directions={"": "higher"}))
+    assert [ranking.teams[0].name for ranking in found] == ["a", "a", "b"]
 
 
 def test_a_missing_value_comes_last_in_its_case(tmp_path: Path) -> None:
@@ -258,7 +266,7 @@ def test_a_team_that_a_task_lacks_misses_all_of_its_cases(tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -269,10 +277,10 @@ def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return run
 
 
-def test_the_command_ranks_a_table_and_its_tasks(podium: Any, tmp_path: Path) -> None:
+def test_the_command_ranks_a_table_and_its_tasks(command: Any, tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(TASKS)
     out = tmp_path / "out"
-    code, printed, _ = podium(
+    code, printed, _ = command(
         "rank", tmp_path / "scores.csv", "--direction", "higher", "--replicates", "20", "--output", out
     )
     assert code == 0
@@ -285,10 +293,10 @@ def test_the_command_ranks_a_table_and_its_tasks(podium: Any, tmp_path: Path) ->
     assert (out / "consensus.csv").read_text().splitlines()[1].startswith("1,a,1.66")
 
 
-def test_a_table_from_standard_input(podium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_from_standard_input(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WIDE.encode())))
     arguments = ("--direction", "dice=higher,hd95=lower", "--replicates", "0", "--output", tmp_path / "out")
-    assert podium("rank", "-", *arguments)[0] == 0
+    assert command("rank", "-", *arguments)[0] == 0
     assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title == "scores"
 
 
@@ -302,8 +310,8 @@ def test_a_table_from_standard_input(podium: Any, tmp_path: Path, monkeypatch: p
         (("none.csv",), "none.csv cannot be read: No such file or directory."),
     ],
 )
-def test_options_of_the_wrong_input(podium: Any, arguments: tuple[str, ...], words: str) -> None:
-    code, _, err = podium("rank", *arguments)
+def test_options_of_the_wrong_input(command: Any, arguments: tuple[str, ...], words: str) -> None:
+    code, _, err = command("rank", *arguments)
     assert (code, err.splitlines()[-1]) == (2, words)
 
 

@@ -4,10 +4,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any
 
 import numpy as np
 
@@ -20,28 +19,11 @@ from podium.platform.leaderboard import Column, column
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
 from podium.platform.results import CaseResult
 from podium.ranking.documents import Cohort, TeamFile
+from podium.ranking.tables.options import TableOptions, by_metric, direction_of, refuse_unknown
 from podium.ranking.tables.reading import Score, ScoreTable
 
-Missing = Literal["worst", "exclude", "error"]
-MISSING: tuple[Missing, ...] = get_args(Missing)
 _GROUP = "group"  # the key of a row that holds its group
 _SHOWN_COLUMNS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """What a table does not say of itself.
-
-    directions  by metric, or by a pattern such as "hd95*"; under "" of all metrics that are not named
-    worst       by metric or pattern: what a missing value counts as, and no value may be worse
-    missing     worst: a missing value counts as the worst; exclude: the case is left out of the metric for all teams;
-                error: nothing may be missing
-    """
-
-    directions: Mapping[str, Direction] = field(default_factory=dict)
-    worst: Mapping[str, float] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    missing: Missing = "worst"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +50,9 @@ def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[Table
 
     Raises UsageError where a direction or a worst value is needed and not given, or a value is missing that must not.
     """
-    _refuse_unknown(table, options)
+    refuse_unknown(table, options)
     options = replace(options, worst=by_metric(options.worst, table.metrics))
-    directions = {metric: _direction(metric, table, options) for metric in table.metrics}
+    directions = {metric: direction_of(metric, table, options) for metric in table.metrics}
     tasks: dict[str, list[Score]] = defaultdict(list)
     for score in table.scores:
         tasks[score.task].append(score)
@@ -294,39 +276,3 @@ def _keys(names: Sequence[str]) -> dict[str, str]:
             key = f"{stem}_{len(keys) + 1}"
         keys[name] = key
     return keys
-
-
-def _refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
-    for option, given in (
-        ("direction", options.directions),
-        ("worst", options.worst),
-        ("weights", options.weights),
-    ):
-        for metric in given:
-            if metric and not any(metric == each or fnmatchcase(each, metric) for each in table.metrics):
-                raise UsageError(
-                    f"--{option} names '{metric}', which the table does not have; it has: {', '.join(table.metrics)}."
-                )
-
-
-Given = TypeVar("Given")
-
-
-def by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, Given]:
-    """What was given for each metric: under its own name, else under the last pattern that fits it."""
-    found: dict[str, Given] = {}
-    for metric in metrics:
-        fitting = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
-        if metric in given or fitting:
-            found[metric] = given[metric if metric in given else fitting[-1]]
-    return found
-
-
-def _direction(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
-    given = by_metric(options.directions, [metric])
-    found = given.get(metric) or table.directions.get(metric) or options.directions.get("")
-    if found is None:
-        raise UsageError(
-            f"Is higher or lower better in '{metric}'? Say it: --direction {metric}=higher or {metric}=lower."
-        )
-    return found
