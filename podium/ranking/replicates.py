@@ -28,7 +28,7 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     by_team = []
     for number, (rows, aggregates) in enumerate(zip(facts.rows, facts.aggregates, strict=True)):
         known = {path: value for path in given if (value := finite_number(aggregates.get(path))) is not None}
-        own = {name: values[:, number] for name, values in means.items()}
+        own = {path: values[:, number] for path, values in means.items()}
         by_team.append(_TeamValues(board, [rows[case].metrics for case in facts.cases], resamples, known, own))
     found = {}
     for path in paths:
@@ -51,16 +51,20 @@ class _TeamValues(CohortValues):
         means: Mapping[str, Floats],
     ) -> None:
         super().__init__(board, rows, resamples, given)
-        self._means = means
+        self._resolved, self._means = board.resolved, means
 
-    def _mean(self, name: str) -> Floats:
-        return self._means[name] if name in self._means else super()._mean(name)
+    def __getitem__(self, path: str) -> Floats:
+        resolved = self._resolved(path)
+        return self._means[resolved] if resolved in self._means else super().__getitem__(path)
 
 
 def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
-    """`[replicate, team]` by metric where every team has every value: one matrix product instead of one per team."""
+    """`[replicate, team]` by the path of the mean, where every team has every value: one matrix product instead of one
+    per team."""
     return {
-        name: resamples.mean(table.values.T) for name, table in facts.tables.items() if not np.isnan(table.values).any()
+        table.metric.mean_path: resamples.mean(table.values.T)
+        for table in facts.tables.values()
+        if table.metric.mean_path and not np.isnan(table.values).any()
     }
 
 

@@ -125,7 +125,7 @@ def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
         ("score", 99.0, "has another aggregates.score than its sealed rows: one of the two was exchanged."),
         ("time_score", 99.0, "has another aggregates.time_score than its sealed rows: one of the two was exchanged."),
         ("expected", 7, "expects 7 cases, but 6 are sealed."),
-        ("tolerance_px", 9.0, "belong to another file: they are of other settings."),
+        ("ignore_case", True, "belong to another file: they are of other settings."),
     ],
 )
 def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], field: str, value: Any, words: str) -> None:
@@ -137,7 +137,7 @@ def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], fiel
     elif field == "expected":
         document["counts"]["expected"] = value
     else:
-        document["settings"]["carotid"][field] = value
+        document["settings"]["cases"][field] = value
     assert refusal(write_teams(tmp_path / "t", {"a": document}), key[0]).endswith(words)
 
 
