@@ -34,7 +34,7 @@ def fastest(work: Callable[[], str]) -> tuple[float, str]:
 def main() -> None:
     ranking = large_ranking(teams=50, cases=1000, metrics=10)
     json_seconds, document = fastest(lambda: ranking_to_json(ranking))
-    page_seconds, page = fastest(lambda: ranking_report(ranking))
+    page_seconds, page = fastest(lambda: ranking_report(ranking).page)
     print(f"ranking.json  {len(document.encode()) / 1e6:5.2f} MB  {json_seconds:5.2f} s")
     print(
         f"report.html   {len(page.encode()) / 1e6:5.2f} MB  {page_seconds:5.2f} s  {page_seconds / json_seconds:.1f} x"

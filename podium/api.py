@@ -12,9 +12,13 @@ from podium.execution.processes import Processes
 from podium.manifest import read_manifest
 from podium.platform.metrics_file import MetricsFile
 from podium.ranking import rank as ranking
+from podium.ranking.consensus import rank_tasks
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.result import Ranking
+from podium.ranking.tables.cohorts import table_cohorts
+from podium.ranking.tables.options import TableOptions
+from podium.ranking.tables.reading import read_score_table
 
 AnyPath = str | os.PathLike[str]
 
@@ -70,10 +74,18 @@ def validate(
     )
 
 
-def rank(*paths: AnyPath, options: RankingOptions | None = None) -> Sequence[Ranking]:
-    """Rank the teams of a challenge: team folders, metrics.json files, or a folder of either.
+def rank(
+    *paths: AnyPath, options: RankingOptions | None = None, table: TableOptions | None = None
+) -> Sequence[Ranking]:
+    """Rank the teams of a challenge: team folders, metrics.json files, or a folder of either; or one table of scores.
 
-    One ranking for every part of the challenge that is ranked on its own, such as a regime; most challenges have one.
+    One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
+
+    table  what a table of scores does not say of itself; with it, the path is that of a table
     """
     wanted = options or RankingOptions(workers=available_workers())
-    return [ranking.rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
+    if table is None:
+        return [ranking.rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
+    (path,) = paths
+    drawn = rank_tasks(table_cohorts(read_score_table(Path(path)), table), wanted)
+    return [each.ranking for each in drawn]

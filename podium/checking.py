@@ -63,11 +63,22 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         return checked
     if any(problem.key[0] in file.tables() for problem in assembled.problems):
         checked.warnings.append("References are checked with defaults in place of wrong settings; check them again.")
+    if _hides_all_rows(file):
+        checked.warnings.append(
+            'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
+            "intervals nor tests. Make a key with 'podium keys new'."
+        )
     if images is not None and challenge.overlays is None:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, file, challenge, checked)
     _examine(challenge, references, images, executor, checked)
     return checked
+
+
+def _hides_all_rows(file: ChallengeFile) -> bool:
+    with suppress(ConfigurationError):
+        return file.common().per_case == "none" and file.sealed().public_key is None
+    return False
 
 
 def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:

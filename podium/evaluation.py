@@ -13,11 +13,12 @@ from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
 from podium.errors import GroundTruthError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
-from podium.extras import preload_readers
+from podium.extras import preload_readers, require
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_aggregates, published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
+from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
@@ -49,6 +50,9 @@ def evaluate(
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
     folder = _find_challenge(ground_truth, challenge)
+    public_key = folder.file.sealed().public_key
+    if public_key is not None:
+        require("nacl", extra="sealed")  # now, not after an hour of scoring
     task = prepare(folder, executor)
     prepare_output(output)
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
@@ -78,7 +82,9 @@ def evaluate(
         confidential=task.challenge.confidential,
     )
     aggregates = published_aggregates(evaluation.aggregates, decimals=folder.common.published_decimals)
-    write_metrics(evaluation.model_copy(update={"aggregates": aggregates, "results": rows}), output)
+    sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
+    published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
+    write_metrics(evaluation.model_copy(update=published), output)
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
@@ -92,6 +98,17 @@ def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
 
 def _find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
     return choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=named), named=named)
+
+
+def _sealed(evaluation: MetricsFile, ground_truth: bytes, public_key: str) -> str:
+    belonging = Belonging(challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings)
+    return seal(
+        evaluation.results,
+        evaluation.aggregates,
+        belonging=belonging,
+        ground_truth=ground_truth,
+        public_key=public_key,
+    )
 
 
 def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:

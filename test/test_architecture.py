@@ -19,7 +19,7 @@ ALLOWED = {
     "extras": {"errors"},
     "metrics": {"figures"},
     "readers": {"errors", "extras"},
-    "platform": {"errors", "validation_errors", "figures", "readers", "metrics.declaration"},
+    "platform": {"errors", "validation_errors", "extras", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors"},
     "challenges": {*FOUNDATION, "pairing", "formulas"},
@@ -63,7 +63,7 @@ ALLOWED = {
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
-    *("nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
+    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
 }
 
 

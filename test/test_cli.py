@@ -292,7 +292,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret/path")
 
     monkeypatch.setattr("podium.ranking.documents.read_cohorts", fail)

@@ -122,9 +122,9 @@ def test_what_is_missing_is_said_with_the_command_to_run(
 
 def test_a_package_that_scoring_misses_is_named(tmp_path: Path) -> None:
     done = podium(
-        *("evaluate", "--input", PROJECT / "test/submissions/carotid/aorta", "--output", tmp_path),
-        *("--ground-truth", PROJECT / "ground-truth/carotid"),
-        missing=("monai",),
+        *("evaluate", "--input", PROJECT / "test/submissions/lesions/ember", "--output", tmp_path),
+        *("--ground-truth", PROJECT / "ground-truth/lesions"),
+        missing=("cc3d",),
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("This command needs monai: run ")
+    assert done.stderr.splitlines()[-1].startswith("This command needs cc3d: run ")

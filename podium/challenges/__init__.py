@@ -11,7 +11,15 @@ from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
-from podium.challenges.settings import CASES, CasesSettings, ChallengeFile, problems_of, without_problems
+from podium.challenges.settings import (
+    CASES,
+    SEALED,
+    CasesSettings,
+    ChallengeFile,
+    SealedSettings,
+    problems_of,
+    without_problems,
+)
 from podium.errors import ConfigurationError
 from podium.validation_errors import ValidationProblem
 
@@ -30,8 +38,9 @@ class Assembled:
 def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     """The challenge of a known kind under the given tables."""
     kind = KINDS[kind_name]
-    known = (CASES, *BOARD_TABLES, *kind.own_tables)
+    known = (CASES, SEALED, *BOARD_TABLES, *kind.own_tables)
     problems = [ValidationProblem(key=(key,), words="is not a known key") for key in tables if key not in known]
+    problems += problems_of(SealedSettings, tables.get(SEALED, {}), (SEALED,))
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)

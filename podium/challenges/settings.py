@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
+from podium.platform.sealing import decoded_key
 from podium.platform.submission import SubmissionShape
 from podium.validation_errors import ValidationProblem, all_problems
 
@@ -22,6 +23,7 @@ FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would tell about single cases
+SEALED = "sealed"
 GROUP = "group"  # the named part of `groups` that becomes the group's name
 
 
@@ -86,6 +88,19 @@ class CasesSettings(Settings):
         return match[GROUP] if match else None
 
 
+class SealedSettings(Settings):
+    """The `[sealed]` table: metrics.json carries all rows, readable only with the secret key of this public key."""
+
+    public_key: Text | None = None
+
+    @field_validator("public_key")
+    @classmethod
+    def _is_a_key(cls, key: str | None) -> str | None:
+        if key is not None:
+            decoded_key(key)
+        return key
+
+
 class ChallengeFile:
     """A challenge.toml that was read but not yet understood: which kind it is decides what else it may say."""
 
@@ -134,6 +149,13 @@ class ChallengeFile:
     def common_problems(self) -> list[ValidationProblem]:
         """What is wrong outside of the tables."""
         return problems_of(Common, self._without_tables(), ())
+
+    def sealed(self) -> SealedSettings:
+        """The table `[sealed]`."""
+        content = self.tables().get(SEALED, {})
+        if problems := problems_of(SealedSettings, content, (SEALED,)):
+            raise self.refusal(problems)
+        return SealedSettings.model_validate(content)
 
     def tables(self) -> dict[str, Any]:
         """The tables as they were written, by name."""

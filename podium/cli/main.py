@@ -19,6 +19,7 @@ from podium.cli import (
     freehand,
     invoke,
     judge,
+    keys,
     leaderboard,
     manifest,
     rank,
@@ -34,7 +35,7 @@ from podium.extras import missing_packages
 
 _COMMANDS = (
     *(evaluate, invoke, validate, check, manifest, leaderboard, bundle),
-    *(judge, rank, report, simulate, scribbles, freehand, arena),
+    *(judge, rank, report, simulate, scribbles, freehand, arena, keys),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE

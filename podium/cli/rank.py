@@ -1,10 +1,19 @@
-"""`podium rank`: the ranking of a challenge."""
+"""`podium rank`: the ranking of a challenge, or of any table of scores."""
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from podium.cli.arguments import Verbs, add_verb, count
+from podium.cli.rank_values import assignments, directions, finite, inner_share, share, weight
+from podium.errors import UsageError
 from podium.execution.cores import available_workers
+
+if TYPE_CHECKING:
+    from podium.ranking.documents import Cohort
+    from podium.ranking.tables.options import TableOptions
 
 _SCHEMES = {
     "official": "the challenge's own rule",
@@ -22,15 +31,26 @@ def add_verbs(verbs: Verbs) -> None:
         type=Path,
         nargs="+",
         metavar="TEAM",
-        help="a team's folder or metrics.json, or a folder of teams or <team>.json",
+        help="a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
+        ".tsv, .parquet, or - for standard input",
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=Path("ranking"),
         metavar="DIR",
-        help="where to write ranking.json and ranking.csv; one folder per regime where regimes are separate [ranking]",
+        help="where to write the results; one folder per regime or task where these are separate [ranking]",
     )
+    parser.add_argument(
+        "--skip-broken", action="store_true", help="leave out teams without a usable metrics.json instead of stopping"
+    )
+    parser.add_argument("--key", type=Path, metavar="FILE", help="the organiser's secret key, which opens sealed rows")
+    _add_scheme(parser)
+    _add_table(parser)
+    _add_statistics(parser)
+
+
+def _add_scheme(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheme",
         choices=list(_SCHEMES),
@@ -44,7 +64,7 @@ def add_verbs(verbs: Verbs) -> None:
     )
     parser.add_argument(
         "--quantile",
-        type=_share,
+        type=share,
         metavar="Q",
         help="with --statistic quantile: which quantile, from the worse end [0.05]",
     )
@@ -64,9 +84,52 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="NAME",
         help="a per-case metric for the general schemes; may be repeated [those the challenge declares]",
     )
+    parser.add_argument(
+        "--weights",
+        type=assignments(weight),
+        default={},
+        metavar="NAME=W,...",
+        help="weights of the metrics' positions in the general schemes [1 each]",
+    )
     parser.add_argument("--arena", type=Path, metavar="FILE", help="the arena's ratings, which order the finalists")
     parser.add_argument(
+        "--break-arena-ties",
+        action="store_true",
+        help="with --arena: order teams of one group by their ratings; otherwise they share the rank",
+    )
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    table = parser.add_argument_group(
+        "tables of scores",
+        "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
+        "optionally task and group, and one column per metric.",
+    )
+    table.add_argument(
+        "--direction",
+        type=directions,
+        metavar="NAME=higher,...",
+        help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
+        "metrics that begin so",
+    )
+    table.add_argument(
+        "--worst",
+        type=assignments(finite),
+        metavar="NAME=VALUE,...",
+        help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
+    )
+    table.add_argument(
+        "--missing",
+        choices=("worst", "exclude", "error"),
+        help="a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
+    )
+
+
+def _add_statistics(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--replicates",
         "--bootstraps",
+        dest="bootstraps",
         type=count,
         default=1000,
         metavar="N",
@@ -75,44 +138,102 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
     )
+    parser.add_argument(
+        "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
+    )
+    parser.add_argument(
+        "--alpha", type=inner_share, default=0.05, metavar="A", help="level of every test [%(default)s]"
+    )
 
 
 def _rank(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from podium.ranking.documents import read_cohorts
+    from podium.ranking.consensus import consensus, rank_tasks
     from podium.ranking.options import RankingOptions
-    from podium.ranking.output import print_ranking, write_ranking
+    from podium.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
     from podium.ranking.rank import rank
-    from podium.report.page import write_page
-    from podium.report.ranking_report import REPORT_FILE, ranking_report
+    from podium.readers.names import escape_for_display
+    from podium.report.consensus_report import consensus_report
+    from podium.report.files.writing import REPORT_FILE, write_report
+    from podium.report.ranking_report import ranking_report
 
     wanted = RankingOptions(
         scheme=_scheme(options),
         metrics=tuple(dict.fromkeys(options.metrics)),
+        weights=options.weights,
         bootstraps=options.bootstraps,
         seed=options.seed,
+        confidence=options.confidence,
+        alpha=options.alpha,
         quantile=options.quantile if options.quantile is not None else RankingOptions.quantile,
         platform_method=options.platform_method,
         arena=options.arena,
+        break_arena_ties=options.break_arena_ties,
         workers=available_workers(),
     )
-    cohorts = read_cohorts(options.paths)
-    for cohort in cohorts:
-        ranking = rank(cohort, wanted)
-        folder = options.output if len(cohorts) == 1 else options.output.joinpath(*cohort.division.values())
+    cohorts = _cohorts(options)
+    are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
+    drawn = rank_tasks(cohorts, wanted) if are_tasks else None
+    console = Console()
+    for number, (cohort, folder) in enumerate(zip(cohorts, _folders(options.output, cohorts), strict=True)):
+        ranking = drawn[number].ranking if drawn else rank(cohort, wanted)
         write_ranking(ranking, folder)
-        write_page(ranking_report(ranking), folder / REPORT_FILE)
-        console = Console()
+        write_report(ranking_report(ranking), folder / REPORT_FILE)
         print_ranking(ranking, console)
-        console.print(f"Written to {folder}.", highlight=False, markup=False)
+        console.print(escape_for_display(f"Written to {folder}."), highlight=False, markup=False)
+    if drawn:
+        agreed = consensus(drawn, wanted)
+        write_consensus(agreed, options.output)
+        write_report(consensus_report(agreed), options.output / REPORT_FILE)
+        print_consensus(agreed, console)
+        console.print(escape_for_display(f"Written to {options.output}."), highlight=False, markup=False)
     return 0
+
+
+def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
+    from podium.ranking.documents import read_cohorts
+    from podium.ranking.tables.cohorts import table_cohorts
+    from podium.ranking.tables.reading import is_score_table, read_score_table
+
+    if not any(is_score_table(path) for path in options.paths):
+        for option in ("direction", "worst", "missing"):
+            if getattr(options, option):
+                raise UsageError(f"--{option} belongs to a table of scores: a challenge declares its own metrics.")
+        return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
+    if len(options.paths) > 1:
+        raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
+    for option in ("arena", "skip_broken", "key"):
+        if getattr(options, option):
+            raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
+    return table_cohorts(read_score_table(options.paths[0]), _table_options(options))
+
+
+def _table_options(options: argparse.Namespace) -> "TableOptions":
+    from podium.ranking.tables.options import TableOptions
+
+    return TableOptions(
+        directions=options.direction or {},
+        worst=options.worst or {},
+        weights=options.weights,
+        missing=options.missing or "worst",
+    )
+
+
+def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:
+    """One folder for every part that is ranked on its own; the name of a task may hold anything."""
+    if len(cohorts) == 1:
+        return [output]
+    folders: list[Path] = []
+    for number, cohort in enumerate(cohorts, start=1):
+        parts = [re.sub(r"[^A-Za-z0-9_-]+", "_", value).strip("_") or "task" for value in cohort.division.values()]
+        folder = output.joinpath(*parts) if parts else output / "task"
+        folders.append(folder if folder not in folders else folder.with_name(f"{folder.name}_{number}"))
+    return folders
 
 
 def _scheme(options: argparse.Namespace) -> str:
     """The scheme's full name. An option that the scheme does not use is an error."""
-    from podium.errors import UsageError
-
     readers = {
         "statistic": ("aggregate-then-rank", "rank-then-aggregate"),
         "holm": ("test-then-rank",),
@@ -124,6 +245,8 @@ def _scheme(options: argparse.Namespace) -> str:
             raise UsageError(f"--{option.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
     if options.quantile is not None and options.statistic != "quantile":
         raise UsageError("--quantile belongs to --statistic quantile.")
+    if options.break_arena_ties and not options.arena:
+        raise UsageError("--break-arena-ties belongs to --arena.")
     statistic = options.statistic or "mean"
     match options.scheme:
         case "aggregate-then-rank":
@@ -135,10 +258,3 @@ def _scheme(options: argparse.Namespace) -> str:
         case "test-then-rank":
             return "test-then-rank-holm" if options.holm else "test-then-rank"
     return str(options.scheme)
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
-    return value

@@ -11,6 +11,7 @@ from podium.errors import UsageError
 
 if TYPE_CHECKING:
     from podium.ranking.result import Ranking
+    from podium.report.files.writing import Report
     from podium.report.overlay_pictures import OverlayPicture
     from podium.report.worst_overlays import OverlaySource
 
@@ -20,6 +21,12 @@ def add_verbs(verbs: Verbs) -> None:
     parser = add_verb(verbs, "report", _report, summary)
     parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
+    parser.add_argument(
+        "--key",
+        type=Path,
+        metavar="FILE",
+        help="the organiser's secret key, which opens the sealed rows of metrics.json",
+    )
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
         "For organisers only: they show the hidden reference. All three options are needed.",
@@ -35,15 +42,17 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.report.page import write_page
-    from podium.report.ranking_report import REPORT_FILE
+    from podium.report.files.writing import REPORT_FILE, Report, write_report
 
     given = [options.images, options.submission, options.ground_truth]
     if any(given) and not all(given):
         raise UsageError("Overlays need all of --images, --submission and --ground-truth.")
-    page = _ranking_page(options) if _is_ranking(options.file) else _submission_page(options)
+    is_ranking = _is_ranking(options.file)
+    if is_ranking and options.key:
+        raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
+    report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
     target = options.output or options.file.parent / REPORT_FILE
-    write_page(page, target)
+    write_report(report, target)
     return end(f"Wrote {target}.")
 
 
@@ -63,7 +72,7 @@ def _submission_page(options: argparse.Namespace) -> str:
     from podium.report.submission_report import submission_report, worst_captions
     from podium.report.worst_overlays import OVERLAYS
 
-    cohort = read_cohorts([options.file])[0]
+    cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
     overlays: Sequence[OverlayPicture] = ()
     if options.images:
@@ -73,7 +82,7 @@ def _submission_page(options: argparse.Namespace) -> str:
     return submission_report(file, cohort.challenge, overlays)
 
 
-def _ranking_page(options: argparse.Namespace) -> str:
+def _ranking_page(options: argparse.Namespace) -> "Report":
     from podium.ranking.result import ranking_from_json
     from podium.report.ranking_report import ranking_report
 

@@ -94,6 +94,7 @@ class MetricsFile(BaseModel):
     settings    the rules it was scored by: files under different rules must never be ranked together
     counts      of all expected cases, also where `results` are not published
     provenance  how offline tools computed their figures, by tool
+    sealed      all rows, for whoever has the organiser's secret key (podium/platform/sealing.py)
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -107,6 +108,7 @@ class MetricsFile(BaseModel):
     aggregates: Annotated[Figures, AfterValidator(_check_aggregates)]
     counts: Counts
     provenance: Mapping[str, Any] = {}
+    sealed: NonEmpty | None = None
     results: Sequence[CaseResult]
 
     def document(self) -> dict[str, Any]:
@@ -114,6 +116,8 @@ class MetricsFile(BaseModel):
         content = self.model_dump(by_alias=True)
         if not self.provenance:
             del content["provenance"]
+        if self.sealed is None:
+            del content["sealed"]
         for row in content["results"]:
             row["warnings"] = [escape_for_display(each, longest=_LONGEST_SENTENCE) for each in row["warnings"]]
             if row["error"] is not None:

@@ -1,35 +1,71 @@
-"""arena.json: the ratings that decide among the finalists."""
+"""arena.json: the ratings that decide among the finalists, and what stands behind them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.errors import UsageError
+from podium.metrics.resampling import Floats
+from podium.ranking.positions import Ranks, positions
+from podium.ranking.result import Arena, ArenaTeam, Interval
 from podium.validation_errors import first_problem
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0)]
 
 
-class ArenaRatings(BaseModel):
-    """The part of an arena's result that ranking needs; what else the file holds is left alone."""
+class _Part(BaseModel):
+    """What else the file holds is left alone."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+
+class ArenaTeamPart(_Part):
+    """What the votes say of one team."""
+
+    name: str
+    group: Annotated[int, Field(ge=1)]
+    interval: tuple[Rating, Rating] | None
+    bradley_terry: Rating
+    votes: Count
+    wins: Count
+    losses: Count
+    ties: Count
+
+
+class StopRulePart(_Part):
+    """Whether there were enough votes; `missing` says in sentences what there was not."""
+
+    holds: bool
+    missing: tuple[str, ...] = ()
+
+
+class ArenaFile(_Part):
+    """The part of an arena's result that ranking needs. Only the ratings must be there."""
+
     ratings: dict[str, Rating]
+    decided_by: str = ""
+    teams: tuple[ArenaTeamPart, ...] = ()
+    votes: Count | None = None
+    raters: Count | None = None
+    cases: Count | None = None
+    stop_rule: StopRulePart | None = None
 
 
-def read_ratings(path: Path, *, ranks: Mapping[str, float], places: int) -> dict[str, float]:
-    """Team to rating, larger is better. Raises UsageError unless the best teams are rated: none beyond `places`, and
-    none while a better one is not. Of those who tie at the last place any may have been left out."""
+def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaFile:
+    """Raises UsageError unless the best teams are rated: none beyond `places`, and none while a better one is not. Of
+    those who tie at the last place any may have been left out."""
     try:
-        ratings = ArenaRatings.model_validate_json(path.read_bytes()).ratings
+        arena = ArenaFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
         raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
+    ratings = arena.ratings
     outsiders = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
     if outsiders:
         raise UsageError(f"{path} rates '{outsiders[0]}', which is not among the finalists.")
@@ -38,4 +74,50 @@ def read_ratings(path: Path, *, ranks: Mapping[str, float], places: int) -> dict
     if unrated or not ratings:
         whom = f"the finalist '{unrated[0]}'" if unrated else "anybody"
         raise UsageError(f"{path} has no rating of {whom}.")
-    return ratings
+    if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
+        raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
+    return arena
+
+
+def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool) -> Ranks:
+    """The ranks of the rated teams among themselves: by group where the file has groups, unless `break_ties`; else by
+    rating."""
+    if break_ties or not arena.teams:
+        return positions([(_ratings(arena, teams), "higher")])
+    groups = {team.name: team.group for team in arena.teams}
+    return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
+
+
+def _ratings(arena: ArenaFile, teams: Sequence[str]) -> Floats:
+    return np.array([arena.ratings[team] for team in teams], dtype=np.float64)
+
+
+def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) -> Arena:
+    """What a ranking keeps of the arena; `teams` in the order of the final table."""
+    standings = {team.name: team for team in arena.teams}
+    return Arena(
+        decided_by=arena.decided_by,
+        ties_broken=ties_broken,
+        votes=arena.votes,
+        raters=arena.raters,
+        cases=arena.cases,
+        stop_rule_holds=arena.stop_rule.holds if arena.stop_rule else None,
+        stop_rule_missing=arena.stop_rule.missing if arena.stop_rule else (),
+        teams=tuple(
+            _team(arena.ratings[team], standings.get(team)) if team in arena.ratings else None for team in teams
+        ),
+    )
+
+
+def _team(rating: float, found: ArenaTeamPart | None) -> ArenaTeam:
+    interval: Interval | None = found.interval if found else None
+    return ArenaTeam(
+        rating=rating,
+        group=found.group if found else None,
+        bradley_terry=found.bradley_terry if found else None,
+        interval=interval,
+        votes=found.votes if found else None,
+        wins=found.wins if found else None,
+        losses=found.losses if found else None,
+        ties=found.ties if found else None,
+    )

@@ -1,41 +1,53 @@
 """The teams' metrics.json files: found, read, and compared before anything is ranked."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from podium.challenges import KINDS, challenge_from_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import ConfigurationError, UsageError
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import are_anonymous
+from podium.platform.sealing import read_key
+from podium.ranking.rules import Rules
+from podium.ranking.unsealing import unsealed
 from podium.readers.names import escape_for_display
 
-OUR_FILES = ("ranking.json", "arena.json")  # may be beside the teams' files; they are not metrics.json files
+OUR_FILES = ("ranking.json", "consensus.json", "arena.json")  # may be beside the teams' files; they are no metrics.json
+OUR_FOLDER = "figures"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamFile:
-    """One team's metrics.json. `label` is the path as the user would name it."""
+    """One team's metrics.json. `label` is the path as the user would name it; `absent` are, by metric, the cases whose
+    worst value only stands in for a value that is not there."""
 
     team: str
     label: str
     content: MetricsFile
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ground_truth: str = ""  # a digest, where sealed rows told it
 
     @property
     def cases(self) -> frozenset[str]:
         return frozenset(row.case for row in self.content.results)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cohort:
-    """Files that may be ranked together: one challenge, version, settings and set of cases."""
+RulesT = TypeVar("RulesT", bound=Rules)
 
-    challenge: AnyChallenge
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort(Generic[RulesT]):
+    """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences on
+    how they were read."""
+
+    challenge: RulesT
     division: Mapping[str, str]
     files: Sequence[TeamFile]  # sorted by team
+    notes: Sequence[str] = ()
 
     @property
     def common(self) -> MetricsFile:
@@ -43,29 +55,43 @@ class Cohort:
         return self.files[0].content
 
 
-def read_cohorts(paths: Sequence[Path]) -> list[Cohort]:
+def read_cohorts(
+    paths: Sequence[Path], *, skip_broken: bool = False, key: Path | None = None
+) -> list[Cohort[AnyChallenge]]:
     """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
 
-    Raises UsageError, naming the file and the difference, where files do not belong together.
+    Raises UsageError, naming the file and the difference, where files do not belong together; and where a team has no
+    usable metrics.json, unless `skip_broken`: it is then left out and named in the notes. `key` is the organiser's
+    secret key, which opens sealed rows.
     """
-    found = [path for given in paths for path in _find(given)]
-    if not found:
+    broken: dict[Path, str] = {}
+    found = [path for given in paths for path in _find(given, broken)]
+    files = list(_read(dict.fromkeys(found), broken))
+    if not found and not broken:
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
-    files = [TeamFile(team=_team(path), label=str(path), content=read_metrics(path)) for path in dict.fromkeys(found)]
+    if broken and not (skip_broken and files):
+        raise UsageError(_broken_words(broken, has_others=bool(files)))
+    if key is not None:
+        secret_key = read_key(key)
+        files = [_opened(file, secret_key) for file in files]
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
     _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
+    notes = [f"Left out: {reason}" for reason in broken.values()]
+    if key is None and any(file.content.sealed for file in files):
+        notes.append("The files hold sealed rows: --key opens them for intervals and tests.")
     division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
         value = str(getattr(_challenge(file).settings, division)) if division else ""
         team = _outer_name(file.label) if division and file.team == value else file.team
-        parts[value].append(TeamFile(team=team, label=file.label, content=file.content))
+        parts[value].append(replace(file, team=team))
     return [
-        _cohort(parts[value], division={division: value} if division else {}) for value in sorted(parts, reverse=True)
+        _cohort(parts[value], division={division: value} if division else {}, notes=notes)
+        for value in sorted(parts, reverse=True)
     ]
 
 
-def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str]) -> Cohort:
+def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Sequence[str]) -> Cohort[AnyChallenge]:
     by_team: dict[str, TeamFile] = {}
     for file in files:
         if file.team in by_team:
@@ -73,16 +99,19 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str]) -> Cohort
         by_team[file.team] = file
     _refuse_difference(files, "has the version", lambda file: file.content.version)
     _refuse_settings(files)
+    _refuse_difference(files, "was scored against references with the digest", lambda file: file.ground_truth)
     _refuse_cases(files)
     challenge = _challenge(files[0])
-    return Cohort(challenge=challenge, division=division, files=[by_team[team] for team in sorted(by_team)])
+    ordered = [by_team[team] for team in sorted(by_team)]
+    return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
 
 
 # Finding and reading
 
 
-def _find(path: Path) -> Iterator[Path]:
-    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams."""
+def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
+    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams. A folder of a team
+    without any is added to `broken`, with a sentence."""
     if not path.is_dir():
         yield path
     elif (path / METRICS_FILE).is_file():
@@ -90,9 +119,41 @@ def _find(path: Path) -> Iterator[Path]:
     else:
         for entry in sorted(path.iterdir()):
             if entry.is_dir():
-                yield from _find(entry)
+                inner = list(_find(entry, broken))
+                if not inner and not _is_ours(entry):
+                    for below in [each for each in broken if entry in each.parents]:
+                        del broken[below]
+                    broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
+                yield from inner
             elif entry.suffix == ".json" and entry.name not in OUR_FILES:
                 yield entry
+
+
+def _is_ours(folder: Path) -> bool:
+    """Hidden folders, results of `podium rank` and their figures belong to no team."""
+    names = {each.name for each in folder.iterdir()}
+    beside = {each.name for each in folder.parent.iterdir()}
+    is_of_figures = folder.name == OUR_FOLDER and not beside.isdisjoint(OUR_FILES)
+    return folder.name.startswith(".") or not names.isdisjoint(OUR_FILES) or is_of_figures
+
+
+def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
+    for path in paths:
+        try:
+            yield TeamFile(team=_team(path), label=str(path), content=read_metrics(path))
+        except UsageError as error:
+            broken[path] = str(error)
+
+
+def _opened(file: TeamFile, secret_key: bytes) -> TeamFile:
+    content, ground_truth = unsealed(file.content, secret_key=secret_key, label=file.label)
+    return replace(file, content=content, ground_truth=ground_truth)
+
+
+def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
+    number = f"{len(broken)} teams have no usable metrics.json. " if len(broken) > 1 else ""
+    advice = " --skip-broken ranks the others." if has_others else ""
+    return f"{number}{' '.join(broken.values())}{advice}"
 
 
 def _team(path: Path) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.base import AnyChallenge
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures
@@ -14,6 +13,7 @@ from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
+from podium.ranking.rules import Rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +23,21 @@ class Facts:
     cases        sorted; empty where the files hold no single cases
     aggregates   after the cohort's quantities were recomputed, if the challenge has any (`is_adjusted`)
     tables       by metric, those that the rows hold
-    in_schemes   the tables that the general schemes rank by
+    in_schemes   the tables that the general schemes rank by, and `weights` those of their positions
+    notes        sentences on how the files were read
     """
 
     files: Sequence[TeamFile]
-    challenge: AnyChallenge
-    rule: RankingRule
+    challenge: Rules
+    rule: RankingRule | None
     cases: Sequence[str]
     aggregates: Sequence[Figures]
     is_adjusted: bool
     rows: Sequence[Mapping[str, CaseResult]]
     tables: Mapping[str, CaseTable]
     in_schemes: Sequence[CaseTable]
+    weights: Sequence[float]
+    notes: Sequence[str]
     missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
 
     @property
@@ -51,16 +54,16 @@ class Facts:
         return [file.label for file in self.files]
 
 
-def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
+def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
     """Raises UsageError where a chosen metric is not in the files, or a figure is not a number."""
-    challenge, files = cohort.challenge, cohort.files
-    rule = challenge.ranking
+    challenge: Rules = cohort.challenge
+    files, rule = cohort.files, challenge.ranking
     adjusted = challenge.among({file.team: file.content.aggregates for file in files})
     cases = sorted(row.case for row in cohort.common.results)
     rows = [{row.case: row for row in file.content.results} for file in files]
     tables = _tables(challenge, files, cases, rows)
-    _check_chosen(options.metrics, challenge, tables)
-    wanted = options.metrics or rule.case_metrics
+    wanted = _chosen(options.metrics, challenge, tables) or (rule.case_metrics if rule else tuple(tables))
+    weights = _weights(options.weights, challenge, wanted)
     return Facts(
         files=files,
         challenge=challenge,
@@ -71,12 +74,14 @@ def gather_facts(cohort: Cohort, options: RankingOptions) -> Facts:
         rows=rows,
         tables=tables,
         in_schemes=[tables[name] for name in wanted if name in tables],
+        weights=[weights.get(name, 1.0) for name in wanted if name in tables],
+        notes=cohort.notes,
         missing_metrics=[name for name in wanted if name not in tables],
     )
 
 
 def _tables(
-    challenge: AnyChallenge,
+    challenge: Rules,
     files: Sequence[TeamFile],
     cases: Sequence[str],
     rows: Sequence[Mapping[str, CaseResult]],
@@ -93,6 +98,8 @@ def _tables(
 
 
 def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
+    if row.case in file.absent.get(path, ()):
+        return None
     value: Any = row.metrics
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -104,10 +111,27 @@ def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
     return number
 
 
-def _check_chosen(names: Sequence[str], challenge: AnyChallenge, tables: Mapping[str, CaseTable]) -> None:
-    declared = [metric.name for metric in challenge.scoreboard.all_metrics]
-    for name in names:
-        if name not in declared:
-            raise UsageError(f"There is no metric '{name}'; there is: {', '.join(declared)}.")
-        if name not in tables:
+def _chosen(names: Sequence[str], challenge: Rules, tables: Mapping[str, CaseTable]) -> Sequence[str]:
+    found = [_metric_name(name, challenge) for name in names]
+    for name, metric in zip(names, found, strict=True):
+        if metric not in tables:
             raise UsageError(f"The files hold no single cases of the metric '{name}'.")
+    return found
+
+
+def _metric_name(given: str, challenge: Rules) -> str:
+    """The name of a declared metric, which may be given by its title too."""
+    declared = challenge.scoreboard.all_metrics
+    found = [metric.name for metric in declared if metric.name == given]
+    found += [metric.name for metric in declared if metric.title == given]
+    if not found:
+        raise UsageError(f"There is no metric '{given}'; there is: {', '.join(metric.name for metric in declared)}.")
+    return found[0]
+
+
+def _weights(weights: Mapping[str, float], challenge: Rules, wanted: Sequence[str]) -> dict[str, float]:
+    found = {_metric_name(name, challenge): weight for name, weight in weights.items()}
+    for name in found:
+        if name not in wanted:
+            raise UsageError(f"There is a weight of '{name}', but teams are ranked by: {', '.join(wanted)}.")
+    return found

@@ -42,6 +42,7 @@ def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanki
         score_direction="lower",
         ranks=tuple(places[team].rank or None for team in facts.teams),
         scores=tuple(places[team].score for team in facts.teams),
+        score_intervals=None,
         stability=None,
         why_no_stability="The live leaderboard knows aggregates only, so no cases can be drawn for it.",
     )

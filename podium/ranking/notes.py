@@ -6,38 +6,84 @@ import numpy as np
 
 from podium.platform.jobs import CLOCKS
 from podium.platform.runtime import clock_path
+from podium.ranking.chances import FEW_CASES, NARROW_BELOW
 from podium.ranking.facts import Facts
 from podium.ranking.official import Official, figure
 from podium.ranking.options import RankingOptions
+from podium.ranking.result import Arena, SchemeRanking
+from podium.ranking.schemes import MEDIAN, RANK_MEDIAN
+
+_MANY = 5  # sentences of one kind that are still read
 
 
-def notes(
-    facts: Facts, official: Official | None, why_no_interval: str | None, options: RankingOptions
+def notes(  # noqa: PLR0913  (all that can be remarked on)
+    facts: Facts,
+    *,
+    official: Official | None,
+    arena: Arena | None,
+    deciding: SchemeRanking,
+    by_the_rule: SchemeRanking | None,
+    options: RankingOptions,
 ) -> Iterator[str]:
-    """Sentences, the most important first."""
-    if official is None:
+    """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
+    if facts.cases and options.bootstraps:
+        yield from _about_small_numbers(len(facts.cases), deciding)
+    if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
         yield (
             "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
             "schemes."
         )
-    elif why_no_interval and options.bootstraps:
-        yield f"The official ranking has no interval. {why_no_interval}"
+    elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
+        yield f"The official ranking has no interval. {by_the_rule.why_no_stability}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
-    if official and facts.rule.finalists is not None:
-        yield from _about_the_arena(official, facts.rule.finalists)
-    for file in facts.files:
-        counts = file.content.counts
-        lost = [
-            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
-        ]
-        if lost:
-            yield f"{file.team}: {' and '.join(lost)} of {counts.expected} cases, counted with the worst values."
+    if official and official.rule.finalists is not None:
+        yield from _about_the_finalists(official, official.rule.finalists)
+    if arena is not None and arena.stop_rule_holds is False:
+        yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
+    yield from facts.notes
+    yield from _about_lost_cases(facts)
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_lost_cases(facts: Facts) -> Iterator[str]:
+    """A sentence per team; one for all where there are many."""
+    lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
+    if len(lost) > _MANY:
+        shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
+        yield (
+            f"{len(lost)} teams have failed or missing cases, counted with the worst values; how many stands in "
+            f"brackets: {shown}."
+        )
+        return
+    for file in lost:
+        counts = file.content.counts
+        words = [
+            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
+        ]
+        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, counted with the worst values."
+
+
+def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
+    if cases < FEW_CASES:
+        shown = "1 case" if cases == 1 else f"{cases} cases"
+        yield f"There are only {shown}: intervals and probabilities are rough, and none of them is certain."
+    if cases < NARROW_BELOW:
+        yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
+    elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
+        yield "Percentile intervals of medians are too narrow."
+    if any(
+        score is not None and interval is not None and not interval[0] <= score <= interval[1]
+        for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
+    ):
+        yield (
+            "An interval of the score does not contain the score itself: drawing cases moves positions to the middle "
+            "of the field."
+        )
 
 
 def _about_clocks(facts: Facts) -> Iterator[str]:
@@ -57,7 +103,7 @@ def _about_clocks(facts: Facts) -> Iterator[str]:
         )
 
 
-def _about_the_arena(official: Official, places: int) -> Iterator[str]:
+def _about_the_finalists(official: Official, places: int) -> Iterator[str]:
     count = int(np.count_nonzero(official.finalists))
     if official.ratings is None:
         if count > places:
@@ -70,6 +116,7 @@ def _about_metrics(facts: Facts) -> Iterator[str]:
     for name in facts.missing_metrics:
         rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
         yield f"{rows} do not hold '{name}', so the general schemes do not use it."
+    absent: dict[str, int] = {}
     for table in facts.in_schemes:
         undefined = int(np.count_nonzero(~table.defined))
         if undefined:
@@ -77,6 +124,13 @@ def _about_metrics(facts: Facts) -> Iterator[str]:
                 f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
                 "schemes leave these out."
             )
-        absent = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
-        if absent:
-            yield f"'{table.metric.title}' is missing {absent} times; each counts as its worst value."
+        number = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
+        if number:
+            absent[table.metric.title] = number
+    if len(absent) > _MANY:
+        total = sum(absent.values())
+        yield f"Values are missing in {len(absent)} metrics, {total} in all; each counts as its worst value."
+        return
+    for title, number in absent.items():
+        times = "once; it" if number == 1 else f"{number} times; each"
+        yield f"'{title}' is missing {times} counts as its worst value."

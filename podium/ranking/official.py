@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +9,11 @@ from numpy.typing import NDArray
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, get
-from podium.metrics.resampling import Resamples
-from podium.ranking.arena_ratings import read_ratings
+from podium.ranking.arena_ratings import ArenaFile, finalists_ranks, read_arena
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number
-from podium.ranking.positions import Ranks, mean_positions, positions
+from podium.ranking.options import RankingOptions
+from podium.ranking.positions import mean_positions, positions
 from podium.ranking.schemes import SchemeOutcome
 
 Floats = NDArray[np.float64]
@@ -84,46 +83,47 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Official:
-    """The full ranking by the rule; who goes on to the arena, or came through it; and its ratings `[team]`, once they
-    decided."""
+    """The full ranking by the rule; who goes on to the arena, or came through it; and the arena's result, with its
+    ratings `[team]`, once they decided."""
 
+    rule: RankingRule
     outcome: SchemeOutcome
     finalists: NDArray[np.bool_]
-    ratings: Floats | None
+    arena: ArenaFile | None = None
+    ratings: Floats | None = None
 
 
-def official_ranking(facts: Facts, arena: Path | None) -> Official:
+def official_ranking(facts: Facts, options: RankingOptions) -> Official:
     """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
     and all other teams stay behind them. Organisers may admit fewer, but no team before a better one."""
-    outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
+    rule = facts.rule
+    if rule is None:
+        raise MissingFigure("A table of scores has no official rule.")
+    outcome = apply_rule(rule, rule_figures(rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
-    places = facts.rule.finalists or 0
+    places = rule.finalists or 0
     finalists = np.asarray(ranks <= places)
-    if arena is None:
-        return Official(outcome=outcome, finalists=finalists, ratings=None)
-    if facts.rule.finalists is None:
+    if options.arena is None:
+        return Official(rule=rule, outcome=outcome, finalists=finalists)
+    if rule.finalists is None:
         raise UsageError(f"The challenge '{facts.challenge.name}' has no arena.")
-    found = read_ratings(arena, ranks=dict(zip(facts.teams, ranks.tolist(), strict=True)), places=places)
-    ratings = np.array([found.get(team, np.nan) for team in facts.teams])
+    arena = read_arena(options.arena, ranks=dict(zip(facts.teams, ranks.tolist(), strict=True)), places=places)
+    ratings = np.array([arena.ratings.get(team, np.nan) for team in facts.teams])
     rated = ~np.isnan(ratings)
     decided = np.maximum(ranks, 1 + np.count_nonzero(rated))
-    decided[rated] = positions([(ratings[rated], "higher")])
-    return Official(outcome=replace(outcome, ranks=decided[None]), finalists=rated, ratings=ratings)
+    rated_teams = [team for team, is_rated in zip(facts.teams, rated, strict=True) if is_rated]
+    decided[rated] = finalists_ranks(arena, rated_teams, break_ties=options.break_arena_ties)
+    return Official(
+        rule=rule, outcome=replace(outcome, ranks=decided[None]), finalists=rated, arena=arena, ratings=ratings
+    )
 
 
-def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
-    """The rule's ranks in every replicate; None where the rows do not hold what the rule is made of."""
-    by_team = []
-    for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
-        ordered = [rows[case].metrics for case in facts.cases]
-        try:
-            found = facts.challenge.resampled(ordered, aggregates, resamples)
-        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
-            found = None
-        if found is None:
-            return None
-        by_team.append(found)
-    figures = rule_figures(facts.rule, facts.aggregates, facts.labels)
-    for path in by_team[0]:
-        figures[path] = np.stack([found[path] for found in by_team], axis=1)
-    return apply_rule(facts.rule, figures).ranks
+def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Floats]) -> SchemeOutcome | None:
+    """The rule in every replicate, from `drawn[path][replicate, team]`; None where a criterion is not among these.
+
+    What does not come from the cases, such as a runtime that breaks ties, is the same in every replicate.
+    """
+    if not all(criterion.path in drawn for criterion in rule.criteria):
+        return None
+    figures = rule_figures(rule, facts.aggregates, facts.labels)
+    return apply_rule(rule, {**figures, **{each.path: drawn[each.path] for each in rule.criteria}})

@@ -1,9 +1,9 @@
-"""ranking.json and ranking.csv, and the table for people at a terminal."""
+"""ranking.json, ranking.csv and ranking.tex, and the table for people at a terminal."""
 
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,17 +12,43 @@ from rich.markup import escape
 from rich.table import Table
 
 from podium.errors import UsageError
-from podium.ranking.result import ARENA_PATH, Ranking, Row, ranking_to_json
+from podium.ranking.chances import chance
+from podium.ranking.consensus import Consensus, consensus_csv, consensus_json
+from podium.ranking.latex import headline_columns, ranking_latex
+from podium.ranking.plain import csv_safe
+from podium.ranking.result import Interval, Intervals, Ranking, Row, ranking_to_json
+from podium.readers.names import escape_for_display
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"
+LATEX_FILE = "ranking.tex"
+CONSENSUS_FILE = "consensus.json"
+CONSENSUS_CSV_FILE = "consensus.csv"
+_LONGEST_LINE = 1000
+_NO_INTERVAL = ("", "")
 
 
 def write_ranking(ranking: Ranking, folder: Path) -> None:
+    """All three files, each whole or not at all."""
+    _write(
+        {
+            RANKING_FILE: ranking_to_json(ranking),
+            CSV_FILE: ranking_csv(ranking),
+            LATEX_FILE: ranking_latex(ranking),
+        },
+        folder,
+    )
+
+
+def write_consensus(consensus: Consensus, folder: Path) -> None:
     """Both files, each whole or not at all."""
+    _write({CONSENSUS_FILE: consensus_json(consensus), CONSENSUS_CSV_FILE: consensus_csv(consensus)}, folder)
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in ((RANKING_FILE, ranking_to_json(ranking)), (CSV_FILE, ranking_csv(ranking))):
+        for name, text in files.items():
             temporary = folder / f".{name}.{os.getpid()}"
             temporary.write_text(text, encoding="utf-8", newline="")
             temporary.replace(folder / name)
@@ -31,85 +57,143 @@ def write_ranking(ranking: Ranking, folder: Path) -> None:
 
 
 def ranking_csv(ranking: Ranking) -> str:
-    """One line per team: the final table, every leaderboard column, and the rank under every scheme."""
+    """One line per team: the final table, the difference to the next team, every leaderboard column with its interval,
+    and the rank under every scheme."""
     stability = ranking.deciding.stability
+    differences = {difference.better: difference for difference in ranking.differences}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
         [
-            *("rank", "team", "score", "finalist", "rank_low", "rank_high", "win_probability"),
+            *("rank", "team", "score", "score_low", "score_high", "group", "finalist"),
+            *("rank_low", "rank_high", "win_probability"),
+            *("difference_to_next", "difference_low", "difference_high", "probability_ahead_of_next"),
             *("expected", "scored", "failed", "missing"),
-            *(f"aggregates.{column.path}" for column in ranking.columns),
+            *(
+                f"aggregates.{column.path}{end}"
+                for column in ranking.columns
+                for end in (("", ".low", ".high") if column.intervals else ("",))
+            ),
             *(f"rank.{scheme.scheme}" for scheme in ranking.schemes),
         ]
     )
     for number, team in enumerate(ranking.teams):
-        low, high = stability.rank_intervals[number] if stability else ("", "")
+        ranks = stability.rank_intervals[number] if stability else _NO_INTERVAL
+        following = differences.get(team.name)
         writer.writerow(
             [
-                *(team.rank, _plain(team.name), team.score, int(team.finalist), low, high),
+                *(team.rank, csv_safe(team.name), team.score, *(team.score_interval or _NO_INTERVAL)),
+                *(team.group, int(team.finalist), *ranks),
                 stability.win_probabilities[number] if stability else "",
+                *((following.difference, *(following.interval or _NO_INTERVAL)) if following else ("", "", "")),
+                following.probability_ahead if following else "",
                 *(team.expected, team.scored, team.failed, team.missing),
-                *(column.values[number] for column in ranking.columns),
+                *(cell for column in ranking.columns for cell in _cells(column.values, column.intervals, number)),
                 *(scheme.ranks[number] for scheme in ranking.schemes),
             ]
         )
     return text.getvalue()
 
 
-def _plain(name: str) -> str:
-    """A team may be called =HYPERLINK(...): a spreadsheet must read its name as text."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+def _cells(values: Row, intervals: Intervals | None, number: int) -> Sequence[float | str | None]:
+    return (values[number], *(intervals[number] or _NO_INTERVAL)) if intervals else (values[number],)
 
 
 def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The final table: rank, its interval, the figures that made it, and how many cases were scored."""
+    """The final table: rank, its interval, the figures that made it with theirs, and how many cases were scored."""
     division = ", ".join(ranking.division.values())
-    title = escape(f"{ranking.title} ({division})" if division else ranking.title)
+    title = f"{ranking.title} ({division})" if division else ranking.title
     table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False
+        title=_line(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
     )
     deciding, stability = ranking.deciding, ranking.deciding.stability
     is_narrow = console.width < 100
-    columns = [column for column in ranking.columns if column.headline and column.values != deciding.scores]
-    columns = columns[:4] if is_narrow else columns  # the others are in ranking.csv
+    columns = headline_columns(ranking)
+    columns = columns[:1] if is_narrow else columns  # the others are in ranking.csv
+    has_groups = any(team.group is not None for team in ranking.teams)
+    confidence = f"{ranking.methods.confidence * 100:g} %"
     table.add_column("#", justify="right")
-    table.add_column("Team", overflow="fold")
-    for heading in (deciding.score_title, *(["Rank 95 %", "1st"] if stability else []), "Scored"):
-        table.add_column(heading.replace(" ", "\n", 1), justify="right")
+    table.add_column("Team", overflow="fold", min_width=min(20, max(len(team.name) for team in ranking.teams) + 2))
+    headings = [deciding.score_title, *([f"Rank {confidence}", "1st"] if stability else [])]
+    for heading in (*headings, *(["Group"] if has_groups else []), "Scored"):
+        table.add_column(_line(heading).replace(" ", "\n", 1), justify="right")
     for column in columns:
-        table.add_column(column.title, justify="right", overflow="fold", max_width=10 if is_narrow else None)
+        width = 16 if is_narrow else None
+        table.add_column(_line(column.title), justify="right", overflow="fold", max_width=width)
     for number, team in enumerate(ranking.teams):
-        cells = [_figure(team.score, deciding.scores)]
+        cells = [_figure(team.score, deciding.scores, team.score_interval)]
         if stability:
             low, high = stability.rank_intervals[number]
-            cells += [f"{low}-{high}" if low != high else f"{low}", f"{stability.win_probabilities[number]:.0%}"]
+            win = chance(stability.win_probabilities[number], cases=len(ranking.cases)).replace(" (", "\n(")
+            cells += [f"{low}-{high}" if low != high else f"{low}", win]
+        cells += ["-" if team.group is None else str(team.group)] if has_groups else []
         cells.append(f"{team.scored}/{team.expected}")
-        cells += [_figure(column.values[number], column.values, none="unknown") for column in columns]
+        for column in columns:
+            interval = column.intervals[number] if column.intervals else None
+            cells.append(_figure(column.values[number], column.values, interval, none="unknown"))
         name = team.name + (" *" if team.finalist else "")
-        table.add_row("-" if team.rank is None else str(team.rank), escape(name), *cells)
+        table.add_row("-" if team.rank is None else str(team.rank), _line(name), *map(escape, cells))
     console.print(table)
     for line in _lines_below(ranking):
-        console.print(escape(line), highlight=False)
+        console.print(_line(line), highlight=False)
 
 
-def _figure(value: float | None, column: Row, *, none: str = "-") -> str:
-    """Figures of 0 to 1 need more places than those of 0 to 100."""
+def _line(text: str) -> str:
+    """Text of a file as a terminal may get it: on one line, without control characters, and not as markup."""
+    return escape(escape_for_display(text, longest=_LONGEST_LINE))
+
+
+def _figure(value: float | None, column: Row, interval: Interval | None, *, none: str = "-") -> str:
+    """Figures of 0 to 1 need more places than those of 0 to 100; the interval stands below."""
     if value is None:
         return none
     largest = max((abs(each) for each in column if each is not None), default=0.0)
-    return f"{value:.2f}" if largest > 10 else f"{value:.3f}"
+    places = 2 if largest > 10 else 3
+    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
+    return f"{value:.{places}f}{below}"
 
 
 def _lines_below(ranking: Ranking) -> Sequence[str]:
     lines = [f"Rule: {ranking.deciding.words}."]
+    confidence = f"{ranking.methods.confidence * 100:g} %"
+    if ranking.deciding.score_intervals:
+        lines.append(f"In brackets: {confidence} intervals over cases.")
     if any(team.finalist for team in ranking.teams):
-        is_decided = any(column.path == ARENA_PATH for column in ranking.columns)
-        lines.append("* ordered by the arena's ratings" if is_decided else "* goes on to the arena")
+        lines.append("* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena")
     if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
         stable = ranking.deciding.stability
         lines.append(
             f"{stable.replicates:,} bootstrap replicates agree with this order to a median Kendall's tau of "
             f"{stable.taus.median:.2f}; '1st' is the chance to win."
         )
+    if ranking.differences:
+        lines.append("Teams of one group do not differ significantly from the best team of their group.")
     return [*lines, *ranking.notes]
+
+
+def print_consensus(consensus: Consensus, console: Console) -> None:
+    """The teams by mean rank over the tasks."""
+    table = Table(title=_line(f"{consensus.title}: consensus"), title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in (
+        "#",
+        "Team",
+        "Mean rank",
+        *([f"Rank {consensus.confidence * 100:g} %"] if consensus.stability else []),
+    ):
+        table.add_column(heading, justify="left" if heading == "Team" else "right")
+    for task in consensus.tasks:
+        table.add_column(_line(task), justify="right", overflow="fold")
+    for number, team in enumerate(consensus.teams):
+        cells = [str(consensus.consensus_ranks[number]), _line(team), f"{consensus.mean_ranks[number]:.2f}"]
+        if consensus.stability:
+            low, high = consensus.stability.rank_intervals[number]
+            cells.append(f"{low}-{high}" if low != high else f"{low}")
+        table.add_row(*cells, *(str(ranks[number]) for ranks in consensus.ranks))
+    console.print(table)
+    if consensus.kemeny:
+        console.print(_line(f"Kemeny order: {', '.join(consensus.kemeny)}."), highlight=False)

@@ -1,4 +1,4 @@
-"""From arrays to plain numbers for JSON, which has neither NaN nor infinity."""
+"""From arrays to plain numbers for JSON, which has neither NaN nor infinity, and to safe cells of a table."""
 
 import math
 
@@ -15,3 +15,8 @@ def plain_row(values: NDArray[np.float64]) -> Row:
 
 def plain_table(values: NDArray[np.float64]) -> Table:
     return tuple(plain_row(row) for row in values)
+
+
+def csv_safe(name: str) -> str:
+    """A team may be called =HYPERLINK(...): a spreadsheet must read its name as text."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

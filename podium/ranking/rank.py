@@ -2,7 +2,8 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -10,81 +11,150 @@ import scipy
 from podium import __version__
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
+from podium.platform.metrics_file import MetricsFile
+from podium.ranking.arena_ratings import arena_section
+from podium.ranking.comparisons import neighbour_differences, rank_groups
 from podium.ranking.documents import Cohort
 from podium.ranking.facts import Facts, gather_facts
 from podium.ranking.methods import MethodFacts, sentences
 from podium.ranking.notes import notes
 from podium.ranking.official import MissingFigure, Official, official_ranking
-from podium.ranking.options import ALPHA, CONFIDENCE, OFFICIAL, RankingOptions
-from podium.ranking.rankings import deciding_ranks, scheme_rankings, taus_between
-from podium.ranking.result import Methods, Ranking, SchemeRanking
-from podium.ranking.schemes import SCHEMES
-from podium.ranking.sections import aggregate_columns, case_metrics, significance, team_lines
+from podium.ranking.options import OFFICIAL, RankingOptions
+from podium.ranking.positions import Ranks
+from podium.ranking.rankings import Bootstrap, Ranked, deciding_ranks, scheme_rankings, taus_between
+from podium.ranking.recomputed import with_recomputed_figures
+from podium.ranking.replicates import replicate_figures
+from podium.ranking.result import Arena, Difference, Methods, Ranking, SchemeRanking
+from podium.ranking.schemes import MEAN, SCHEMES
+from podium.ranking.sections import Groups, aggregate_columns, case_metrics, significance, team_lines
+from podium.readers.names import escape_for_display
 
 
-def rank(cohort: Cohort, options: RankingOptions) -> Ranking:
+@dataclass(frozen=True, kw_only=True)
+class DrawnRanking:
+    """A ranking, and its teams' ranks in every replicate of the deciding scheme: `[replicate, team]`."""
+
+    ranking: Ranking
+    replicates: Ranks | None
+
+
+def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
     """Everything about one cohort, its teams in the order of the deciding scheme, equals by name."""
+    return rank_with_replicates(cohort, options).ranking
+
+
+def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:
+    """`rank`, for those who need the replicates too. A table of scores has no official rule: its mean decides."""
+    if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
+        options = replace(options, scheme=MEAN.name)
     ordered = _in_final_order(cohort, options)
-    facts = gather_facts(ordered, options)
+    facts = with_recomputed_figures(gather_facts(ordered, options))
     official = _official(facts, options)
-    resamples = (
-        Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
-        if options.bootstraps and facts.cases
+    bootstrap = _bootstrap(facts, options)
+    ranked = scheme_rankings(facts, official, bootstrap, options)
+    schemes = [each.ranking for each in ranked]
+    chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
+    deciding = chosen.ranking
+    common: MetricsFile = ordered.common
+    arena = (
+        arena_section(official.arena, facts.teams, ties_broken=options.break_arena_ties)
+        if official is not None and official.arena is not None
         else None
     )
-    schemes = scheme_rankings(facts, official, resamples, options)
-    deciding = next(scheme for scheme in schemes if scheme.scheme == options.scheme)
-    common = ordered.common
-    return Ranking(
+    groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
+    columns = aggregate_columns(facts, arena, bootstrap, options)
+    given = {figure.path for figure in facts.challenge.scoreboard.given}
+    not_resampled = tuple(column.title for column in columns if column.path in given) if bootstrap else ()
+    ranking = Ranking(
         challenge=common.challenge,
-        title=common.title,
-        version=common.version,
+        title=escape_for_display(common.title),
+        version=escape_for_display(common.version),
         division=ordered.division,
         settings=common.settings,
         deciding_scheme=options.scheme,
-        teams=team_lines(facts, official, deciding),
+        teams=team_lines(facts, official, deciding, groups),
         cases=tuple(facts.cases),
         statuses=tuple(tuple(rows[case].status for case in facts.cases) for rows in facts.rows),
-        columns=aggregate_columns(facts, official),
-        metrics=case_metrics(facts),
+        columns=columns,
+        metrics=case_metrics(facts, bootstrap, options),
         schemes=tuple(schemes),
+        differences=differences,
+        not_resampled=not_resampled,
         scheme_taus=taus_between(schemes),
-        significance=tuple(significance(table, workers=options.workers) for table in facts.in_schemes),
-        methods=_methods(facts, official, deciding, options, division=ordered.division),
-        notes=tuple(notes(facts, official, schemes[0].why_no_stability if official else None, options)),
+        significance=tuple(
+            significance(table, alpha=options.alpha, workers=options.workers) for table in facts.in_schemes
+        ),
+        arena=arena,
+        methods=_methods(facts, arena, deciding, options, division=ordered.division, not_resampled=not_resampled),
+        notes=tuple(
+            notes(
+                facts,
+                official=official,
+                arena=arena,
+                deciding=deciding,
+                by_the_rule=schemes[0] if official else None,
+                options=options,
+            )
+        ),
     )
+    return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 
 
-def _in_final_order(cohort: Cohort, options: RankingOptions) -> Cohort:
-    facts = gather_facts(cohort, options)
+def _bootstrap(facts: Facts, options: RankingOptions) -> Bootstrap | None:
+    if not options.bootstraps or not facts.cases:
+        return None
+    resamples = Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
+    return Bootstrap(resamples=resamples, figures=replicate_figures(facts, resamples))
+
+
+def _comparisons(
+    facts: Facts, chosen: Ranked, arena: Arena | None, options: RankingOptions
+) -> tuple[Groups, tuple[Difference, ...]]:
+    """Where the arena decided, its groups are the groups."""
+    nothing: tuple[None, ...] = (None,) * len(facts.teams)
+    if arena is not None:
+        return (tuple(team.group if team else None for team in arena.teams), nothing), ()
+    if chosen.full is None or chosen.replicates is None:
+        return (nothing, nothing), ()
+    groups = rank_groups(chosen.full, chosen.replicates, cases=len(facts.cases), alpha=options.alpha)
+    return groups, neighbour_differences(facts.teams, chosen.full, chosen.replicates, confidence=options.confidence)
+
+
+def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]:
+    facts = with_recomputed_figures(gather_facts(cohort, options))
     if options.scheme in SCHEMES and not facts.in_schemes:
         raise UsageError(
             f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "
             '(per_case = "none", or figures that are not published).'
         )
-    ranks = deciding_ranks(facts, _official(facts, options), options)
+    official = _official(facts, options)
+    ranks = deciding_ranks(facts, official, options)
     last = len(ranks) + 1
-    order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, facts.teams[team]))
+    ratings = np.zeros(len(ranks))  # of the arena: teams that share a rank stand in their order
+    if options.scheme == OFFICIAL and official is not None and official.ratings is not None:
+        ratings = np.nan_to_num(official.ratings)
+    order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
     return replace(cohort, files=[cohort.files[team] for team in order])
 
 
 def _official(facts: Facts, options: RankingOptions) -> Official | None:
     """None where the files do not have what the official rule compares, and another scheme was asked for."""
     try:
-        return official_ranking(facts, options.arena)
+        return official_ranking(facts, options)
     except MissingFigure:
         if options.scheme == OFFICIAL:
             raise
         return None
 
 
-def _methods(
+def _methods(  # noqa: PLR0913  (what the sentences are made of)
     facts: Facts,
-    official: Official | None,
+    arena: Arena | None,
     deciding: SchemeRanking,
     options: RankingOptions,
     *,
     division: Mapping[str, str],
+    not_resampled: tuple[str, ...],
 ) -> Methods:
     versions = {
         "Podium": __version__,
@@ -95,20 +165,21 @@ def _methods(
     common = facts.files[0].content
     prose = sentences(
         MethodFacts(
-            title=common.title,
-            version=common.version,
+            title=escape_for_display(common.title),
+            version=escape_for_display(common.version),
             division=division,
             teams=len(facts.teams),
             cases=common.counts.expected,
             rule=facts.rule,
+            missing=str(common.settings["table"]["missing"]) if facts.rule is None else None,
             deciding=deciding,
             metrics=[table.metric for table in facts.in_schemes],
+            weights=facts.weights,
+            options=options,
             bootstraps=options.bootstraps if facts.cases else 0,
-            seed=options.seed,
-            confidence=CONFIDENCE,
-            alpha=ALPHA,
             versions=versions,
-            is_arena_decided=official is not None and official.ratings is not None,
+            arena=arena,
+            not_resampled=not_resampled,
         )
     )
     return Methods(
@@ -118,8 +189,8 @@ def _methods(
         scipy_version=versions["SciPy"],
         seed=options.seed,
         bootstraps=options.bootstraps,
-        confidence=CONFIDENCE,
-        alpha=ALPHA,
+        confidence=options.confidence,
+        alpha=options.alpha,
         quantile=options.quantile,
         sentences=tuple(prose),
     )

@@ -1,20 +1,39 @@
 """The teams under every scheme, each with what its bootstrap says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Floats, Resamples
 from podium.ranking.facts import Facts
+from podium.ranking.intervals import percentile_intervals
 from podium.ranking.kendall import tau_b
 from podium.ranking.live_leaderboard import live_leaderboard
 from podium.ranking.official import Official, official_replicates
-from podium.ranking.options import ALPHA, CONFIDENCE, OFFICIAL, PLATFORM, RankingOptions
+from podium.ranking.options import OFFICIAL, PLATFORM, RankingOptions
 from podium.ranking.plain import plain_row
-from podium.ranking.positions import Ranks
 from podium.ranking.result import SchemeRanking, Table
 from podium.ranking.schemes import SCHEMES, SIDE_BY_SIDE, Scheme, SchemeOptions, SchemeOutcome, apply_scheme
 from podium.ranking.stability import stability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """One scheme: its ranking, and what it was made from, on all cases and in every replicate; None where a scheme
+    has none."""
+
+    ranking: SchemeRanking
+    full: SchemeOutcome | None = None
+    replicates: SchemeOutcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """The draws, and the figures of the leaderboard in each: dotted path to `[replicate, team]`."""
+
+    resamples: Resamples
+    figures: Mapping[str, Floats]
 
 
 def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:
@@ -27,45 +46,54 @@ def deciding_ranks(facts: Facts, official: Official | None, options: RankingOpti
 
 
 def scheme_rankings(
-    facts: Facts, official: Official | None, resamples: Resamples | None, options: RankingOptions
-) -> list[SchemeRanking]:
+    facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
+) -> list[Ranked]:
     """The official rule, the general schemes side by side, and the deciding one where it is not one of these."""
-    rankings = [_official(facts, official, resamples)] if official else []
+    rankings = [_official(facts, official, bootstrap, options)] if official else []
     schemes = list(SIDE_BY_SIDE)
     if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
         schemes.append(SCHEMES[options.scheme])
     if facts.in_schemes:
-        rankings += [_general(scheme, facts, resamples, options) for scheme in schemes]
+        rankings += [_general(scheme, facts, bootstrap, options) for scheme in schemes]
     if options.scheme == PLATFORM:
-        rankings.append(live_leaderboard(facts, options.platform_method))
+        rankings.append(Ranked(ranking=live_leaderboard(facts, options.platform_method)))
     return rankings
 
 
-def _official(facts: Facts, official: Official, resamples: Resamples | None) -> SchemeRanking:
-    names = (OFFICIAL, "Official", facts.rule.words)
+def _official(facts: Facts, official: Official, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
+    names = (OFFICIAL, "Official", official.rule.words)
+    replicates = official_replicates(facts, official.rule, bootstrap.figures) if bootstrap else None
     if official.ratings is not None:
         reason = "The arena decides among the finalists, and resampling the cases says nothing about its votes."
-        return _ranking(names, official.outcome, None, reason)
-    replicates = official_replicates(facts, resamples) if resamples else None
-    why_not = None if replicates is not None else _why_not(facts, resamples)
-    return _ranking(names, official.outcome, replicates, why_not)
+        return _ranked(names, official.outcome, replicates, reason, options)
+    why_not = None if replicates is not None else _why_not(facts, bootstrap)
+    return _ranked(names, official.outcome, replicates, why_not, options)
 
 
-def _general(scheme: Scheme, facts: Facts, resamples: Resamples | None, options: RankingOptions) -> SchemeRanking:
+def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
     replicates = (
-        apply_scheme(scheme, facts.in_schemes, resamples, _scheme_options(options)).ranks if resamples else None
+        apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, _scheme_options(options), facts.weights)
+        if bootstrap
+        else None
     )
-    why_not = None if replicates is not None else _why_not(facts, resamples)
+    why_not = None if replicates is not None else _why_not(facts, bootstrap)
     full = _full(scheme, facts, options)
     words = scheme.words.format(quantile=options.quantile)
-    return _ranking((scheme.name, scheme.title, words), full, replicates, why_not)
+    return _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
 
 
-def _ranking(
-    names: tuple[str, str, str], full: SchemeOutcome, replicates: Ranks | None, why_not: str | None
-) -> SchemeRanking:
+def _ranked(
+    names: tuple[str, str, str],
+    full: SchemeOutcome,
+    replicates: SchemeOutcome | None,
+    why_not: str | None,
+    options: RankingOptions,
+) -> Ranked:
+    """Where there is a reason why not, the replicates tell of the score alone, not of the rank."""
     name, title, words = names
-    return SchemeRanking(
+    confidence = options.confidence
+    ranks = replicates.ranks if replicates is not None and why_not is None else None
+    ranking = SchemeRanking(
         scheme=name,
         title=title,
         words=words,
@@ -73,15 +101,17 @@ def _ranking(
         score_direction=full.direction,
         ranks=_ranks(full),
         scores=plain_row(full.scores[0]),
-        stability=None if replicates is None else stability(replicates, full.ranks[0], confidence=CONFIDENCE),
+        score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
+        stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
     )
+    return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
 
 
-def _why_not(facts: Facts, resamples: Resamples | None) -> str:
+def _why_not(facts: Facts, bootstrap: Bootstrap | None) -> str:
     if not facts.cases:
         return "The files hold no single cases, so none can be drawn."
-    if resamples is None:
+    if bootstrap is None:
         return "No bootstrap was asked for."
     if facts.is_anonymous:
         return (
@@ -92,11 +122,12 @@ def _why_not(facts: Facts, resamples: Resamples | None) -> str:
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    return apply_scheme(scheme, facts.in_schemes, Resamples.whole(len(facts.cases)), _scheme_options(options))
+    whole = Resamples.whole(len(facts.cases))
+    return apply_scheme(scheme, facts.in_schemes, whole, _scheme_options(options), facts.weights)
 
 
 def _scheme_options(options: RankingOptions) -> SchemeOptions:
-    return SchemeOptions(quantile=options.quantile, alpha=ALPHA, workers=options.workers)
+    return SchemeOptions(quantile=options.quantile, alpha=options.alpha, workers=options.workers)
 
 
 def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:

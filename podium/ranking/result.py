@@ -22,6 +22,8 @@ ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once t
 
 Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
+Interval = tuple[float, float]  # both ends, at the confidence of the methods
+Intervals = tuple[Interval | None, ...]  # [team]
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -42,6 +44,9 @@ class Team:
 
     rank       by the deciding scheme; None for a team that scheme leaves unranked (only `platform` does)
     score      what that scheme ranks by, in the scheme's own unit and direction
+    group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
+               others, and so on; None where the cases could not be drawn
+    group_p    p of the comparison with the group's best team after Holm's adjustment; None for that team itself
     tied_with  the other teams that share the rank
     finalist   goes to (or came through) the arena, where the challenge has one
     """
@@ -51,6 +56,9 @@ class Team:
     name: str
     rank: int | None
     score: float | None
+    score_interval: Interval | None
+    group: int | None
+    group_p: float | None
     tied_with: tuple[str, ...]
     finalist: bool
     expected: int
@@ -73,6 +81,7 @@ class AggregateColumn:
     headline: bool
     values: Row  # [team]
     errors: Row | None  # [team], the spread beside it
+    intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or they cannot be drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +107,8 @@ class CaseMetric:
     unit: str
     in_schemes: bool
     undefined_cases: int
+    means: Row  # [team], over the defined cases with the worst value where there is none; None where that is infinite
+    mean_intervals: Intervals | None  # [team]; None without a bootstrap
     values: Table  # [team][case]
 
 
@@ -147,8 +158,27 @@ class SchemeRanking:
     score_direction: Direction
     ranks: tuple[int | None, ...]  # [team]
     scores: Row  # [team]
+    score_intervals: Intervals | None  # [team]; None where there is no stability
     stability: Stability | None
     why_no_stability: str | None  # in words, where there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Two neighbours of the final table.
+
+    difference         the better team's score minus the other's, in the unit of the score
+    interval           of the difference, over the same drawn cases for both teams
+    probability_ahead  the share of replicates in which the better team is ahead, an equal rank counting half
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    better: str
+    worse: str
+    difference: float | None
+    interval: Interval | None
+    probability_ahead: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +192,43 @@ class Significance:
     p_holm: Table  # adjusted over all ordered pairs
     significant: tuple[tuple[bool, ...], ...]  # [team][team], p <= alpha
     significant_holm: tuple[tuple[bool, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaTeam:
+    """What the arena knows of a finalist, None where it does not say; `interval` is of the Bradley-Terry rating."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    rating: float
+    group: int | None
+    bradley_terry: float | None
+    interval: Interval | None
+    votes: int | None
+    wins: int | None
+    losses: int | None
+    ties: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arena:
+    """The arena that decided among the finalists.
+
+    decided_by   the name of the rating; empty where the file does not say
+    ties_broken  whether teams of one group were ordered by their ratings all the same
+    teams        [team], None for those that were not in the arena
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    decided_by: str
+    ties_broken: bool
+    votes: int | None
+    raters: int | None
+    cases: int | None
+    stop_rule_holds: bool | None
+    stop_rule_missing: tuple[str, ...]
+    teams: tuple[ArenaTeam | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,13 +256,15 @@ class Ranking:
     division              the settings that part a challenge into separately ranked halves, such as the regime
     deciding_scheme       the scheme the final table follows: `official` unless asked otherwise
     statuses              [team][case]; empty, as `cases` is, where the files hold no single cases
+    differences           between every team and the next; empty where the cases could not be drawn
+    not_resampled         titles of columns that do not come from the cases, such as the time
     scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
     notes                 in words: what could not be done, what an organiser should look at
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
-    schema: Literal["podium-ranking-1"] = "podium-ranking-1"
+    schema: Literal["podium-ranking-2"] = "podium-ranking-2"
     challenge: str
     title: str
     version: str
@@ -208,8 +277,11 @@ class Ranking:
     columns: tuple[AggregateColumn, ...]
     metrics: tuple[CaseMetric, ...]
     schemes: tuple[SchemeRanking, ...]
+    differences: tuple[Difference, ...]
+    not_resampled: tuple[str, ...]
     scheme_taus: Table
     significance: tuple[Significance, ...]
+    arena: Arena | None
     methods: Methods
     notes: tuple[str, ...]
 
@@ -272,15 +344,23 @@ def _tables(ranking: Ranking, *, teams: int, cases: int, schemes: int) -> Iterat
     """Every table by its place, with the shape it must have."""
     yield "statuses", ranking.statuses, (teams, cases)
     yield "scheme_taus", ranking.scheme_taus, (schemes, schemes)
+    if ranking.arena is not None:
+        yield "arena.teams", ranking.arena.teams, (teams,)
     for number, column in enumerate(ranking.columns):
         yield f"columns.{number}.values", column.values, (teams,)
-        if column.errors is not None:
-            yield f"columns.{number}.errors", column.errors, (teams,)
+        for name in ("errors", "intervals"):
+            if (table := getattr(column, name)) is not None:
+                yield f"columns.{number}.{name}", table, (teams,)
     for number, metric in enumerate(ranking.metrics):
         yield f"metrics.{number}.values", metric.values, (teams, cases)
+        yield f"metrics.{number}.means", metric.means, (teams,)
+        if metric.mean_intervals is not None:
+            yield f"metrics.{number}.mean_intervals", metric.mean_intervals, (teams,)
     for number, scheme in enumerate(ranking.schemes):
         yield f"schemes.{number}.ranks", scheme.ranks, (teams,)
         yield f"schemes.{number}.scores", scheme.scores, (teams,)
+        if scheme.score_intervals is not None:
+            yield f"schemes.{number}.score_intervals", scheme.score_intervals, (teams,)
         if scheme.stability is not None:
             yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, (teams, teams)
             for name in ("rank_intervals", "mean_ranks", "win_probabilities"):

@@ -161,16 +161,20 @@ class SchemeOutcome:
 
 
 def apply_scheme(
-    scheme: Scheme, tables: Sequence[CaseTable], resamples: Resamples, options: SchemeOptions
+    scheme: Scheme,
+    tables: Sequence[CaseTable],
+    resamples: Resamples,
+    options: SchemeOptions,
+    weights: Sequence[float] | None = None,
 ) -> SchemeOutcome:
-    """Rank by every table, and where there are several by the mean of the positions."""
+    """Rank by every table, and where there are several by the mean of the positions, `weights` being equal if None."""
     scores = [scheme.score(table, resamples, options) for table in tables]
     directions = [scheme.direction_for(table) for table in tables]
     ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
     if len(tables) == 1:
         title = scheme.score_title or tables[0].metric.title
         return SchemeOutcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
-    combined = mean_positions(ranks, [1.0] * len(ranks))
+    combined = mean_positions(ranks, weights or [1.0] * len(ranks))
     return SchemeOutcome(
         ranks=positions([(combined, "lower")]), scores=combined, direction="lower", score_title="Mean position"
     )

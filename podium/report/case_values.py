@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
 from podium.ranking.positions import Ranks, case_positions
-from podium.ranking.result import CaseMetric, Ranking
+from podium.ranking.result import CaseMetric, Intervals, Ranking, Row
 from podium.report.plots.summary import drawable
 
 
@@ -17,6 +17,7 @@ class CaseValues:
     """One metric over (teams, cases).
 
     filled     the worst value where a team has no value; NaN where no team has one, or the worst value is infinite
+    means      [team], as the ranking has them: None where a worst value is infinite; `intervals` of them
     ranks      of the teams in every case, as the general schemes count them: teams without a value are last
     in_schemes whether the general schemes rank by it
     """
@@ -25,6 +26,8 @@ class CaseValues:
     filled: NDArray[np.float64]
     ranks: Ranks
     in_schemes: bool
+    means: Row
+    intervals: Intervals | None
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -44,7 +47,9 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
         ranks = case_positions(values, declared.direction)
         if declared.worst is not None:
             values = np.where(missing & ~missing.all(axis=0), declared.worst, values)
-        found.append(CaseValues(_metric(declared), values, ranks, declared.in_schemes))
+        found.append(
+            CaseValues(_metric(declared), values, ranks, declared.in_schemes, declared.means, declared.mean_intervals)
+        )
     return sorted(found, key=lambda each: not each.in_schemes)
 
 

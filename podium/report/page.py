@@ -7,6 +7,7 @@ from typing import Any
 
 from podium import __version__
 from podium.errors import UsageError
+from podium.report.exhibit import HINT_LIMITS_REM
 from podium.report.palette import SERIES, stylesheet_variables
 from podium.report.words import on_one_line
 
@@ -57,8 +58,19 @@ def _environment() -> Any:
 @cache
 def _stylesheet() -> str:
     style = files("podium.report").joinpath("templates/page.css").read_text("utf-8")
+    hints = "".join(
+        f"@container (max-width:{limit}rem){{.scroll.hint-{limit}::before{{display:block}}}}\n"
+        for limit in HINT_LIMITS_REM
+    )
+    return f"{stylesheet_variables()}{plot_stylesheet()}{style}{hints}"
+
+
+@cache
+def plot_stylesheet() -> str:
+    """The rules of the plots, with variables for colours."""
+    style = files("podium.report").joinpath("templates/plots.css").read_text("utf-8")
     series = "".join(
         f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n},.many-series-{n}{{stroke:var(--series-{n})}}\n"
         for n in range(1, SERIES + 1)
     )
-    return f"{stylesheet_variables()}{style}{series}"
+    return f"{style}{series}"

@@ -1,66 +1,66 @@
 """The report of a ranking: podium, table, how sure it is, metric by metric, team by team, and the methods."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from podium.ranking.result import AggregateColumn, Ranking
+from podium.ranking.chances import chance
+from podium.ranking.result import Ranking
 from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Exhibit, Table
+from podium.report.files.writing import FigureNames, Report
 from podium.report.methods import REFERENCES, ranking_settings
+from podium.report.metric_section import MOST_DETAILED, metric_exhibits
 from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
 from podium.report.plots.blob import blob_plot
-from podium.report.plots.box_dots import box_and_dots
 from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
 from podium.report.plots.podium_steps import Place, podium_steps
 from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
-from podium.report.plots.rank_interval import rank_interval
 from podium.report.plots.scheme_lines import scheme_lines
-from podium.report.plots.share_bars import is_yes_or_no, share_bars
+from podium.report.plots.share_bars import is_yes_or_no
 from podium.report.plots.significance_map import significance_map
 from podium.report.plots.tau_violin import tau_violin
-from podium.report.team_pages import anchor, rank_words, team_pages
-from podium.report.words import NOTHING, count, figure, fixed, percent, sentence, telling
+from podium.report.ranking_table import arena_tables, differences_table, final_table
+from podium.report.team_pages import team_pages
+from podium.report.words import NOTHING, count, fixed, sentence, telling
 
-REPORT_FILE = "report.html"
 
-
-def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> str:
-    """The whole HTML file; `overlays` of the worst cases by team, where the organiser gave images."""
+def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
+    """The whole HTML file and its figures; `overlays` of the worst cases by team, where the organiser gave images."""
     values = case_values(ranking)
-    stability = ranking.deciding.stability
-    metric_exhibits = [_metric_exhibit(ranking, each) for each in values]
-    rank_exhibits = _rank_exhibits(ranking, values)
+    names = FigureNames()
+    podium = names.named(podium_steps(places)) if (places := _places(ranking)) else None
+    stability_exhibits = [names.named(each) for each in _stability_exhibits(ranking)]
+    drawn_metrics = [names.named(each) for each in metric_exhibits(ranking, values)]
+    rank_exhibits = [names.named(each) for each in _rank_exhibits(ranking, values)]
+    arena_words, arena_table = arena_tables(ranking)
     contents = [
         ("ranking", "Ranking"),
         ("stability", "How sure?"),
-        *([("metrics", "Metrics")] if metric_exhibits else []),
+        *([("arena", "Arena")] if ranking.arena else []),
+        *([("metrics", "Metrics")] if drawn_metrics else []),
         *([("cases", "Cases")] if rank_exhibits else []),
         ("teams", "Teams"),
         ("methods", "Methods"),
     ]
-    columns = _columns(ranking)
-    return render(
+    page = render(
         "ranking.html.jinja",
         kicker="Ranking",
         heading=ranking.title,
         facts=_facts(ranking),
         contents=contents,
-        podium=podium_steps(places) if (places := _places(ranking)) else None,
+        podium=podium,
         scheme_words=sentence(ranking.deciding.words),
         notes=ranking.notes,
-        score_title=ranking.deciding.score_title,
-        has_stability=stability is not None,
-        interval_title=f"Rank, {percent(ranking.methods.confidence)} interval",
-        column_titles=[column.title for column in columns],
-        rows=_rows(ranking, columns),
-        table_note=_table_note(ranking),
+        final=final_table(ranking),
+        differences=differences_table(ranking),
+        arena_words=arena_words,
+        arena=arena_table,
         stability_words=_stability_words(ranking),
-        stability_exhibits=_stability_exhibits(ranking),
+        stability_exhibits=stability_exhibits,
         scheme_taus=_scheme_taus(ranking),
-        metric_exhibits=metric_exhibits,
+        metric_exhibits=drawn_metrics,
         rank_words="What one case says about the teams: their ranks within each case.",
         rank_exhibits=rank_exhibits,
         teams=team_pages(ranking, values, overlays or {}),
@@ -68,27 +68,17 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         settings=ranking_settings(ranking),
         references=REFERENCES,
     )
+    return Report(page=page, exhibits=names.exhibits)
 
 
 def _names(ranking: Ranking) -> list[str]:
     return [team.name for team in ranking.teams]
 
 
-def _columns(ranking: Ranking) -> list[AggregateColumn]:
-    """The short table's columns, without the one that is the score already."""
-    scores = tuple(team.score for team in ranking.teams)
-    return [column for column in ranking.columns if column.headline and column.values != scores]
-
-
-def _metric_exhibit(ranking: Ranking, each: CaseValues) -> Exhibit:
-    draw = share_bars if is_yes_or_no(each.metric, list(each.filled)) else box_and_dots
-    return draw(each.metric, _names(ranking), list(each.filled))
-
-
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
     cases = len(ranking.cases) or max((team.expected for team in ranking.teams), default=0)
     return [
-        ("Version", ranking.version),
+        *([("Version", ranking.version)] if ranking.version else []),
         *((name.capitalize(), value) for name, value in ranking.division.items()),
         ("Teams", f"{len(ranking.teams):,}"),
         ("Cases", f"{cases:,}"),
@@ -97,64 +87,20 @@ def _facts(ranking: Ranking) -> list[tuple[str, str]]:
 
 
 def _places(ranking: Ranking) -> list[Place]:
+    """A finalist of the arena stands there by its rating."""
     score = telling(team.score for team in ranking.teams)
+    ratings = ranking.arena.teams if ranking.arena else (None,) * len(ranking.teams)
     return [
-        Place(rank=team.rank, team=team.name, score=f"{ranking.deciding.score_title} {score(team.score)}")
-        for team in ranking.teams
+        Place(
+            rank=team.rank,
+            team=team.name,
+            score=f"{ranking.deciding.score_title} {score(team.score)}"
+            if found is None
+            else f"Arena rating {fixed(found.rating, 1)}",
+        )
+        for team, found in zip(ranking.teams, ratings, strict=True)
         if team.rank is not None
     ]
-
-
-def _rows(ranking: Ranking, columns: Sequence[AggregateColumn]) -> list[dict[str, Any]]:
-    score = telling(team.score for team in ranking.teams)
-    values = [telling(column.values) for column in columns]
-    rows = []
-    for row, team in enumerate(ranking.teams):
-        printed = [
-            "unknown" if column.values[row] is None else write(column.values[row]) + _spread(column, row)
-            for column, write in zip(columns, values, strict=True)
-        ]
-        rows.append({**_row(ranking, row), "score": score(team.score), "columns": printed})
-    return rows
-
-
-def _row(ranking: Ranking, row: int) -> dict[str, Any]:
-    team, stability = ranking.teams[row], ranking.deciding.stability
-    lost = [f"{number} {what}" for number, what in ((team.failed, "failed"), (team.missing, "missing")) if number]
-    shown = {
-        "rank": rank_words(team),
-        "first": team.rank == 1,
-        "anchor": anchor(row),
-        "name": team.name,
-        "finalist": team.finalist,
-        "scored": f"{team.scored} of {team.expected}",
-        "lost": ", ".join(lost),
-    }
-    if stability is not None:
-        low, high = stability.rank_intervals[row]
-        shown["interval"] = str(low) if low == high else f"{low} to {high}"
-        shown["interval_svg"] = rank_interval(low=low, high=high, rank=team.rank, teams=len(ranking.teams))
-        shown["win"] = percent(stability.win_probabilities[row])
-    return shown
-
-
-def _spread(column: AggregateColumn, row: int) -> str:
-    spread = column.errors[row] if column.errors is not None else None
-    return "" if spread is None else f" ± {figure(spread, digits=2)}"
-
-
-def _table_note(ranking: Ranking) -> str:
-    words = ["Teams of equal rank are marked with =."]
-    if any(column.errors is not None for column in ranking.columns if column.headline):
-        words.append("± is the standard deviation over cases.")
-    if any(team.failed or team.missing for team in ranking.teams):
-        words.append("Failed and missing cases count with the worst value of all that teams are ranked by.")
-    if ranking.deciding.stability is not None:
-        words.append(
-            "Interval and chance of winning come from resampling the cases with replacement; a shared first place "
-            "is an equal part of a win."
-        )
-    return " ".join(words)
 
 
 def _stability_words(ranking: Ranking) -> list[str]:
@@ -168,7 +114,7 @@ def _stability_words(ranking: Ranking) -> list[str]:
         taus = deciding.stability.taus
         words.append(
             f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won "
-            f"with a probability of {percent(wins[best])}."
+            f"with a probability of {chance(wins[best], cases=len(ranking.cases))}."
         )
         replicates = count(deciding.stability.replicates, "replicate")
         words[0] += (
@@ -218,7 +164,7 @@ def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
             significant_holm=np.array(tests.significant_holm, dtype=np.bool_),
             alpha=ranking.methods.alpha,
         )
-        for tests in ranking.significance
+        for tests in ranking.significance[:MOST_DETAILED]
         if len(names) > 1
     ]
     if len(ranking.schemes) > 1:
@@ -242,8 +188,8 @@ def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhib
     """Podium plots and heat maps of the metrics the schemes rank by; of all metrics they would fill pages."""
     podiums, heat_maps = [], []
     names = _names(ranking)
-    for each in values:
-        if each.in_schemes and len(names) > 1:
+    for each in [each for each in values if each.in_schemes][:MOST_DETAILED]:
+        if len(names) > 1:
             known = each.filled[:, each.defined]
             if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
                 podiums.append(podium_plot(each.metric, names, known))

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.averages import mean_of
 from podium.metrics.declaration import Metric
+from podium.ranking.chances import chance
+from podium.ranking.decimals import column_decimals, even_decimals
 from podium.ranking.positions import case_positions
 from podium.ranking.result import Ranking, Team, Trouble
 from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Table
 from podium.report.overlay_pictures import OverlayPicture
-from podium.report.words import count, figure, listed, percent
+from podium.report.words import NOTHING, count, figure, fixed, interval_words, listed, percent, with_interval
 
 MOST_TROUBLES = 12
 WORST_CASES = 5
@@ -48,7 +49,7 @@ def team_pages(
     ranking: Ranking, values: Sequence[CaseValues], overlays: Mapping[str, Sequence[OverlayPicture]]
 ) -> list[TeamPage]:
     """The pages in ranking order; `overlays` by team, where the organiser gave images."""
-    means = {each.metric.name: _means(each) for each in values}
+    means = {each.metric.name: np.array(each.means, dtype=np.float64) for each in values}
     ranks = {each.metric.name: _ranks_of(means[each.metric.name], each.metric) for each in values}
     deciding = [each for each in values if each.in_schemes] or list(values)
     pages = []
@@ -93,10 +94,11 @@ def _summary(ranking: Ranking, row: int) -> str:
         place += f", shared with {listed(list(team.tied_with[:5]))}"
         if len(team.tied_with) > 5:
             place += " and others"
-    words = f"{place}. {deciding.score_title}: {figure(team.score)}."
+    decimals = column_decimals(deciding.scores)
+    words = f"{place}. {deciding.score_title}: {with_interval(team.score, team.score_interval, decimals)}."
     if deciding.stability is not None:
         low, high = deciding.stability.rank_intervals[row]
-        win = percent(deciding.stability.win_probabilities[row])
+        win = chance(deciding.stability.win_probabilities[row], cases=len(ranking.cases))
         span = f"rank {low}" if low == high else f"ranks {low} to {high}"
         words += f" {percent(ranking.methods.confidence)} interval: {span}; chance of winning: {win}."
     words += f" {team.scored} of {count(team.expected, 'case')} scored"
@@ -110,12 +112,6 @@ def _summary(ranking: Ranking, row: int) -> str:
         title = next((metric.title for metric in ranking.metrics if metric.name == tests.metric), tests.metric)
         words += f" In {title}, significantly better than {count(beaten, 'team')} and worse than {beaten_by} (Holm)."
     return words
-
-
-def _means(each: CaseValues) -> NDArray[np.float64]:
-    """NaN for a team that lacks a value which others have and for which no worst value can stand in: a mean over the
-    rest would flatter."""
-    return np.array([mean_of(row) for row in each.filled[:, each.defined].tolist()])
 
 
 def _ranks_of(means: NDArray[np.float64], metric: Metric) -> NDArray[np.int64]:
@@ -149,10 +145,18 @@ def _standing(
         all_means = means[metric.name]
         best = float((np.fmax if metric.direction == "higher" else np.fmin).reduce(all_means))
         unit = f" ({metric.unit})" if metric.unit else ""
+        decimals = even_decimals(each.means)
+        interval = each.intervals[row] if each.intervals else None
         rows.append(
-            (f"{metric.title}{unit}", str(ranks[metric.name][row]), figure(float(all_means[row])), figure(best))
+            (
+                f"{metric.title}{unit}",
+                str(ranks[metric.name][row]),
+                fixed(float(all_means[row]), decimals),
+                interval_words(interval, decimals) or NOTHING,
+                fixed(best, decimals),
+            )
         )
-    return Table(head=("Metric", "Rank by mean", "Mean", "Best mean"), rows=rows)
+    return Table(head=("Metric", "Rank by mean", "Mean", "Its interval", "Best mean"), rows=rows)
 
 
 def worst_captions(ranking: Ranking, row: int, *, most: int) -> dict[str, str]:

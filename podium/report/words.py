@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from podium.ranking.decimals import column_decimals
+from podium.ranking.result import Interval
+
 NOTHING = "–"  # what stands where there is no figure
 
 
@@ -50,11 +53,7 @@ def telling(values: Iterable[float | None]) -> Callable[[float | None], str]:
 
     A table whose neighbours read the same but rank differently would look wrong.
     """
-    distinct = {value for value in values if value is not None}
-    if all(value == int(value) for value in distinct):
-        return partial(fixed, decimals=0)
-    wanted = (n for n in range(2, 6) if len({fixed(value, decimals=n) for value in distinct}) == len(distinct))
-    return partial(fixed, decimals=max(next(wanted, 6), 4 if max(map(abs, distinct)) < 10 else 2))
+    return partial(fixed, decimals=column_decimals(values))
 
 
 def fixed(value: float | None, decimals: int) -> str:
@@ -63,6 +62,17 @@ def fixed(value: float | None, decimals: int) -> str:
         return figure(value)
     text = f"{value:.{decimals}f}"
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def interval_words(interval: Interval | None, decimals: int) -> str:
+    """`0.81 to 0.86`; nothing where there is none."""
+    return "" if interval is None else f"{fixed(interval[0], decimals)} to {fixed(interval[1], decimals)}"
+
+
+def with_interval(value: float | None, interval: Interval | None, decimals: int) -> str:
+    """`0.83 (0.81 to 0.86)`."""
+    words = interval_words(interval, decimals)
+    return f"{fixed(value, decimals)} ({words})" if words else fixed(value, decimals)
 
 
 def percent(share: float | None) -> str:

@@ -180,3 +180,44 @@ def test_without_single_cases_their_number_must_agree(tmp_path: Path) -> None:
 def test_a_team_name_is_one_printable_line(tmp_path: Path) -> None:
     write_teams(tmp_path, {"a\x1b[31m\nb": carotid_document(GOOD), "c\udcff": carotid_document(FAIR)})
     assert teams(tmp_path) == ["a\\x1b[31m\\nb", "c\\udcff"]
+
+
+# Teams without a usable metrics.json
+
+
+def test_a_team_without_metrics_json_is_named(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    (tmp_path / "empty" / "logs").mkdir(parents=True)
+    assert refusal(tmp_path) == (
+        f"The team 'empty' has no metrics.json in {tmp_path / 'empty'}. --skip-broken ranks the others."
+    )
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "metrics.json").write_text("{")
+    assert refusal(tmp_path) == (
+        f"2 teams have no usable metrics.json. The team 'empty' has no metrics.json in {tmp_path / 'empty'}. "
+        f"{tmp_path / 'torn' / 'metrics.json'} is not a metrics.json written by Podium. --skip-broken ranks the others."
+    )
+
+
+def test_broken_teams_may_be_left_out_and_are_then_remarked_on(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    (tmp_path / "em\x1b[31mpty").mkdir()
+    (cohort,) = read_cohorts([tmp_path], skip_broken=True)
+    assert [file.team for file in cohort.files] == ["fair", "good", "poor"]
+    assert len(cohort.notes) == 1
+    assert cohort.notes[0].startswith("Left out: The team 'em\\x1b[31mpty' has no metrics.json in ")
+
+
+def test_nothing_is_left_to_rank(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"The team 'empty' has no metrics\.json"):
+        read_cohorts([tmp_path], skip_broken=True)
+
+
+def test_results_and_hidden_folders_are_no_teams(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    for folder, file in (("ranking", "ranking.json"), ("figures", "podium.svg"), (".git", "config")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).touch()
+    (tmp_path / "consensus.json").touch()
+    assert teams(tmp_path) == ["fair", "good", "poor"]

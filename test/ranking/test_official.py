@@ -15,7 +15,7 @@ from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.challenges.reports.settings import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
-from podium.ranking.arena_ratings import read_ratings
+from podium.ranking.arena_ratings import read_arena
 from podium.ranking.official import apply_rule, figure, rule_figures
 
 SCORE = Criterion(path="score", title="Score", direction="higher")
@@ -106,26 +106,26 @@ def arena(path: Path, content: Any) -> Path:
 def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
     path = arena(tmp_path / "arena.json", {"ratings": {"a": 1010, "b": 990.5}, "votes": 12})
     for ranks in ({"b": 1, "a": 2}, {"b": 1, "a": 2, "c": 3, "d": 4}, {"b": 1, "a": 2, "c": 2}):
-        assert read_ratings(path, ranks=ranks, places=3) == {"a": 1010.0, "b": 990.5}
+        assert read_arena(path, ranks=ranks, places=3).ratings == {"a": 1010.0, "b": 990.5}
     for ranks, words in (
         ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating of the finalist 'c'."),
         ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', which is not among the finalists."),
         ({"a": 1}, f"{path} rates 'b', which is not among the finalists."),
     ):
         with pytest.raises(UsageError) as refused:
-            read_ratings(path, ranks=ranks, places=3)
+            read_arena(path, ranks=ranks, places=3)
         assert str(refused.value) == words
     with pytest.raises(UsageError, match="has no rating of anybody"):
-        read_ratings(arena(path, {"ratings": {}}), ranks={"a": 1}, places=3)
+        read_arena(arena(path, {"ratings": {}}), ranks={"a": 1}, places=3)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}'])
 def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     path = arena(tmp_path / "arena.json", content)
     with pytest.raises(UsageError, match=r"is not an arena\.json written by Podium"):
-        read_ratings(path, ranks={"a": 1}, places=7)
+        read_arena(path, ranks={"a": 1}, places=7)
     with pytest.raises(UsageError, match=r"cannot be read: No such file"):
-        read_ratings(tmp_path / "none.json", ranks={"a": 1}, places=7)
+        read_arena(tmp_path / "none.json", ranks={"a": 1}, places=7)
 
 
 @pytest.mark.parametrize(

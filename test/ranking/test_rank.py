@@ -327,10 +327,10 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams(per_case="anonymous"))
     assert ranking.deciding.stability is None
     assert ranking.scheme("mean-then-rank").stability is not None
-    assert ranking.notes[0] == (
+    assert (
         "The official ranking has no interval. The rows are anonymous and do not contain everything the official score "
         "is computed from, so it cannot be recomputed."
-    )
+    ) in ranking.notes
     assert (
         "The rows are anonymous and do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
     )
@@ -496,3 +496,111 @@ def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
     assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
+
+
+# Figures are recomputed, not believed
+
+
+def test_aggregates_that_contradict_their_rows_are_refused(podium: Any, tmp_path: Path) -> None:
+    teams = three_teams()
+    teams["fair"]["aggregates"]["segmentation_score"] += 1.0
+    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
+    assert ended.code == 2
+    expected = 100 * sum(FAIR) / 6
+    assert ended.err == (
+        f"{tmp_path / 'fair' / 'metrics.json'} has aggregates.segmentation_score = {expected + 1:.10g}, but its own "
+        f"rows give {expected:.10g}: it was changed after it was written, or written by another version.\n"
+    )
+
+
+def test_rounded_aggregates_agree_and_the_exact_ones_decide(tmp_path: Path) -> None:
+    """Two teams whose published scores are equal to two decimals: their rows tell them apart."""
+    near = tuple(value - 1e-5 for value in GOOD)
+    teams = {"a": carotid_document(near), "b": carotid_document(GOOD)}
+    for document in teams.values():
+        figures = document["aggregates"]
+        for path in ("score", "segmentation_score", "score_without_time"):
+            figures[path] = round(figures[path], 2)
+    assert teams["a"]["aggregates"]["score"] == teams["b"]["aggregates"]["score"]
+    ranking = ranked(tmp_path, teams)
+    assert [(team.name, team.rank) for team in ranking.teams] == [("b", 1), ("a", 2)]
+    assert ranking.deciding.scores[1] == pytest.approx(89 - 40 * 1e-5, abs=1e-9)
+
+
+def test_a_figure_out_of_range_is_refused(podium: Any, tmp_path: Path) -> None:
+    teams = three_teams()
+    teams["fair"]["results"][2]["metrics"]["dice"]["long_vessel"] = 1.5
+    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
+    assert (ended.code, ended.err) == (
+        2,
+        f"{tmp_path / 'fair' / 'metrics.json'}: 'dice.long_vessel' of the case 'case_2' is 1.5, outside 0 to 1.\n",
+    )
+
+
+# Intervals
+
+
+def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    columns = {column.path: column for column in ranking.columns}
+    assert ranking.not_resampled == ("Time", "Seconds")
+    assert all((column.intervals is None) == (column.title in ranking.not_resampled) for column in columns.values())
+    for column in columns.values():
+        for value, interval in zip(column.values, column.intervals or (), strict=False):
+            assert value is not None
+            assert interval is not None
+            assert interval[0] - 1e-9 <= value <= interval[1] + 1e-9
+    draws = Resamples.draw(cases=6, replicates=200, seed=0).counts
+    literal = [100 * float(np.mean(np.repeat(GOOD, times))) for times in draws]
+    intervals = columns["segmentation_score"].intervals
+    assert intervals is not None
+    assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
+    assert ranking.teams[0].score_interval == ranking.deciding.score_intervals[0]  # type: ignore[index]
+    assert "Not resampled, since it is one figure per team: Time, Seconds." in ranking.methods.sentences
+    dice = next(metric for metric in ranking.metrics if metric.name == "dice.long_plaque")
+    assert dice.means[0] == pytest.approx(sum(GOOD) / 6)
+    assert dice.mean_intervals is not None
+    assert 100 * np.array(dice.mean_intervals[0]) == pytest.approx(np.array(intervals[0]))
+
+
+def test_confidence_and_alpha(tmp_path: Path) -> None:
+    teams = three_teams()
+    wide, narrow = (
+        ranked(tmp_path, teams, replace(FEW, bootstraps=200, confidence=each, alpha=1 - each)) for each in (0.99, 0.5)
+    )
+    assert wide.deciding.score_intervals is not None
+    assert narrow.deciding.score_intervals is not None
+    for outer, inner in zip(wide.deciding.score_intervals, narrow.deciding.score_intervals, strict=True):
+        assert outer is not None
+        assert inner is not None
+        assert outer[0] <= inner[0] <= inner[1] <= outer[1]
+    assert (wide.methods.confidence, wide.methods.alpha) == (0.99, pytest.approx(0.01))
+    assert any("99 % percentile interval" in sentence for sentence in wide.methods.sentences)
+
+
+def test_small_numbers_are_said_first(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert ranking.notes[:2] == (
+        "There are only 6 cases: intervals and probabilities are rough, and none of them is certain.",
+        "Percentile intervals over fewer than 50 cases (here 6) are too narrow.",
+    )
+    assert [(each.better, each.worse) for each in ranking.differences] == [("good", "fair"), ("fair", "poor")]
+    assert ranking.teams[0].group == 1
+
+
+# Nothing of a file reaches a terminal as a command
+
+
+def test_control_characters_are_printed_as_text(podium: Any, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x9b31m\u202e"
+    teams = {f"t\x1b[2J{number}": document for number, document in enumerate(three_teams().values())}
+    for document in teams.values():
+        document["title"] = document["version"] = f"Carotid{evil}"
+        for row in document["results"]:
+            row["error"] = row["error"] and f"broken{evil}"
+    ended = podium("rank", write_teams(tmp_path / "teams", teams), "--output", tmp_path / "out", "--replicates", "20")
+    assert ended.code == 0
+    for text in (ended.out, ended.err, (tmp_path / "out" / "ranking.csv").read_text()):
+        assert not [character for character in text if not character.isprintable() and character != "\n"]
+    assert "Carotid\\x1b]0;owned\\x07" in ended.out
+    assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title.isprintable()

@@ -4,6 +4,7 @@ They are built with the classes that `podium rank` fills; nothing of the ranking
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from podium.platform.results import Status
 from podium.ranking.result import (
     AggregateColumn,
     CaseMetric,
+    Difference,
     Methods,
     Ranking,
     SchemeRanking,
@@ -30,6 +32,7 @@ GOLDEN_VALUES: tuple[tuple[float | None, ...], ...] = (
     (0.70, 0.75, None, 0.72, 0.88, 0.70, 0.74, 0.71),
 )
 GOLDEN_MEANS = (0.86875, 0.8625, 0.82, 0.65)
+INTERVAL = (0.61, 0.89)
 
 
 def golden_ranking(
@@ -73,6 +76,9 @@ def golden_ranking(
                 name=name,
                 rank=row + 1,
                 score=GOLDEN_MEANS[row],
+                score_interval=INTERVAL,
+                group=1 if row < 3 else 2,
+                group_p=None if row in (0, 3) else 0.4,
                 tied_with=(),
                 finalist=row < 2,
                 expected=8,
@@ -94,6 +100,7 @@ def golden_ranking(
                 headline=True,
                 values=GOLDEN_MEANS,
                 errors=(0.024, 0.04, 0.21, 0.27),
+                intervals=(INTERVAL,) * 4,
             ),
         ),
         metrics=(
@@ -107,6 +114,8 @@ def golden_ranking(
                 unit="",
                 in_schemes=True,
                 undefined_cases=0,
+                means=GOLDEN_MEANS,
+                mean_intervals=(INTERVAL,) * 4,
                 values=GOLDEN_VALUES,
             ),
         ),
@@ -119,11 +128,24 @@ def golden_ranking(
                 score_direction="higher",
                 ranks=ranks,
                 scores=GOLDEN_MEANS,
+                score_intervals=(INTERVAL,) * 4,
                 stability=stability,
                 why_no_stability=None,
             )
             for title, ranks in by_scheme.items()
         ),
+        differences=tuple(
+            Difference(
+                better=names[row],
+                worse=names[row + 1],
+                difference=GOLDEN_MEANS[row] - GOLDEN_MEANS[row + 1],
+                interval=(-0.01, 0.12),
+                probability_ahead=(0.6, 0.7, 1.0)[row],
+            )
+            for row in range(3)
+        ),
+        not_resampled=(),
+        arena=None,
         scheme_taus=tuple(tuple(1.0 if i == j else 0.3333 for j in range(5)) for i in range(5)),
         significance=(
             Significance(
@@ -166,6 +188,8 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
                 unit="mm" if lower else "",
                 in_schemes=number < 2,
                 undefined_cases=0,
+                means=tuple(values.mean(axis=1).tolist()),
+                mean_intervals=tuple((mean - 0.01, mean + 0.01) for mean in values.mean(axis=1).tolist()),
                 values=_as_table(values),
             )
         )
@@ -195,6 +219,7 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
                 score_direction="higher",
                 ranks=tuple(int(rank) for rank in scheme_ranks),
                 scores=tuple(float(value) for value in means[order]),
+                score_intervals=(INTERVAL,) * teams,
                 stability=stability,
                 why_no_stability=None,
             )
@@ -206,7 +231,13 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
         statuses.append(("failed",) * failed + ("scored",) * (cases - failed))
     case_names = tuple(f"case_{number:04d}" for number in range(cases))
     ordered_metrics = tuple(
-        CaseMetric(**{**metric.__dict__, "values": tuple(metric.values[row] for row in order)}) for metric in declared
+        replace(
+            metric,
+            values=tuple(metric.values[row] for row in order),
+            means=tuple(metric.means[row] for row in order),
+            mean_intervals=tuple((metric.mean_intervals or ())[row] for row in order),
+        )
+        for metric in declared
     )
     return Ranking(
         challenge="made-up",
@@ -220,6 +251,9 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
                 name=names[row],
                 rank=row + 1,
                 score=float(means[order][row]),
+                score_interval=INTERVAL,
+                group=1 + row // 8,
+                group_p=0.3 if row % 8 else None,
                 tied_with=(),
                 finalist=False,
                 expected=cases,
@@ -247,12 +281,25 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
                 direction=metric.direction,
                 headline=number < 4,
                 values=tuple(float(np.mean(row)) for row in np.array(metric.values, dtype=float)),
+                intervals=(INTERVAL,) * teams,
                 errors=tuple(float(np.std(row)) for row in np.array(metric.values, dtype=float)),
             )
             for number, metric in enumerate(ordered_metrics)
         ),
         metrics=ordered_metrics,
         schemes=tuple(schemes),
+        differences=tuple(
+            Difference(
+                better=names[row],
+                worse=names[row + 1],
+                difference=float(means[order][row] - means[order][row + 1]),
+                interval=(-0.01, 0.02),
+                probability_ahead=0.8,
+            )
+            for row in range(teams - 1)
+        ),
+        not_resampled=(),
+        arena=None,
         scheme_taus=tuple(tuple(1.0 if i == j else 0.9 for j in range(len(titles))) for i in range(len(titles))),
         significance=tuple(
             Significance(

@@ -4,12 +4,18 @@ import dataclasses
 import json
 from functools import cache
 
+import numpy as np
 import pytest
 from report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
 from report.page_check import Page
 
 from podium.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
-from podium.report.ranking_report import ranking_report
+from podium.report.ranking_report import ranking_report as whole_report
+
+
+def ranking_report(ranking: Ranking) -> str:
+    return whole_report(ranking).page
+
 
 HOSTILE = (
     "</title></style><script>alert('x')</script>",
@@ -25,15 +31,16 @@ def golden_page() -> Page:
 
 
 def test_the_table_says_what_the_ranking_says() -> None:
-    rows = golden_page().table("Rank", "Team", "Mean Dice", "Rank, 95 % interval", "Chance of winning")
-    assert [row[:3] for row in rows] == [
-        ["1", "B finalist", "0.8688"],
-        ["2", "C finalist", "0.8625"],
-        ["3", "A", "0.8200"],
-        ["4", "D", "0.6500"],
+    rows = golden_page().table("Rank", "Team", "Mean Dice", "Group", "Rank, 95 % interval", "Chance of winning")
+    interval = "0.6100 to 0.8900"
+    assert [row[:4] for row in rows] == [
+        ["1", "B finalist", f"0.8688{interval}", "1"],
+        ["2", "C finalist", f"0.8625{interval}", "1"],
+        ["3", "A", f"0.8200{interval}", "1"],
+        ["4", "D", f"0.6500{interval}", "2"],
     ]
-    assert [row[3] for row in rows] == ["1 to 3", "1 to 3", "1 to 3", "4"]
-    assert [row[4] for row in rows] == ["50 %", "20 %", "30 %", "0 %"]
+    assert [row[4] for row in rows] == ["1 to 3", "1 to 3", "1 to 3", "4"]
+    assert [row[5] for row in rows] == ["50 %", "20 %", "30 %", "< 1 % (n = 8 cases)"]
     assert rows[3][-1] == "7 of 81 missing", "how many cases a team lost stands in the table"
 
 
@@ -65,7 +72,8 @@ def test_tables_below_plots_hold_the_worked_figures() -> None:
     box = page.table("Team", "Cases", "Undefined")
     assert [(row[0], row[3]) for row in box] == [("B", "0.8688"), ("C", "0.8625"), ("A", "0.8200"), ("D", "0.6500")]
     # medians .87, .865, .89, .715 by the worked example
-    assert [row[7] for row in box] == ["0.8700", "0.8650", "0.8900", "0.7150"]
+    assert [row[8] for row in box] == ["0.8700", "0.8650", "0.8900", "0.7150"]
+    assert [row[4] for row in box] == ["0.6100 to 0.8900"] * 4
     heat = page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4")
     assert heat == [
         ["B", "1", "4", "3", "0"],
@@ -86,7 +94,10 @@ def test_tables_below_plots_hold_the_worked_figures() -> None:
 
 def test_each_team_has_its_page() -> None:
     words = golden_page().all_words
-    assert "Rank 3 of 4. Mean Dice: 0.8200. 95 % interval: ranks 1 to 3; chance of winning: 30 %." in words
+    assert (
+        "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; chance of winning: 30 %."
+        in words
+    )
     assert "c3 missing: There is no prediction for this case." in words
     # A's one bad case, beside the median .765 of all teams
     worst = next(
@@ -188,7 +199,7 @@ def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     page = Page(ranking_report(bare))
     assert "The files hold no single cases to draw from." in page.all_words
     assert [svg[0].text for svg in page.plots] == ["Podium"]
-    assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Cases scored"]
+    assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Group"]
 
 
 LOST = (0.1, None, *(0.1,) * 6)
@@ -212,10 +223,12 @@ def test_a_team_is_not_best_in_errors_for_having_lost_its_hard_cases(
     metric = dataclasses.replace(
         ranking.metrics[0],
         **{"name": "gpe", "title": "GPE", "direction": "lower", "highest": None, "worst": None, "values": errors},
+        means=tuple(None if None in row else float(np.mean(np.array(row, dtype=float))) for row in errors),
+        mean_intervals=(None,) * 4,
     )
     page = Page(ranking_report(dataclasses.replace(ranking, metrics=(*ranking.metrics, metric))))
-    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 4]
-    assert [row[1:] for row in standing] == expected
+    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 5]
+    assert [[row[1], row[2], row[4]] for row in standing] == expected
 
 
 def test_the_heat_map_counts_the_ranks_that_rank_then_mean_counts() -> None:
@@ -249,4 +262,4 @@ def test_a_case_without_a_value_of_anybody_is_left_out() -> None:
 def test_ranking_json_of_the_made_up_rankings_is_valid() -> None:
     """The rankings these tests are made of are such as `podium rank` could have written."""
     document = json.loads(ranking_to_json(golden_ranking()))
-    assert document["schema"] == "podium-ranking-1"
+    assert document["schema"] == "podium-ranking-2"

@@ -173,7 +173,7 @@ def test_aggregates_that_are_no_numbers_are_refused(
         (b"[" * 100_000, "is neither a metrics.json nor a ranking.json written by Podium."),
         (b"{}", "is not a metrics.json written by Podium"),
         (b"[]", "is not a metrics.json written by Podium"),
-        (b'{"schema": "podium-ranking-1"}', "is not a ranking.json written by 'podium rank'"),
+        (b'{"schema": "podium-ranking-2"}', "is not a ranking.json written by 'podium rank'"),
     ],
 )
 def test_other_files_are_refused(content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

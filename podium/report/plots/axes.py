@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from podium.report.scale import Scale
+from podium.report.scale import AnyScale, BrokenScale, Scale
 from podium.report.svg import FONT_PX, label_width, line, text
 from podium.report.words import tick
 
@@ -24,9 +24,16 @@ def row_labels(labels: Sequence[str], *, right: float, row_height: float, top: f
     ]
 
 
-def value_axis(scale: Scale, *, top: float, bottom: float, title: str) -> list[str]:
-    """A horizontal axis below a plot: grid lines, round figures, a title that says what and in which unit."""
+def value_axis(scale: AnyScale, *, top: float, bottom: float, title: str) -> list[str]:
+    """A horizontal axis below a plot: grid lines, round figures, a title that says what and in which unit; where it is
+    cut, two slanted strokes at both ends of the cut."""
     parts = []
+    if isinstance(scale, BrokenScale):
+        parts += [
+            line(scale.gap + shift - 4, y + 7, scale.gap + shift + 4, y - 7, "axis-break")
+            for y in (top, bottom)
+            for shift in (-4.0, 4.0)
+        ]
     for place in scale.ticks(5):
         parts.append(line(scale(place), top, scale(place), bottom, "grid"))
         parts.append(text(scale(place), bottom + 14, tick(place), anchor="middle", class_="tick"))

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from podium.metrics.declaration import Metric
 from podium.report.exhibit import Exhibit, Table
 from podium.report.palette import SERIES
-from podium.report.plots.axes import upright_axis
+from podium.report.plots.axes import LONGEST_LABEL, upright_axis
 from podium.report.plots.summary import defined
 from podium.report.scale import scale_for
-from podium.report.svg import dots, group, line, picture, polyline, rectangle, text
+from podium.report.svg import dots, group, label_width, line, picture, polyline, rectangle, text
 from podium.report.words import count
 
 MOST_TEAMS = 12
@@ -19,6 +19,7 @@ MOST_TEAMS = 12
 
 _MOST_CASES = 120
 _LEFT, _TOP, _HEIGHT, _BARS = 64.0, 30.0, 230.0, 70.0
+_LEGEND_ROW = 20.0
 
 
 def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64]) -> Exhibit:
@@ -75,18 +76,20 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
             )
         )
     parts.append(line(_LEFT, base, right, base, "whisker"))
+    legend, legend_height = _legend(teams, left=_LEFT, right=right, top=base + 40)
+    parts += legend
     first = int(counts[:, 0].argmax())
     thin = f" {len(shown)} of {cases:,} cases are drawn; the bars count all." if len(shown) < cases else ""
     return Exhibit(
         wide=right > 560,
         title=f"Podium plot: {metric.title}",
         caption=(
-            "A column is a rank; in it the teams stand from left to right in the order of the ranking. A dot is a "
-            f"case, a line joins its dots, the bars below count how often a team stood there.{thin}"
+            "A column is a rank; in it the teams stand from left to right in the order of the ranking, as in the "
+            f"legend. A dot is a case, a line joins its dots, the bars below count how often a team stood there.{thin}"
         ),
         svg=picture(
             width=right + 8,
-            height=base + 28,
+            height=base + 28 + legend_height,
             title=f"Podium plot: {metric.title}",
             description=(
                 f"Values of {count(cases, 'case')} by the rank they earned. {teams[first]} stands on rank 1 most "
@@ -100,6 +103,18 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
             caption="Cases by place; equal values stand in the order of the ranking",
         ),
     )
+
+
+def _legend(teams: Sequence[str], *, left: float, right: float, top: float) -> tuple[list[str], float]:
+    """The teams with their colours, in rows as wide as the plot; and the height of all rows."""
+    room = label_width(teams, longest=LONGEST_LABEL) + 44
+    in_a_row = max(1, int((right - left) // room))
+    parts = []
+    for team, name in enumerate(teams):
+        x, y = left + team % in_a_row * room, top + team // in_a_row * _LEGEND_ROW
+        parts.append(rectangle(x, y - 6, 12, 12, f"fill-series-{team + 1}" if team < SERIES else "fill-other"))
+        parts.append(text(x + 18, y, f"{team + 1}  {name}", class_="tick", longest=LONGEST_LABEL + 4))
+    return parts, _LEGEND_ROW * -(-len(teams) // in_a_row) + 8
 
 
 def places_in_case(values: NDArray[np.float64], *, higher_is_better: bool) -> NDArray[np.int64]:

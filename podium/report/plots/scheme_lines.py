@@ -16,8 +16,11 @@ _LINE_HEIGHT = 15.0
 _LONGEST_WORD = 15
 
 
-def scheme_lines(teams: Sequence[str], schemes: Sequence[str], *, ranks: NDArray[np.float64]) -> Exhibit:
-    """One line per team, one column per scheme (`ranks`, teams by schemes, NaN where unranked); rank 1 at the top.
+def scheme_lines(
+    teams: Sequence[str], schemes: Sequence[str], *, ranks: NDArray[np.float64], what: str = "scheme"
+) -> Exhibit:
+    """One line per team, one column per scheme, or per another `what` of ranking (`ranks`, teams by columns, NaN where
+    unranked); rank 1 at the top.
 
     The first seven teams have a colour, a marker and a dash each; the others are grey. Labels of teams that tie stand
     in the free slots below their rank, which competition ranking always leaves.
@@ -59,19 +62,19 @@ def scheme_lines(teams: Sequence[str], schemes: Sequence[str], *, ranks: NDArray
     farthest = int(np.argmax(moves))
     steady = int((moves == 0).sum())
     told = (
-        "No team's rank depends on the scheme."
+        f"No team's rank depends on the {what}."
         if steady == size
         else f"{teams[farthest]} moves most, from rank {_rank(best[farthest])} to {_rank(worst[farthest])}."
     )
     return Exhibit(
         wide=True,
-        title="Ranks under every scheme",
-        caption=f"{told} {count(steady, 'team')} of {size} keep the same rank under all {len(schemes)} schemes.",
+        title=f"Ranks under every {what}",
+        caption=f"{told} {count(steady, 'team')} of {size} keep the same rank in all {len(schemes)} columns.",
         svg=picture(
             width=right + room + 14,
             height=y(size) + row / 2 + 8,
-            title="Ranks of every team under every scheme",
-            description=f"One line per team over {count(len(schemes), 'scheme')}. {told}",
+            title=f"Ranks of every team under every {what}",
+            description=f"One line per team over {count(len(schemes), 'column')}. {told}",
             parts=parts,
         ),
         table=Table(

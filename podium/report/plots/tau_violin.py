@@ -38,7 +38,8 @@ def tau_violin(schemes: Sequence[str], taus: Sequence[NDArray[np.float64]], *, r
         title="Violin plot of Kendall's τ",
         caption=(
             "Kendall's τ-b between the ranking on all cases and the ranking of each bootstrap replicate, by scheme: 1 "
-            "is the same order, 0 none in common. The bar spans the quartiles, the diamond is the mean."
+            "is the same order, 0 none in common. The bar spans the quartiles, the diamond is the mean; where all "
+            "replicates have the same τ, there is no violin."
         ),
         svg=picture(
             width=_WIDTH,
@@ -93,6 +94,11 @@ def _violin(ordered: NDArray[np.float64], summary: Summary | None, scale: Scale,
     over = [(scale(x), middle - h) for x, h in zip(places, half, strict=True)]
     under = [(scale(x), middle + h) for x, h in zip(places[::-1], half[::-1], strict=True)]
     first, third, median = scale(summary.first_quartile), scale(summary.third_quartile), scale(summary.median)
+    if summary.minimum == summary.maximum:  # a shape around one value would show a spread that is not there
+        return group(
+            line(median, middle - 9, median, middle + 9, "median"),
+            marker(3, scale(summary.mean), middle, 3.4, "mean"),
+        )
     return group(
         polyline([*over, *under], "violin", closed=True),
         rectangle(first, middle - 4, max(third - first, 1.0), 8, "box"),

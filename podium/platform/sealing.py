@@ -1,0 +1,150 @@
+"""Sealed rows: all rows of a submission in metrics.json, readable only with the organiser's secret key.
+
+A sealed box of libsodium (X25519, XSalsa20, Poly1305; package PyNaCl): anybody with the public key can close one, only
+the secret key opens it, and not a byte of it can be changed. Inside stand the rows and what they belong to, so that
+a box in another file is noticed.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from podium.errors import UsageError
+from podium.extras import require
+from podium.figures import Figures
+from podium.platform.results import CaseResult
+
+_KEY_BYTES = 32
+_KEY_FILE_WORD = "podium-secret-key-1"
+_MOST_BYTES = 2**30  # of the content of a box: whoever has the public key could close a bomb
+
+
+class SealedContent(BaseModel):
+    """What stands in a box; `aggregates` exact, also where the published ones are rounded."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    challenge: str
+    version: str
+    settings: str  # digest
+    ground_truth: str  # digest of the digest, which is the key of the pseudonyms
+    aggregates: Mapping[str, Any]
+    results: Sequence[CaseResult]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belonging:
+    """The file that a box belongs to."""
+
+    challenge: str
+    version: str
+    settings: Mapping[str, Any]
+
+
+def seal(
+    results: Sequence[CaseResult],
+    aggregates: Figures,
+    *,
+    belonging: Belonging,
+    ground_truth: bytes,
+    public_key: str,
+) -> str:
+    """The box as text for metrics.json."""
+    require("nacl", extra="sealed")
+    from nacl.public import PublicKey, SealedBox
+
+    content = SealedContent(
+        challenge=belonging.challenge,
+        version=belonging.version,
+        settings=_digest(belonging.settings),
+        ground_truth=hashlib.sha256(b"podium sealed" + ground_truth).hexdigest(),
+        aggregates=aggregates,
+        results=results,
+    )
+    plain = zlib.compress(content.model_dump_json().encode(), 9)
+    box = SealedBox(PublicKey(decoded_key(public_key))).encrypt(plain)
+    return base64.b64encode(box).decode("ascii")
+
+
+def open_box(box: str, *, belonging: Belonging, secret_key: bytes, label: str) -> SealedContent:
+    """What stands in the box of the file `label`. Raises UsageError, with a sentence, where the key is another, the box
+    was changed, or it belongs to another file."""
+    require("nacl", extra="sealed")
+    from nacl.exceptions import CryptoError
+    from nacl.public import PrivateKey, SealedBox
+
+    try:
+        plain = SealedBox(PrivateKey(secret_key)).decrypt(base64.b64decode(box, validate=True))
+        inflater = zlib.decompressobj()
+        content = SealedContent.model_validate_json(inflater.decompress(plain, _MOST_BYTES))
+    except (CryptoError, binascii.Error, ValueError, zlib.error, ValidationError):
+        raise UsageError(
+            f"The sealed rows of {label} cannot be opened: the key is not the one they were sealed for, or the file "
+            "was changed."
+        ) from None
+    for what, inside, outside in (
+        ("another challenge", content.challenge, belonging.challenge),
+        ("another version", content.version, belonging.version),
+        ("other settings", content.settings, _digest(belonging.settings)),
+    ):
+        if inside != outside:
+            raise UsageError(f"The sealed rows of {label} belong to another file: they are of {what}.")
+    return content
+
+
+def _digest(settings: Mapping[str, Any]) -> str:
+    """Of the settings as plain JSON: as a file holds them, whatever Python objects they were."""
+    text = json.dumps(settings, sort_keys=True, default=list)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Keys
+
+
+def decoded_key(text: str) -> bytes:
+    """Raises ValueError where a text is not a key."""
+    try:
+        key = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise ValueError("a key has 32 bytes, written in base64")
+    return key
+
+
+def new_key(path: Path) -> str:
+    """Write a new secret key, readable by its owner alone, and return the public key. Raises UsageError where the file
+    exists: a key that was overwritten is lost, and what was sealed for it too."""
+    require("nacl", extra="sealed")
+    from nacl.public import PrivateKey
+
+    key = PrivateKey.generate()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise UsageError(f"The key cannot be written to {path}: {error.strerror}.") from None
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(f"{_KEY_FILE_WORD} {base64.b64encode(bytes(key)).decode('ascii')}\n")
+    return base64.b64encode(bytes(key.public_key)).decode("ascii")
+
+
+def read_key(path: Path) -> bytes:
+    """The secret key of a file that `new_key` wrote."""
+    try:
+        word, _, key = path.read_text(encoding="ascii").strip().partition(" ")
+        if word != _KEY_FILE_WORD:
+            raise ValueError
+        return decoded_key(key)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise UsageError(f"{path} is not a secret key written by 'podium keys new'.") from None

@@ -1,0 +1,127 @@
+"""The figures of the metrics: a panel for each while there are few, heat maps where there are many."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.ranking.result import Ranking
+from podium.report.case_values import CaseValues
+from podium.report.exhibit import Exhibit
+from podium.report.plots.box_dots import box_and_dots
+from podium.report.plots.figure_heatmap import figure_heatmap
+from podium.report.plots.share_bars import is_yes_or_no, share_bars
+
+MOST_PANELS = 12
+MOST_DETAILED = 4
+"""Of how many metrics that the schemes rank by maps and plots of their own are drawn."""
+
+_SEPARATORS = (".", "/", ":", "|", "_", " ")
+
+
+def metric_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
+    """A panel for every metric; of more than twelve only for the first that the schemes rank by, and maps of all."""
+    if len(values) <= MOST_PANELS:
+        return [_panel(ranking, each) for each in values]
+    names = [team.name for team in ranking.teams]
+    return [*_maps(names, values), *(_panel(ranking, each) for each in values[:MOST_DETAILED] if each.in_schemes)]
+
+
+def _panel(ranking: Ranking, each: CaseValues) -> Exhibit:
+    draw = share_bars if is_yes_or_no(each.metric, list(each.filled)) else box_and_dots
+    return draw(each.metric, [team.name for team in ranking.teams], list(each.filled), each.intervals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Metrics as families of labels: `places[(family, label)]` is the number of the metric."""
+
+    families: Sequence[str]
+    labels: Sequence[str]
+    places: dict[tuple[str, str], int]
+
+
+def grid_of(names: Sequence[str]) -> Grid | None:
+    """`dice.liver`, `dice.spleen`, `nsd.liver`, ... as families and labels, where every family has every label."""
+    for separator in _SEPARATORS:
+        if not all(separator in name for name in names):
+            continue
+        for split in (str.partition, str.rpartition):
+            parts = [split(name, separator) for name in names]
+            for first, second in ((0, 2), (2, 0)):
+                families = list(dict.fromkeys(part[first] for part in parts))
+                labels = list(dict.fromkeys(part[second] for part in parts))
+                places = {(part[first], part[second]): number for number, part in enumerate(parts)}
+                if len(families) <= len(labels) and len(places) == len(families) * len(labels) == len(names):
+                    return Grid(families=families, labels=labels, places=places)
+    return None
+
+
+def _maps(teams: Sequence[str], values: Sequence[CaseValues]) -> list[Exhibit]:
+    means = np.array([each.means for each in values], dtype=np.float64).T  # [team, metric]
+    grid = grid_of([each.metric.name for each in values]) or grid_of([each.metric.title for each in values])
+    if grid is None:
+        return [
+            _map(
+                "Means of all metrics",
+                teams,
+                values,
+                numbers=range(len(values)),
+                columns=[_title(each) for each in values],
+                means=means,
+            )
+        ]
+    overview = np.array(
+        [[_median(means[:, grid.places[family, label]]) for family in grid.families] for label in grid.labels]
+    )
+    first = {family: values[grid.places[family, grid.labels[0]]] for family in grid.families}
+    maps = [
+        figure_heatmap(
+            "Labels by metric",
+            "The median over the teams of their mean in every label and metric.",
+            grid.labels,
+            grid.families,
+            values=overview,
+            directions=[first[family].metric.direction for family in grid.families],
+            corner="Label",
+        )
+    ]
+    for family in grid.families:
+        numbers = [grid.places[family, label] for label in grid.labels]
+        maps.append(_map(f"Means by label: {family}", teams, values, numbers=numbers, columns=grid.labels, means=means))
+    return maps
+
+
+def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
+    title: str,
+    teams: Sequence[str],
+    values: Sequence[CaseValues],
+    *,
+    numbers: Sequence[int],
+    columns: Sequence[str],
+    means: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+) -> Exhibit:
+    chosen = [values[number] for number in numbers]
+    units = {each.metric.unit for each in chosen if each.metric.unit}
+    directions = {each.metric.direction for each in chosen}
+    better = f" {next(iter(directions)).capitalize()} is better." if len(directions) == 1 else ""
+    unit = f" in {next(iter(units))}" if len(units) == 1 else ""
+    return figure_heatmap(
+        title,
+        f"The mean over cases{unit} of every team; worst values stand in for missing ones.{better}",
+        teams,
+        columns,
+        values=means[:, list(numbers)],
+        directions=[each.metric.direction for each in chosen],
+        intervals=[[each.intervals[row] if each.intervals else None for each in chosen] for row in range(len(teams))],
+        corner="Team",
+    )
+
+
+def _title(each: CaseValues) -> str:
+    return f"{each.metric.title} ({each.metric.unit})" if each.metric.unit else each.metric.title
+
+
+def _median(column: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    known = column[~np.isnan(column)]
+    return float(np.median(known)) if known.size else float("nan")

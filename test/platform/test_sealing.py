@@ -1,0 +1,233 @@
+"""Sealed rows: what only the organiser's key opens, and every way to tamper with it."""
+
+import base64
+import json
+import re
+import shutil
+import stat
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams, write_teams
+
+from podium.cli.main import main
+from podium.errors import UsageError
+from podium.platform.metrics_file import MetricsFile
+from podium.platform.rounding import agrees
+from podium.platform.sealing import Belonging, decoded_key, new_key, open_box, read_key, seal
+from podium.ranking.documents import read_cohorts
+from podium.ranking.options import RankingOptions
+from podium.ranking.rank import rank
+
+pytest.importorskip("nacl")
+REPOSITORY = Path(__file__).resolve().parents[2]
+TRUTH = b"the digest of the references"
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> tuple[Path, str]:
+    path = tmp_path / "organiser.key"
+    return path, new_key(path)
+
+
+def belonging(document: dict[str, Any]) -> Belonging:
+    return Belonging(challenge=document["challenge"], version=document["version"], settings=document["settings"])
+
+
+def sealed(document: dict[str, Any], public_key: str, *, truth: bytes = TRUTH) -> dict[str, Any]:
+    """The document as a hidden phase publishes it: no rows, but a box of all."""
+    whole = MetricsFile.model_validate_json(json.dumps(document))
+    box = seal(
+        whole.results,
+        whole.aggregates,
+        belonging=belonging(document),
+        ground_truth=truth,
+        public_key=public_key,
+    )
+    return {**document, "results": [], "sealed": box}
+
+
+def refusal(folder: Path, key: Path) -> str:
+    with pytest.raises(UsageError) as refused:
+        read_cohorts([folder], key=key)
+    return str(refused.value)
+
+
+def test_a_key_is_for_its_owner_alone_and_never_overwritten(key: tuple[Path, str]) -> None:
+    path, public_key = key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(decoded_key(public_key)) == 32
+    assert base64.b64encode(read_key(path)).decode() != public_key
+    with pytest.raises(UsageError, match=r"cannot be written to .*: File exists"):
+        new_key(path)
+
+
+@pytest.mark.parametrize("content", ["", "podium-secret-key-1 abc", "podium-secret-key-1 ", "x " + "A" * 44])
+def test_what_is_no_key(tmp_path: Path, content: str) -> None:
+    (tmp_path / "k").write_text(content)
+    with pytest.raises(UsageError, match=r"is not a secret key written by 'podium keys new'\."):
+        read_key(tmp_path / "k")
+
+
+def test_a_hidden_phase_is_ranked_as_an_open_one(tmp_path: Path, key: tuple[Path, str]) -> None:
+    path, public_key = key
+    options = RankingOptions(bootstraps=50)
+    (opened,) = read_cohorts([write_teams(tmp_path / "open", three_teams())])
+    hidden = {team: sealed(document, public_key) for team, document in three_teams().items()}
+    folder = write_teams(tmp_path / "hidden", hidden)
+    (found,) = read_cohorts([folder], key=path)
+    assert rank(found, options) == rank(opened, options)
+    (closed,) = read_cohorts([folder])
+    ranking = rank(closed, options)
+    assert ranking.deciding.stability is None
+    assert "The files hold sealed rows: --key opens them for intervals and tests." in ranking.notes
+
+
+def test_rounded_aggregates_are_made_exact(tmp_path: Path, key: tuple[Path, str]) -> None:
+    path, public_key = key
+    document = sealed(carotid_document(FAIR), public_key)
+    exact = document["aggregates"]["score"]
+    document["aggregates"] = {**document["aggregates"], "score": round(exact, 2)}
+    (cohort,) = read_cohorts([write_teams(tmp_path / "t", {"a": document})], key=path)
+    assert cohort.files[0].content.aggregates["score"] == exact
+
+
+def test_the_wrong_key(tmp_path: Path, key: tuple[Path, str]) -> None:
+    folder = write_teams(tmp_path / "t", {"a": sealed(carotid_document(GOOD), key[1])})
+    new_key(tmp_path / "other.key")
+    assert refusal(folder, tmp_path / "other.key") == (
+        f"The sealed rows of {folder / 'a' / 'metrics.json'} cannot be opened: the key is not the one they were sealed "
+        "for, or the file was changed."
+    )
+
+
+def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
+    path, public_key = key
+    document = sealed(carotid_document(GOOD), public_key)
+    box = base64.b64decode(document["sealed"])
+    for place in (0, 31, 32, len(box) // 2, len(box) - 1):
+        changed = box[:place] + bytes([box[place] ^ 1]) + box[place + 1 :]
+        text = base64.b64encode(changed).decode()
+        with pytest.raises(UsageError, match="cannot be opened"):
+            open_box(text, belonging=belonging(document), secret_key=read_key(path), label="x")
+    for text in ("", "no base64!", document["sealed"][:-8]):
+        with pytest.raises(UsageError, match="cannot be opened"):
+            open_box(text, belonging=belonging(document), secret_key=read_key(path), label="x")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("challenge", "other", "belong to another file: they are of another challenge."),
+        ("version", "9", "belong to another file: they are of another version."),
+        ("score", 99.0, "has another aggregates.score than its sealed rows: one of the two was exchanged."),
+        ("time_score", 99.0, "has another aggregates.time_score than its sealed rows: one of the two was exchanged."),
+        ("expected", 7, "expects 7 cases, but 6 are sealed."),
+        ("ignore_case", True, "belong to another file: they are of other settings."),
+    ],
+)
+def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], field: str, value: Any, words: str) -> None:
+    document = json.loads(json.dumps(sealed(carotid_document(GOOD), key[1])))
+    if field in document:
+        document[field] = value
+    elif field in document["aggregates"]:
+        document["aggregates"][field] = value
+    elif field == "expected":
+        document["counts"]["expected"] = value
+    else:
+        document["settings"]["cases"][field] = value
+    assert refusal(write_teams(tmp_path / "t", {"a": document}), key[0]).endswith(words)
+
+
+def test_a_box_of_another_team(tmp_path: Path, key: tuple[Path, str]) -> None:
+    good, poor = (sealed(carotid_document(each), key[1]) for each in (GOOD, POOR))
+    poor["sealed"] = good["sealed"]
+    assert "one of the two was exchanged" in refusal(write_teams(tmp_path / "t", {"a": poor}), key[0])
+
+
+def test_boxes_of_different_references(tmp_path: Path, key: tuple[Path, str]) -> None:
+    teams = {name: sealed(carotid_document(GOOD), key[1]) for name in "ab"}
+    teams["c"] = sealed(carotid_document(FAIR), key[1], truth=b"another")
+    words = refusal(write_teams(tmp_path / "t", teams), key[0])
+    assert re.search(r"c/metrics\.json was scored against references with the digest '\w{64}', but", words)
+
+
+def test_a_file_without_a_box(tmp_path: Path, key: tuple[Path, str]) -> None:
+    folder = write_teams(tmp_path / "t", {"a": carotid_document(GOOD)})
+    path = folder / "a" / "metrics.json"
+    assert refusal(folder, key[0]) == f"{path} has no sealed rows, so --key opens nothing there."
+
+
+def test_a_bomb_is_not_inflated(key: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has the public key can close a box of anything."""
+    from nacl.public import PublicKey, SealedBox
+
+    monkeypatch.setattr("podium.platform.sealing._MOST_BYTES", 1000)
+    bomb = zlib.compress(b" " * 10_000_000)
+    box = base64.b64encode(SealedBox(PublicKey(decoded_key(key[1]))).encrypt(bomb)).decode()
+    document = carotid_document(GOOD)
+    with pytest.raises(UsageError, match="cannot be opened"):
+        open_box(box, belonging=belonging(document), secret_key=read_key(key[0]), label="x")
+
+
+@pytest.mark.parametrize(
+    ("published", "exact", "expected"),
+    [
+        (0.1234, 0.12342, True),
+        (0.1234, 0.12346, False),
+        (0.12, 0.1249, True),
+        (0.12, 0.1251, False),
+        (0.5, 0.504, True),
+        (0.5, 0.51, False),
+        (91.65123456789, 91.65123456789, True),
+        (91.65123456789, 91.652, False),
+        (1e-9, 0.0, True),
+        (3, 3.0, True),
+    ],
+)
+def test_a_rounded_figure_agrees_with_the_exact_one(published: float, exact: float, expected: bool) -> None:
+    assert agrees(published, exact) is expected
+
+
+# The commands
+
+
+def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    key = tmp_path / "organiser.key"
+    assert main(["keys", "new", str(key)]) == 0
+    lines = capfd.readouterr().out
+    assert re.fullmatch(r'\[sealed\]\npublic_key = "[A-Za-z0-9+/]{43}="\n', lines)
+    truth = tmp_path / "truth" / "reports"
+    shutil.copytree(REPOSITORY / "ground-truth" / "reports", truth)
+    toml = truth / "challenge.toml"
+    text = re.sub(r'per_case = "\w+"', 'per_case = "none"', toml.read_text())
+    toml.write_text(text)
+    assert main(["check", str(truth)]) == 0
+    assert "there is no key in [sealed]" in capfd.readouterr().out
+    toml.write_text(f"{text}\n{lines}")
+    assert main(["check", str(truth)]) == 0
+    assert "[sealed]" not in capfd.readouterr().out
+    submission = REPOSITORY / "test" / "submissions" / "reports" / "molar"
+    output = tmp_path / "results" / "molar"
+    arguments = ["--input", str(submission), "--output", str(output), "--ground-truth", str(truth)]
+    assert main(["evaluate", *arguments]) == 0
+    document = json.loads((output / "metrics.json").read_text())
+    assert document["results"] == []
+    (cohort,) = read_cohorts([tmp_path / "results"], key=key)
+    assert len(cohort.files[0].cases) == document["counts"]["expected"]
+    out = tmp_path / "out"
+    options = ["--scheme", "platform", "--key", str(key), "--replicates", "20", "--output", str(out)]
+    assert main(["rank", str(tmp_path / "results"), *options]) == 0
+    assert main(["report", str(output / "metrics.json"), "--key", str(key)]) == 0
+    assert "Worst cases" in (output / "report.html").read_text()
+
+
+def test_a_public_key_that_is_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    truth = tmp_path / "reports"
+    shutil.copytree(REPOSITORY / "ground-truth" / "reports", truth)
+    with (truth / "challenge.toml").open("a") as stream:
+        stream.write('\n[sealed]\npublic_key = "abc"\n')
+    assert main(["check", str(truth)]) == 2
+    assert "'sealed.public_key' is wrong: a key has 32 bytes, written in base64." in capfd.readouterr().out
