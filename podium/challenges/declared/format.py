@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from podium.challenges.base import Collected, Description, Format, Shapes
-from podium.challenges.declared.located import TableCase
+from podium.challenges.declared.located import OpenFiles, TableCase
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values.base import Expected
@@ -143,7 +143,11 @@ class DeclaredFormat(Format[Sources, Sources]):
 
     def read_reference(self, reference: Sources) -> Mapping[str, object]:
         """Every value of a reference, checked."""
-        return {name: value.read_reference(value.expected(reference[name])) for name, value in self.values.items()}
+        with OpenFiles() as files:
+            return {
+                name: value.read_reference(value.expected(reference[name], files))
+                for name, value in self.values.items()
+            }
 
     def shapes(self, contents: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
@@ -223,16 +227,18 @@ class DeclaredFormat(Format[Sources, Sources]):
         return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
-        for name, value in self.values.items():
-            shape = shapes.get(name) if shapes else None
-            value.read_prediction(value.predicted(prediction[name]), Expected(shape=shape))
+        with OpenFiles() as files:
+            for name, value in self.values.items():
+                shape = shapes.get(name) if shapes else None
+                value.read_prediction(value.predicted(prediction[name], files), Expected(shape=shape))
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
         found: dict[str, object] = {}
-        for name, value in self.values.items():
-            wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
-            found[name] = value.read_prediction(value.predicted(prediction[name]), wanted)
+        with OpenFiles() as files:
+            for name, value in self.values.items():
+                wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
+                found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.formats.registry import format_of
 from podium.readers.formats.text import read_text
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5.file import Hdf5Source, open_hdf5
 from podium.readers.images import Geometry, read_image
 from podium.readers.labels import as_integer_labels
 from podium.readers.names import escape_for_display
@@ -89,12 +90,32 @@ class TableCase:
         return self.table.rows_of(self.case)
 
 
+class OpenFiles:
+    """HDF5 files that hold several values of a case are opened once for all of them."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._opened: dict[SafeFile, Hdf5Source] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hdf5(self, file: SafeFile) -> Hdf5Source:
+        if file not in self._opened:
+            self._opened[file] = self._stack.enter_context(open_hdf5(file))
+        return self._opened[file]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """One value of one case, not yet opened."""
+    """One value of one case, not yet read."""
 
     source: Source
     place: Place
+    files: OpenFiles
 
     @property
     def label(self) -> str:
@@ -132,8 +153,7 @@ class Located:
     def scalar(self) -> Any:
         """One number or text: of a JSON value, a dataset with one element, or a cell."""
         if isinstance(self.source, SafeFile) and self._is_hdf5(self.source):
-            with open_hdf5(self.source) as opened:
-                value = opened.read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
+            value = self.files.hdf5(self.source).read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
             if value.size != 1:
                 raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
             return value.reshape(()).item()
@@ -224,8 +244,7 @@ class Located:
         return file.name.lower().endswith(HDF5_ENDINGS)
 
     def _dataset(self, file: SafeFile, *, shape: tuple[int, ...] | None) -> NDArray[Any]:
-        with open_hdf5(file) as opened:
-            return opened.read(self._dataset_name(), shape=shape)
+        return self.files.hdf5(file).read(self._dataset_name(), shape=shape)
 
     def _dataset_name(self) -> str:
         if self.place.dataset is None:

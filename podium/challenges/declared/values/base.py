@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from podium.challenges.base import Description
-from podium.challenges.declared.located import Located, prediction_place, reference_place
+from podium.challenges.declared.located import Located, OpenFiles, prediction_place, reference_place
 from podium.challenges.declared.value_settings import ValueSettings
 from podium.challenges.geometry import differing_geometry
 from podium.errors import Refused
@@ -63,11 +63,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def title(self) -> str:
         return self.settings.title or self.name.replace("_", " ")
 
-    def predicted(self, source: Source) -> Located:
-        return Located(source=source, place=prediction_place(self.settings))
+    def predicted(self, source: Source, files: OpenFiles) -> Located:
+        return Located(source=source, place=prediction_place(self.settings), files=files)
 
-    def expected(self, source: Source) -> Located:
-        return Located(source=source, place=reference_place(self.settings))
+    def expected(self, source: Source, files: OpenFiles) -> Located:
+        return Located(source=source, place=reference_place(self.settings), files=files)
 
     @abstractmethod
     def read_reference(self, located: Located) -> ReferenceT:
