@@ -15,7 +15,7 @@ from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import with_crosses
 from podium.readers.frames import FieldShape, FrameStream, check_number_type
 from podium.readers.hdf5.damage import damage_refused
-from podium.readers.hdf5.frames import stream_frames
+from podium.readers.hdf5.frames import LibraryCells, locate_field, stream_field
 from podium.readers.hdf5.links import dataset_names, open_dataset
 from podium.readers.hdf5.storage import PlainDataset
 from podium.readers.names import escape_for_display
@@ -76,7 +76,9 @@ class Hdf5Source:
             dataset = self._checked(name)
             check_shape(dataset.label, dataset.shape(), shape)
             check_number_type(dataset.label, dataset.identifier.dtype)
-            return stream_frames(self.file, dataset, shape=shape)
+            place = locate_field(dataset, shape=shape)
+            stream = stream_field(self.file, place, label=dataset.label, shape=shape)
+            return stream or LibraryCells(self.file, dataset, shape=shape)
 
     def label(self, name: str) -> str:
         """How the dataset is called in messages."""

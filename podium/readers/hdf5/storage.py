@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from podium.errors import Refused
 from podium.extras import h5py
@@ -38,6 +38,19 @@ OTHER_KINDS = {
     "TIME": "times",
 }
 """The classes of h5py.h5t that are no numbers, in words."""
+
+
+class StoredChunk(NamedTuple):
+    """Where a chunk is in the file, how many bytes it has there, and which filters were skipped for it (bits)."""
+
+    offset: int
+    size: int
+    skipped: int
+
+
+def most_stored_bytes(chunk_bytes: int) -> int:
+    """No filter makes a chunk much larger than it is unpacked."""
+    return chunk_bytes + chunk_bytes // 64 + 1024
 
 
 @dataclass(frozen=True)
@@ -137,16 +150,17 @@ class PlainDataset:
             raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
         return grid
 
-    def chunk_index(self) -> dict[tuple[int, ...], int]:
-        """The stored size of every chunk by its place, which is one of the grid."""
+    def chunk_index(self) -> dict[tuple[int, ...], StoredChunk]:
+        """Every stored chunk by its place, which is one of the grid."""
         grid = self.chunk_grid()
         index = self._listed_chunks(math.prod(len(places) for places in grid))
         if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
             raise self.damaged_index()
         # No filter makes a chunk much larger; larger chunks would make a small file take very long.
-        if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
+        largest = max((stored.size for stored in index.values()), default=0)
+        if self.filters() and largest > most_stored_bytes(self.chunk_bytes()):
             raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
-        for size in () if self.filters() else index.values():
+        for _, size, _ in () if self.filters() else index.values():
             # Reading such a chunk directly is dangerous too: the library would write past the end of a shorter buffer.
             if size != self.chunk_bytes():
                 raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
@@ -163,7 +177,7 @@ class PlainDataset:
 
     def _check_filtered_chunks(
         self,
-        index: dict[tuple[int, ...], int],
+        index: dict[tuple[int, ...], StoredChunk],
         places: Iterator[tuple[int, ...]],
         *,
         filters: list[int],
@@ -173,13 +187,14 @@ class PlainDataset:
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
         for place in places if index else ():
             mask, stored = self.stored_chunk(place)
-            if index.get(place) != (None if stored is None else len(stored)):
+            listed = index.get(place)
+            if (None if listed is None else listed.size) != (None if stored is None else len(stored)):
                 raise self.damaged_index()
             if stored is not None:
                 self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
 
-    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], int]:
-        """The stored size of every chunk, by its place."""
+    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], StoredChunk]:
+        """Every stored chunk, by its place."""
         entries: list[Any] = []
 
         def collect(entry: Any) -> bool | None:
@@ -187,7 +202,7 @@ class PlainDataset:
             return True if len(entries) > most else None  # anything but None ends the walk
 
         self.identifier.chunk_iter(collect)
-        index = {entry.chunk_offset: entry.size for entry in entries}
+        index = {entry.chunk_offset: StoredChunk(entry.byte_offset, entry.size, entry.filter_mask) for entry in entries}
         if len(index) != len(entries) or len(entries) > most:
             raise self.damaged_index()
         return index
