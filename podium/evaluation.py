@@ -19,6 +19,7 @@ from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepa
 from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.submission import open_submission
+from podium.sandbox.decoders import Isolation, decoders
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
@@ -40,13 +41,26 @@ class Task:
         return sorted(self.references)
 
 
-def evaluate(
-    *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
+def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
+    *,
+    submission: Path,
+    output: Path,
+    ground_truth: Path,
+    challenge: str | None,
+    executor: Executor,
+    isolation: Isolation = "best",
 ) -> MetricsFile:
     """Score the submission and write metrics.json; the same with every row, also those that are not published.
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
+    with decoders(isolation):  # first: they are forked from a process that has not read any reference
+        return _evaluate(submission, output, ground_truth, challenge, executor)
+
+
+def _evaluate(
+    submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
+) -> MetricsFile:
     folder = choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=challenge), named=challenge)
     task = prepare(folder, executor)
     prepare_output(output)

@@ -28,6 +28,12 @@ def add_verbs(verbs: Verbs) -> None:
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
+    parser.add_argument(
+        "--isolation",
+        choices=("best", "full"),
+        default="best",
+        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
+    )
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -40,6 +46,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
         challenge=chosen_challenge(options),
         executor=chosen_executor(options),
+        isolation=options.isolation,
     )
     counts = found.counts
     numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))

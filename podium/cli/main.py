@@ -14,6 +14,7 @@ from podium import __version__
 from podium.cli import (
     arena,
     check,
+    doctor,
     evaluate,
     freehand,
     judge,
@@ -32,6 +33,7 @@ from podium.extras import missing_packages
 
 _COMMANDS = (
     *(evaluate, validate, check, manifest, leaderboard, judge, rank, report, simulate, scribbles, freehand, arena),
+    doctor,
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE

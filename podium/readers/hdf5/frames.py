@@ -118,7 +118,7 @@ class Cells(FrameStream):
         self.frames_step, self.pixels_step = frames_step, pixels_step
         check_cell(label, dtype, shape, frames_step, pixels_step)
 
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         """The values (frames, 3, pixels) of a cell, without what is beyond the edge of the field."""
         raise NotImplementedError
 
@@ -130,7 +130,8 @@ class Cells(FrameStream):
 
     def tiles(self, span: range) -> Iterator[Tile]:
         for first in range(0, self.shape[2], self.pixels_step):
-            cell = self._cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
+            with damage_refused(self.file):
+                cell = self.cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
             for frame, values in zip(span, cell, strict=True):
                 yield Tile(frame, first, values)
 
@@ -153,7 +154,7 @@ class _Chunks(Cells):
             self._threads.descriptor = stream.fileno()
             yield from super().tiles(span)
 
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         chunk = self._buffer("chunk", self._chunk)
         cell = chunk
         if self._chunk[1] < self.shape[1]:
@@ -218,12 +219,7 @@ class LibraryCells(Cells):
         )
         dataset.check_storage()
 
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
-        with damage_refused(self.file):
-            return self.values(frames, pixels)
-
-    def values(self, frames: range, pixels: range) -> NDArray[Any]:
-        """The values of any part of the field, in the machine's byte order."""
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         values = np.zeros((len(frames), self.shape[1], len(pixels)), self.dtype.newbyteorder("="))
         place = self.dataset.identifier.get_space()
         place.select_hyperslab((frames.start, 0, pixels.start), values.shape)
