@@ -5,8 +5,8 @@ import math
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -28,6 +28,10 @@ from podium.sandbox.zygote import start_zygote
 Isolation = Literal["full", "best"]
 """Whether an evaluation needs every layer, or takes those that the kernel has."""
 
+Library = Literal["h5py", "SimpleITK"]
+LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
+"""Each has a zygote, in the order in which they are loaded: forking the first, which is small, takes half the time."""
+
 LOG = logging.getLogger(__name__)
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
 _LARGEST_PIXEL_BYTES = 8
@@ -37,14 +41,14 @@ _LABEL_TYPES = ("u1", "u2", "u4")
 class Decoders:
     """The decoder that the readers pass submitted files on to; see podium/readers/decoding.py."""
 
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        with Session(control, _HARMLESS, layers=()) as first:
+    def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
+        self._controls = controls
+        with Session(controls["SimpleITK"], _HARMLESS, layers=()) as first:
             self.layers = first.start()
 
-    def session(self, file: SafeFile) -> Session:
+    def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
         """A decoder for one file, in no weaker a lock than the first one's."""
-        return Session(self._control, file, layers=self.layers)
+        return Session(self._controls[library], file, layers=self.layers)
 
     def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> Image:
         _require("SimpleITK")
@@ -70,7 +74,7 @@ class Decoders:
     @contextmanager
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> Iterator[RemoteHdf5]:
         _require("h5py")
-        with self.session(file) as session:
+        with self.session(file, "h5py") as session:
             yield RemoteHdf5(session, max_bytes)
 
 
@@ -118,11 +122,21 @@ def decoders(isolation: Isolation = "best", limits: Limits | None = None) -> Ite
 @contextmanager
 def started(limits: Limits) -> Iterator[Decoders]:
     """Decoders that no reader passes files on to yet."""
-    preload_readers()
+    with ExitStack() as stack:
+        controls: dict[Library, socket.socket] = {}
+        for library in LIBRARIES:
+            preload_readers(library)
+            controls[library] = stack.enter_context(_zygote(limits))
+        stack.enter_context(closed_to_others())
+        yield Decoders(controls)
+
+
+@contextmanager
+def _zygote(limits: Limits) -> Iterator[socket.socket]:
     pid, control = start_zygote(list(available_layers()), limits)
     try:
-        with closing(control), closed_to_others():
-            yield Decoders(control)
+        with control:
+            yield control
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -47,7 +47,8 @@ def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits
     offer_to_the_out_of_memory_killer(_FIRST_KILLED)
     zygote, lock = os.getpid(), Lock(layers, limits)
     gc.collect()
-    gc.freeze()  # a collection in a decoder would touch, and so copy, every page
+    gc.disable()  # a collection in a decoder would touch, and so copy, every page
+    gc.freeze()
     control = socket.socket(fileno=_CONTROL)
     leashes: dict[int, int] = {}  # descriptor -> the process on it
     ending: set[int] = set()

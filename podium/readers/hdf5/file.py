@@ -19,6 +19,7 @@ from podium.readers.hdf5.damage import damage_refused
 from podium.readers.hdf5.frames import FieldPlace, LibraryCells, locate_field, stream_field
 from podium.readers.hdf5.links import dataset_names, open_dataset
 from podium.readers.hdf5.storage import PlainDataset
+from podium.readers.hdf5.values import read_values
 from podium.readers.names import escape_for_display
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -75,10 +76,7 @@ class Hdf5Source:
         with damage_refused(self.file):
             dataset = self._checked(name)
             self._check_size(dataset, shape=shape, max_bytes=max_bytes)
-            dataset.check_storage()
-            # Zeros, not empty: if the library leaves values unwritten, they do not show old memory.
-            values = np.zeros(dataset.shape(), dataset.identifier.dtype.newbyteorder("="))
-            dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+            values = read_values(dataset)
         if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
         return values
