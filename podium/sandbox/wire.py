@@ -14,7 +14,7 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ INLINE_BYTES = 4 * 1024 * 1024
 
 MOST_AXES = 32
 
+_BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
 _LENGTH = struct.Struct("!I")
 _TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
@@ -177,14 +178,33 @@ class SharedArray:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
         except OSError:
             raise LyingError("memory that is still being written to") from None
-        # A private mapping: the scorer may write to its array as to any other.
-        content = mmap.mmap(self.descriptor, self._bytes, access=mmap.ACCESS_COPY)
-        return check_values(np.frombuffer(content, self._dtype).reshape(self._shape))
+        values = np.zeros(self._bytes, np.uint8)
+        for start, end in self._written():
+            part = values[start:end].data
+            while part.nbytes:
+                count = os.preadv(self.descriptor, [part], end - part.nbytes)
+                part = part[count:]
+        return check_values(values.view(self._dtype).reshape(self._shape))
+
+    def _written(self) -> Iterator[tuple[int, int]]:
+        """What was written to: of a mask of few lesions most was not, and reading that would only make zeros."""
+        start = end = 0
+        while end < self._bytes:
+            try:
+                start = os.lseek(self.descriptor, end, os.SEEK_DATA)
+            except OSError:  # only a hole up to the end
+                return
+            end = os.lseek(self.descriptor, start, os.SEEK_HOLE)
+            yield start, end
 
 
 def write_array(descriptor: int, values: NDArray[Any]) -> None:
-    """Put `values` into shared memory of exactly their size."""
+    """Put `values` into shared memory of exactly their size, which is zero so far."""
     with mmap.mmap(descriptor, values.nbytes, access=mmap.ACCESS_WRITE) as content:
-        target = np.frombuffer(content, values.dtype).reshape(values.shape)
-        target[...] = values
+        target = np.frombuffer(content, np.uint8)
+        source = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        for start in range(0, source.size, _BLOCK_BYTES):
+            block = source[start : start + _BLOCK_BYTES]
+            if block.view(np.bool_).any():
+                target[start : start + _BLOCK_BYTES] = block
         del target
