@@ -20,6 +20,7 @@ from podium.platform.privacy import published_aggregates, published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
+from podium.sandbox.decoders import Isolation, decoders
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
@@ -41,14 +42,27 @@ class Task:
         return sorted(self.references)
 
 
-def evaluate(
-    *, submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
+def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
+    *,
+    submission: Path,
+    output: Path,
+    ground_truth: Path,
+    challenge: str | None,
+    executor: Executor,
+    isolation: Isolation = "best",
 ) -> MetricsFile:
     """Score the submission and write metrics.json; the same with every row and every digit, also those that are not
     published.
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
+    with decoders(isolation):  # first: they are forked from a process that has not read any reference
+        return _evaluate(submission, output, ground_truth, challenge, executor)
+
+
+def _evaluate(
+    submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
+) -> MetricsFile:
     folder = _find_challenge(ground_truth, challenge)
     public_key = folder.file.sealed().public_key
     if public_key is not None:

@@ -52,8 +52,9 @@ def missing_packages(*packages: str, extra: str) -> str:
     )
 
 
-def preload_readers() -> None:
-    """Import the packages that read files, as far as they are installed: forked workers then share them."""
-    for name in ("h5py", "SimpleITK"):
+def preload_readers(*packages: str) -> None:
+    """Import the packages that read files, or some of them, as far as they are installed: forked processes then share
+    them."""
+    for name in packages or ("h5py", "SimpleITK"):
         if find_spec(name) is not None:
             _load(name, "score")

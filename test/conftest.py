@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,13 @@ SERIAL = {
     *("adapters", "challenges", "freehand_tools", "report", "ranking", "judge", "literal"),
     *("test_cli.py", "test_evaluate.py"),
 }
+DECODERS = "podium.evaluation.decoders"  # what they read submitted files with
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tests of rules score in their own process: without forks a small evaluation takes milliseconds."""
+    """Tests of rules read and score in their own process: without forks a small evaluation takes milliseconds."""
     if not {request.path.name, request.path.parent.name} & SERIAL:
         yield
         return
@@ -47,6 +49,7 @@ def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(EXECUTOR, lambda **_: Serial())
+        monkeypatch.setattr(DECODERS, lambda _: nullcontext())
         yield
 
 

@@ -114,7 +114,7 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
 
     def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
         """The references that there are, by case, and everything that is wrong with their names."""
-        listing = list_files(folder)
+        listing = list_files(folder, trusted=True)
         problems = [
             ReferenceProblem(
                 what="A reference is not a regular file.", where=f"references/{name} ({reason.removesuffix('.')})"

@@ -16,6 +16,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
+    parser.add_argument(
+        "--isolation",
+        choices=("best", "full"),
+        default="best",
+        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
+    )
     add_platforms(parser)
 
 

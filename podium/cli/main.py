@@ -15,6 +15,7 @@ from podium.cli import (
     arena,
     bundle,
     check,
+    doctor,
     evaluate,
     freehand,
     invoke,
@@ -35,7 +36,7 @@ from podium.extras import missing_packages
 
 _COMMANDS = (
     *(evaluate, invoke, validate, check, manifest, leaderboard, bundle),
-    *(judge, rank, report, simulate, scribbles, freehand, arena, keys),
+    *(judge, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE

@@ -96,6 +96,7 @@ def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, 
         ground_truth=rules,
         challenge=challenge,
         executor=executor,
+        isolation=options.isolation,
     )
 
 

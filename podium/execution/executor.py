@@ -42,7 +42,7 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
     except UsageError:
         raise
     except Refused as refusal:
-        return CaseOutcome(error=str(refusal))
+        return CaseOutcome(error=str(refusal), detail=refusal.detail)
     except MemoryError:
         return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
     except Exception as error:  # whatever went wrong, it costs this case only

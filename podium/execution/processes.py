@@ -14,15 +14,17 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Generic
 
 from podium.errors import UsageError
 from podium.execution.executor import CaseOutcome, Value, attempt
 from podium.execution.progress import Progress, ProgressFactory, no_progress
+from podium.sandbox.limits import offer_to_the_out_of_memory_killer
 
 # A crash may be another case's doing (memory is shared), so a case is tried again once before it is given up.
 _TRIES = 2
+
+_KILLED_BEFORE_THE_COLLECTOR = 900
 
 CASE_TIMEOUT_SECONDS = 600.0
 """The time limit of one case, unless a command says otherwise."""
@@ -165,7 +167,8 @@ def _serve(connection: Connection, inherited: Sequence[Connection], work: Callab
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _offer_to_the_out_of_memory_killer()
+    # Where memory runs out, the kernel should end a worker (one case), not the process that collects the results.
+    offer_to_the_out_of_memory_killer(_KILLED_BEFORE_THE_COLLECTOR)
     _use_one_thread()
     while True:
         try:
@@ -176,12 +179,6 @@ def _serve(connection: Connection, inherited: Sequence[Connection], work: Callab
             connection.send(attempt(work, case))
         except UsageError as error:
             connection.send(error)
-
-
-def _offer_to_the_out_of_memory_killer() -> None:
-    """Where memory runs out, the kernel should end a worker (one case), not the process that collects the results."""
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
 
 
 def _use_one_thread() -> None:

@@ -3,11 +3,12 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from podium.errors import Refused, SubmissionError
+from podium.readers.beneath import open_beneath
 from podium.readers.names import escape_for_display, is_printable
 
 MAX_ENTRIES = 100_000
@@ -18,11 +19,13 @@ MAX_DEPTH = 16
 class SafeFile:
     """A checked regular file below `root`. Readers accept nothing else, so no path is opened unchecked.
 
-    `name` is the path as its author knows it: relative to the submission, with forward slashes, printable.
+    `name` is the path as its author knows it: relative to the submission, with forward slashes, printable. `trusted`
+    marks the organiser's own files.
     """
 
     root: Path
     name: str
+    trusted: bool = field(default=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -57,8 +60,7 @@ class SafeFile:
     def open(self) -> BinaryIO:
         """The content as a stream; a link or a special file that has replaced it since the check is refused."""
         try:
-            # O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever.
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = open_beneath(self.root, self.name)
         except OSError:
             raise Refused(f"'{self.name}' cannot be opened.") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -89,8 +91,11 @@ class FileListing:
     """(name, reason) of links, special files and files whose name cannot be shown."""
 
 
-def list_files(root: Path) -> FileListing:
-    """All files below `root`, sorted by name. Directory links are reported, never followed; macOS junk is skipped."""
+def list_files(root: Path, *, trusted: bool = False) -> FileListing:
+    """All files below `root`, sorted by name. Directory links are reported, never followed; macOS junk is skipped.
+
+    `trusted` where the organiser put them there.
+    """
     real_root = root.resolve()
     files: list[SafeFile] = []
     refused: list[tuple[str, str]] = []
@@ -99,7 +104,7 @@ def list_files(root: Path) -> FileListing:
         if reason is not None:
             refused.append((escape_for_display(name), reason))
         else:
-            files.append(SafeFile(real_root, name))
+            files.append(SafeFile(real_root, name, trusted))
     return FileListing(tuple(sorted(files)), tuple(sorted(refused)))
 
 

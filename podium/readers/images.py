@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.extras import SimpleITK as sitk
+from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader, with_crosses
 from podium.readers.formats.registry import format_of
@@ -43,6 +44,8 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
     A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
+    if (decoder := decoder_of(file)) is not None:
+        return decoder.read_image(file, shape=shape, max_bytes=max_bytes)
     image_format = format_of(file)
     header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)

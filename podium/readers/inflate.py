@@ -77,16 +77,6 @@ def inflate(compressed: Iterable[bytes], *, wrapping: int, many_members: bool = 
         raise BadStreamError("ends too early")
 
 
-def inflated_size(compressed: Iterable[bytes], *, wrapping: int, limit: int, many_members: bool = False) -> int:
-    """How many bytes come out; stops counting, and unpacking, at the first block that passes `limit`."""
-    size = 0
-    for block in inflate(compressed, wrapping=wrapping, many_members=many_members):
-        size += len(block)
-        if size > limit:
-            break
-    return size
-
-
 def inflated_start(compressed: Iterable[bytes], *, wrapping: int, count: int) -> bytes:
     """At most the first `count` bytes that come out, fewer when the stream is damaged: enough to recognise a format."""
     start = b""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader
 from podium.readers.formats.pixels import pixel_blocks
@@ -45,6 +46,8 @@ def read_label_volume(
 
 
 def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool) -> Volume:
+    if (decoder := decoder_of(file)) is not None:
+        return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary)
     image_format = format_of(file)
     header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)

@@ -26,7 +26,7 @@ from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json
 from podium.readers.formats.registry import format_of
 from podium.readers.formats.text import read_text
-from podium.readers.hdf5.file import Hdf5Source, open_hdf5
+from podium.readers.hdf5.file import Datasets, open_hdf5
 from podium.readers.images import Geometry, read_image
 from podium.readers.labels import as_integer_labels
 from podium.readers.names import escape_for_display
@@ -95,7 +95,7 @@ class OpenFiles:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._opened: dict[SafeFile, Hdf5Source] = {}
+        self._opened: dict[SafeFile, Datasets] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +103,7 @@ class OpenFiles:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def hdf5(self, file: SafeFile) -> Hdf5Source:
+    def hdf5(self, file: SafeFile) -> Datasets:
         if file not in self._opened:
             self._opened[file] = self._stack.enter_context(open_hdf5(file))
         return self._opened[file]

@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.extras import h5py
+from podium.readers.decoding import decoder_of
 from podium.readers.field_shapes import check_shape
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import with_crosses
-from podium.readers.frames import FieldShape, FrameStream, check_number_type
+from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type
 from podium.readers.hdf5.damage import damage_refused
-from podium.readers.hdf5.frames import stream_frames
+from podium.readers.hdf5.frames import FieldPlace, LibraryCells, locate_field, stream_field
 from podium.readers.hdf5.links import dataset_names, open_dataset
 from podium.readers.hdf5.storage import PlainDataset
+from podium.readers.hdf5.values import read_values
 from podium.readers.names import escape_for_display
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -28,9 +30,21 @@ MAX_FILE_BYTES = 4 * 1024**3
 MAX_DATASET_BYTES = 2 * 1024**3
 
 
+class Datasets(ArraySource, Protocol):
+    """What is in an open HDF5 file, wherever it is read."""
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of all objects directly below the root, sorted."""
+
+    def read(
+        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
+    ) -> NDArray[Any]:
+        """As of any source, but at most `max_bytes`."""
+
+
 @dataclass(frozen=True)
 class Hdf5Source:
-    """An open HDF5 file. Names are paths such as 'long_mask' or 'masks/long'."""
+    """An open HDF5 file, read here. Names are paths such as 'long_mask' or 'masks/long'."""
 
     file: SafeFile
     root: Any
@@ -62,10 +76,7 @@ class Hdf5Source:
         with damage_refused(self.file):
             dataset = self._checked(name)
             self._check_size(dataset, shape=shape, max_bytes=max_bytes)
-            dataset.check_storage()
-            # Zeros, not empty: if the library leaves values unwritten, they do not show old memory.
-            values = np.zeros(dataset.shape(), dataset.identifier.dtype.newbyteorder("="))
-            dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+            values = read_values(dataset)
         if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
         return values
@@ -73,10 +84,21 @@ class Hdf5Source:
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         """A large field as a stream; refused when it has another shape."""
         with damage_refused(self.file):
+            stream = stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
+            return stream or self.cells(name, shape=shape)
+
+    def locate(self, name: str, *, shape: FieldShape) -> FieldPlace:
+        """Where a large field is in the file; refused when it has another shape."""
+        with damage_refused(self.file):
             dataset = self._checked(name)
             check_shape(dataset.label, dataset.shape(), shape)
             check_number_type(dataset.label, dataset.identifier.dtype)
-            return stream_frames(self.file, dataset, shape=shape)
+            return locate_field(dataset, shape=shape)
+
+    def cells(self, name: str, *, shape: FieldShape) -> LibraryCells:
+        """A field, located before, that only the library can read."""
+        with damage_refused(self.file):
+            return LibraryCells(self.file, self._checked(name), shape=shape)
 
     def label(self, name: str) -> str:
         """How the dataset is called in messages."""
@@ -104,12 +126,16 @@ class Hdf5Source:
 
 
 @contextmanager
-def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Hdf5Source]:
+def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Datasets]:
     """Open `file` for reading; nothing in it is trusted because it could be opened."""
+    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
+    if (decoder := decoder_of(file)) is not None:
+        with decoder.open_hdf5(file, max_bytes=limit) as datasets:
+            yield datasets
+        return
     start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
     if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
         raise Refused(f"The content of '{file.name}' is not HDF5.")
-    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     if file.size > limit:
         raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
     with damage_refused(file):

@@ -8,7 +8,9 @@ hold; one cell is in memory at a time.
 """
 
 import math
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from threading import local
 from typing import Any
 
@@ -27,46 +29,96 @@ MAX_CELL_BYTES = 128 * 1024 * 1024
 UNPACKED_HERE: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
 
 
-def stream_frames(file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> FrameStream:
-    """The field in a dataset whose layout, type and shape were checked."""
+@dataclass(frozen=True, eq=False)
+class ChunkTable:
+    """Where the chunks of a field are in its file, and how they are unpacked."""
+
+    chunk: FieldShape
+    filters: tuple[int, ...]
+    fill: bytes
+    """One value, as it is stored: what a chunk that was never written reads as."""
+
+    places: NDArray[np.int64]
+    """(n, 6): of every stored chunk its start along the three axes, its offset, its bytes, and the filters skipped."""
+
+
+@dataclass(frozen=True, eq=False)
+class FieldPlace:
+    """Where the values of a field are: from `offset` on, in the chunks of `table`, or where only the library knows."""
+
+    dtype: np.dtype[Any]
+    offset: int | None = None
+    table: ChunkTable | None = None
+
+
+def locate_field(dataset: PlainDataset, *, shape: FieldShape) -> FieldPlace:
+    """The place of a field in a dataset whose layout, type and shape were checked."""
+    dtype = dataset.identifier.dtype
     layout = dataset.identifier.get_create_plist().get_layout()
-    plain_type = h5py.h5t.py_create(dataset.identifier.dtype).equal(dataset.identifier.get_type())
+    plain_type = h5py.h5t.py_create(dtype).equal(dataset.identifier.get_type())
     if layout == h5py.h5d.CHUNKED:
-        by_us = plain_type and [code for code, _ in dataset.filters()] in UNPACKED_HERE
-        return (_Chunks if by_us else _LibraryCells)(file, dataset, shape=shape)
+        if plain_type and [code for code, _ in dataset.filters()] in UNPACKED_HERE:
+            return FieldPlace(dtype, table=_chunk_table(dataset, shape=shape))
+        return FieldPlace(dtype)
     offset = dataset.identifier.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
     if offset is None or not plain_type:
-        return _LibraryCells(file, dataset, shape=shape)
+        return FieldPlace(dtype)
     dataset.check_storage()
-    return RawFrames(
-        file,
-        label=dataset.label,
-        offset=offset,
-        dtype=dataset.identifier.dtype,
-        shape=shape,
-    )
+    return FieldPlace(dtype, offset=offset)
 
 
-class _Cells(FrameStream):
+def _chunk_table(dataset: PlainDataset, *, shape: FieldShape) -> ChunkTable:
+    grid = dataset.chunk_grid()
+    frames, _, pixels = grid
+    check_cell(dataset.label, dataset.identifier.dtype, shape, frames.step, pixels.step)
+    index = dataset.chunk_index()
+    if len(index) < math.prod(len(places) for places in grid):
+        dataset.check_fill_value()
+    fill = np.zeros(1, dataset.identifier.dtype)
+    dataset.identifier.get_create_plist().get_fill_value(fill)
+    chunk = tuple(places.step for places in grid)
+    assert len(chunk) == 3
+    places = np.array([(*place, *stored) for place, stored in index.items()], np.int64).reshape(-1, 6)
+    return ChunkTable(chunk, tuple(code for code, _ in dataset.filters()), fill.tobytes(), places)
+
+
+def stream_field(file: SafeFile, place: FieldPlace, *, label: str, shape: FieldShape) -> FrameStream | None:
+    """A field whose values are read here, without the library; None where only the library can."""
+    if place.offset is not None:
+        return RawFrames(file, label=label, offset=place.offset, dtype=place.dtype, shape=shape)
+    if place.table is not None:
+        return _Chunks(file, place.table, label=label, dtype=place.dtype, shape=shape)
+    return None
+
+
+def check_cell(label: str, dtype: np.dtype[Any], shape: FieldShape, frames: int, pixels: int) -> None:
+    """Refuses cells of `frames` by `pixels` that are too large for the memory."""
+    cell = frames * shape[1] * pixels * dtype.itemsize
+    if cell > MAX_CELL_BYTES:
+        raise Refused(
+            f"{label} is stored in chunks of {frames} frames, {cell:,} bytes at once; save it with chunks of one frame."
+        )
+
+
+class Cells(FrameStream):
     """A field read cell by cell; a span is a row of cells, a few frames."""
 
-    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
-        self.file, self.dataset, self.label = file, dataset, dataset.label
-        self.shape = shape
-        self.dtype = dataset.identifier.dtype
-        self.frames_step, self.pixels_step = self._steps()
-        cell = self.frames_step * self.shape[1] * self.pixels_step * self.dtype.itemsize
-        if cell > MAX_CELL_BYTES:
-            raise Refused(
-                f"{self.label} is stored in chunks of {self.frames_step} frames, {cell:,} bytes at once; "
-                "save it with chunks of one frame."
-            )
+    def __init__(  # noqa: PLR0913  (what describes a field)
+        self,
+        file: SafeFile,
+        *,
+        label: str,
+        dtype: np.dtype[Any],
+        shape: FieldShape,
+        frames_step: int,
+        pixels_step: int,
+    ) -> None:
+        self.file, self.label = file, label
+        self.shape, self.dtype = shape, dtype
+        self.frames_step, self.pixels_step = frames_step, pixels_step
+        check_cell(label, dtype, shape, frames_step, pixels_step)
 
-    def _steps(self) -> tuple[int, int]:
-        """Frames and pixels of a cell."""
-        raise NotImplementedError
-
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         """The values (frames, 3, pixels) of a cell, without what is beyond the edge of the field."""
         raise NotImplementedError
 
@@ -79,34 +131,35 @@ class _Cells(FrameStream):
     def tiles(self, span: range) -> Iterator[Tile]:
         for first in range(0, self.shape[2], self.pixels_step):
             with damage_refused(self.file):
-                cell = self._cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
+                cell = self.cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
             for frame, values in zip(span, cell, strict=True):
                 yield Tile(frame, first, values)
 
 
-class _Chunks(_Cells):
+class _Chunks(Cells):
     """Chunks without a filter, shuffled, deflated or both: all that NumPy and zlib need to unpack."""
 
-    def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
-        self._grid = dataset.chunk_grid()
-        self._chunk = tuple(places.step for places in self._grid)
-        self._chunk_bytes = dataset.chunk_bytes()
-        self._filters = [code for code, _ in dataset.filters()]
+    def __init__(
+        self, file: SafeFile, table: ChunkTable, *, label: str, dtype: np.dtype[Any], shape: FieldShape
+    ) -> None:
+        self._chunk, self._filters, self._fill = table.chunk, table.filters, table.fill
+        frames, _, pixels = table.chunk
+        super().__init__(file, label=label, dtype=dtype, shape=shape, frames_step=frames, pixels_step=pixels)
+        self._chunk_bytes = math.prod(table.chunk) * dtype.itemsize
+        self._index = {(frame, axis, pixel): stored for frame, axis, pixel, *stored in table.places.tolist()}
         self._threads = local()
-        super().__init__(file, dataset, shape=shape)
-        self._index = dataset.chunk_index()
-        if len(self._index) < math.prod(len(places) for places in self._grid):
-            dataset.check_fill_value()
 
-    def _steps(self) -> tuple[int, int]:
-        return self._chunk[0], self._chunk[2]
+    def tiles(self, span: range) -> Iterator[Tile]:
+        with self.file.open() as stream:
+            self._threads.descriptor = stream.fileno()
+            yield from super().tiles(span)
 
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         chunk = self._buffer("chunk", self._chunk)
         cell = chunk
         if self._chunk[1] < self.shape[1]:
             cell = self._buffer("cell", (self._chunk[0], self.shape[1], self._chunk[2]))
-        for component in self._grid[1]:
+        for component in range(0, self.shape[1], self._chunk[1]):
             self._read((frames.start, component, pixels.start), chunk)
             if cell is not chunk:
                 part = cell[:, component : component + self._chunk[1]]
@@ -123,13 +176,12 @@ class _Chunks(_Cells):
     def _read(self, place: tuple[int, int, int], target: NDArray[Any]) -> None:
         """One chunk into `target`, including what it stores beyond the edge of the field."""
         if place not in self._index:
-            fill = np.zeros(1, self.dtype)
-            self.dataset.identifier.get_create_plist().get_fill_value(fill)
-            target[:] = fill[0]
+            target[:] = np.frombuffer(self._fill, self.dtype)[0]
             return
-        skipped, content = self.dataset.stored_chunk(place)
-        if content is None or len(content) != self._index[place]:
-            raise self.dataset.damaged_index()
+        offset, size, skipped = self._index[place]
+        content = os.pread(self._threads.descriptor, size, offset)
+        if len(content) != size:
+            raise Refused(f"{self.label} is damaged: its chunks are not where they should be.")
         used = [code for position, code in enumerate(self._filters) if not skipped >> position & 1]
         blocks = inflate([content], wrapping=ZLIB) if DEFLATE in used else iter([content])
         put = _put_shuffled if SHUFFLE in used else _put_plain
@@ -147,22 +199,27 @@ class _Chunks(_Cells):
             raise Refused(f"{what} holds fewer than its {self._chunk_bytes:,} bytes.")
 
 
-class _LibraryCells(_Cells):
+class LibraryCells(Cells):
     """Whatever else HDF5 knows (LZF, Fletcher checksums, unusual floats, compact or unwritten data): checked in full
     first, then read by the library."""
 
     def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
-        super().__init__(file, dataset, shape=shape)
+        self.dataset = dataset
+        frames, pixels = 1, shape[2]
+        if dataset.identifier.get_create_plist().get_layout() == h5py.h5d.CHUNKED:
+            along_frames, _, along_pixels = dataset.chunk_grid()
+            frames, pixels = along_frames.step, along_pixels.step
+        super().__init__(
+            file,
+            label=dataset.label,
+            dtype=dataset.identifier.dtype,
+            shape=shape,
+            frames_step=frames,
+            pixels_step=pixels,
+        )
         dataset.check_storage()
 
-    def _steps(self) -> tuple[int, int]:
-        plan = self.dataset.identifier.get_create_plist()
-        if plan.get_layout() != h5py.h5d.CHUNKED:
-            return 1, self.shape[2]
-        frames, _, pixels = self.dataset.chunk_grid()
-        return frames.step, pixels.step
-
-    def _cell(self, frames: range, pixels: range) -> NDArray[Any]:
+    def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         values = np.zeros((len(frames), self.shape[1], len(pixels)), self.dtype.newbyteorder("="))
         place = self.dataset.identifier.get_space()
         place.select_hyperslab((frames.start, 0, pixels.start), values.shape)

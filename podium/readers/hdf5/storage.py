@@ -7,14 +7,14 @@ memory it never wrote, which may hold a reference read before).
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from podium.errors import Refused
 from podium.extras import h5py
 from podium.readers.hdf5.lzf import unpacked_lzf_size
-from podium.readers.inflate import ZLIB, BadStreamError, inflated_size
+from podium.readers.inflate import ZLIB, BadStreamError, inflate
 from podium.readers.names import escape_for_display
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -38,6 +38,23 @@ OTHER_KINDS = {
     "TIME": "times",
 }
 """The classes of h5py.h5t that are no numbers, in words."""
+
+
+Keep = Callable[[tuple[int, ...], bytes, int], None]
+"""Takes a chunk: its place, its content, and which filters were skipped for it (bits)."""
+
+
+class StoredChunk(NamedTuple):
+    """Where a chunk is in the file, how many bytes it has there, and which filters were skipped for it (bits)."""
+
+    offset: int
+    size: int
+    skipped: int
+
+
+def most_stored_bytes(chunk_bytes: int) -> int:
+    """No filter makes a chunk much larger than it is unpacked."""
+    return chunk_bytes + chunk_bytes // 64 + 1024
 
 
 @dataclass(frozen=True)
@@ -101,10 +118,13 @@ class PlainDataset:
         steps = (plan.get_filter(index) for index in range(plan.get_nfilters()))
         return [(code, name.decode("utf-8", "replace")) for code, _, _, name in steps]
 
-    def check_storage(self) -> None:
-        """Every stored block has exactly the size it must have; reads and unpacks each chunk once, within bounds."""
+    def check_storage(self, keep: Keep | None = None) -> None:
+        """Every stored block has exactly the size it must have; reads and unpacks each chunk once, within bounds.
+
+        `keep` is given each filtered chunk, inflated.
+        """
         if self.identifier.get_create_plist().get_layout() == h5py.h5d.CHUNKED:
-            complete = self._check_chunks()
+            complete = self._check_chunks(keep)
         else:
             stored = self.identifier.get_storage_size()
             complete = stored == self.nbytes()
@@ -137,49 +157,54 @@ class PlainDataset:
             raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
         return grid
 
-    def chunk_index(self) -> dict[tuple[int, ...], int]:
-        """The stored size of every chunk by its place, which is one of the grid."""
+    def chunk_index(self) -> dict[tuple[int, ...], StoredChunk]:
+        """Every stored chunk by its place, which is one of the grid."""
         grid = self.chunk_grid()
         index = self._listed_chunks(math.prod(len(places) for places in grid))
         if not all(place in places for offset in index for place, places in zip(offset, grid, strict=True)):
             raise self.damaged_index()
         # No filter makes a chunk much larger; larger chunks would make a small file take very long.
-        if self.filters() and max(index.values(), default=0) > self.chunk_bytes() + self.chunk_bytes() // 64 + 1024:
+        largest = max((stored.size for stored in index.values()), default=0)
+        if self.filters() and largest > most_stored_bytes(self.chunk_bytes()):
             raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
-        for size in () if self.filters() else index.values():
+        for _, size, _ in () if self.filters() else index.values():
             # Reading such a chunk directly is dangerous too: the library would write past the end of a shorter buffer.
             if size != self.chunk_bytes():
                 raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
         return index
 
-    def _check_chunks(self) -> bool:
+    def _check_chunks(self, keep: Keep | None) -> bool:
         """Whether all chunks are there, each of the right size."""
         grid, index = self.chunk_grid(), self.chunk_index()
         filters = [code for code, _ in self.filters()]
         if filters:
             places = itertools.product(*grid)
-            self._check_filtered_chunks(index, places, filters=filters, chunk_bytes=self.chunk_bytes())
+            self._check_filtered_chunks(index, places, filters=filters, keep=keep)
         return len(index) == math.prod(len(places) for places in grid)
 
     def _check_filtered_chunks(
         self,
-        index: dict[tuple[int, ...], int],
+        index: dict[tuple[int, ...], StoredChunk],
         places: Iterator[tuple[int, ...]],
         *,
         filters: list[int],
-        chunk_bytes: int,
+        keep: Keep | None,
     ) -> None:
         """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
+        chunk_bytes = self.chunk_bytes()
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
         for place in places if index else ():
             mask, stored = self.stored_chunk(place)
-            if index.get(place) != (None if stored is None else len(stored)):
+            listed = index.get(place)
+            if (None if listed is None else listed.size) != (None if stored is None else len(stored)):
                 raise self.damaged_index()
             if stored is not None:
-                self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+                content = self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+                if keep is not None:
+                    keep(place, content, mask)
 
-    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], int]:
-        """The stored size of every chunk, by its place."""
+    def _listed_chunks(self, most: int) -> dict[tuple[int, ...], StoredChunk]:
+        """Every stored chunk, by its place."""
         entries: list[Any] = []
 
         def collect(entry: Any) -> bool | None:
@@ -187,7 +212,7 @@ class PlainDataset:
             return True if len(entries) > most else None  # anything but None ends the walk
 
         self.identifier.chunk_iter(collect)
-        index = {entry.chunk_offset: entry.size for entry in entries}
+        index = {entry.chunk_offset: StoredChunk(entry.byte_offset, entry.size, entry.filter_mask) for entry in entries}
         if len(index) != len(entries) or len(entries) > most:
             raise self.damaged_index()
         return index
@@ -203,8 +228,8 @@ class PlainDataset:
     def damaged_index(self) -> Refused:
         return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
 
-    def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> None:
-        """Follow the size of one chunk backwards through its filters."""
+    def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> bytes:
+        """Follow the size of one chunk backwards through its filters; its content as far as it was inflated."""
         content, size = stored, len(stored)
         for position in reversed(range(len(filters))):
             if skipped >> position & 1:
@@ -212,17 +237,33 @@ class PlainDataset:
             if filters[position] == FLETCHER32:
                 size -= CHECKSUM_BYTES
                 content = content[: max(size, 0)]
-            elif filters[position] in (DEFLATE, LZF):
-                size = self._unpacked_size(content, filters[position], limit=chunk_bytes + CHECKSUM_BYTES)
+            elif filters[position] == DEFLATE:
+                content = self._inflated(content, limit=chunk_bytes + CHECKSUM_BYTES)
+                size = len(content)
+            elif filters[position] == LZF:
+                size = self._unpacked_lzf_size(content)
         if size > chunk_bytes:
             raise Refused(f"A chunk of {self.label} unpacks to more than its {chunk_bytes:,} bytes.")
         if size < chunk_bytes:
             raise Refused(f"A chunk of {self.label} holds fewer than its {chunk_bytes:,} bytes.")
+        return content
 
-    def _unpacked_size(self, content: bytes, code: int, *, limit: int) -> int:
+    def _inflated(self, content: bytes, *, limit: int) -> bytes:
+        """The unpacked content, or its start as soon as that passes `limit`."""
+        size = 0
+        blocks = []
         try:
-            if code == LZF:
-                return unpacked_lzf_size(content)
-            return inflated_size([content], wrapping=ZLIB, limit=limit)
+            for block in inflate([content], wrapping=ZLIB):
+                blocks.append(block)
+                size += len(block)
+                if size > limit:
+                    break
+        except BadStreamError as fault:
+            raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
+        return b"".join(blocks)
+
+    def _unpacked_lzf_size(self, content: bytes) -> int:
+        try:
+            return unpacked_lzf_size(content)
         except BadStreamError as fault:
             raise Refused(f"A compressed chunk of {self.label} {fault}.") from None

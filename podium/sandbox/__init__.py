@@ -1,0 +1,11 @@
+"""Hostile files are decoded in processes that can do nothing else, and only bytes come back.
+
+Four processes take part in reading one submitted file:
+
+main      starts the zygote before any reference is read, and the workers after that
+zygote    has the reader packages loaded and nothing secret; forks one decoder per file (`zygote.py`)
+decoder   locks itself in (`lock.py`), then reads that one file (`decoder.py`)
+worker    scores; asks a decoder for what is in the file and checks every answer (`client.py`, `wire.py`)
+
+Which layers the lock has depends on the kernel: `landlock.py`, `seccomp.py`, `limits.py`.
+"""

@@ -1,0 +1,178 @@
+"""What a decoder does: lock itself in, then read its one file as often as it is asked to."""
+
+import os
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.hdf5.damage import damage_refused
+from podium.readers.hdf5.file import Hdf5Source, open_hdf5
+from podium.readers.hdf5.frames import LibraryCells
+from podium.readers.images import Image, read_image
+from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
+from podium.sandbox.limits import die_with
+from podium.sandbox.lock import Lock
+from podium.sandbox.wire import (
+    INLINE_BYTES,
+    EndedError,
+    receive,
+    receive_with_descriptor,
+    send,
+    send_small_array,
+    write_array,
+)
+
+_LONGEST_TRACE = 4000
+
+Answer = tuple[Any, NDArray[Any] | None]
+"""A JSON value, and an array where there is one."""
+
+
+@dataclass
+class OpenFile:
+    """The file of this decoder, and what of it is open."""
+
+    file: SafeFile
+    stack: ExitStack = field(default_factory=ExitStack)
+    source: Hdf5Source | None = None
+    cells: dict[str, LibraryCells] = field(default_factory=dict)
+
+    def hdf5(self, *, max_bytes: int) -> Hdf5Source:
+        if self.source is None:
+            source = self.stack.enter_context(open_hdf5(self.file, max_bytes=max_bytes))
+            assert isinstance(source, Hdf5Source)
+            self.source = source
+        return self.source
+
+
+def decode(channel: socket.socket, *, zygote: int, readable: int, lock: Lock) -> None:
+    """Serve one worker until it closes the channel; `readable` is the descriptor of the file."""
+    die_with(zygote)
+    in_force = lock.put_in_force(readable)
+    opened: OpenFile | None = None
+    send(channel, {"locked": in_force})
+    while True:
+        try:
+            request = receive(channel)
+        except EndedError:
+            return
+        if opened is None:
+            opened = OpenFile(SafeFile(Path(request["root"]), request["name"]))
+        _answer(channel, opened, request["reader"], request["options"])
+
+
+def _answer(channel: socket.socket, opened: OpenFile, reader: str, options: dict[str, Any]) -> None:
+    try:
+        value, array = READERS[reader](opened, **options)
+    except Refused as refusal:
+        send(channel, {"refused": str(refusal)})
+    except MemoryError:
+        send(channel, {"memory": True})
+    except Exception as fault:
+        # Whatever it was, it costs this file only.
+        trace = traceback.format_exc()[-_LONGEST_TRACE:]
+        send(channel, {"unexpected": type(fault).__name__, "detail": trace})
+    else:
+        if array is None:
+            send(channel, {"value": value})
+            return
+        send(channel, {"value": value, "array": {"shape": list(array.shape), "dtype": array.dtype.str}})
+        if array.nbytes <= INLINE_BYTES:
+            send_small_array(channel, array)
+            return
+        _, memory = receive_with_descriptor(channel)
+        write_array(memory, array)
+        os.close(memory)
+        send(channel, {"written": True})
+
+
+def _geometry(found: Image | Volume) -> list[list[float]]:
+    place = found if isinstance(found, Image) else found.geometry
+    return [list(place.spacing), list(place.origin), list(place.direction)]
+
+
+def _image(opened: OpenFile, *, shape: list[int] | None, max_bytes: int) -> Answer:
+    image = read_image(opened.file, shape=_tuple(shape), max_bytes=max_bytes)
+    return _geometry(image), image.array
+
+
+def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary: bool) -> Answer:
+    read = read_mask_volume if binary else read_label_volume
+    volume = read(opened.file, shape=_tuple(shape), max_bytes=max_bytes)
+    return _geometry(volume), volume.labels
+
+
+def _hdf5_names(opened: OpenFile, *, file_bytes: int) -> Answer:
+    return opened.hdf5(max_bytes=file_bytes).names(), None
+
+
+def _hdf5_keys(opened: OpenFile, *, file_bytes: int) -> Answer:
+    return opened.hdf5(max_bytes=file_bytes).keys(), None
+
+
+def _hdf5_has(opened: OpenFile, *, file_bytes: int, name: str) -> Answer:
+    return opened.hdf5(max_bytes=file_bytes).has(name), None
+
+
+def _hdf5_shape(opened: OpenFile, *, file_bytes: int, name: str) -> Answer:
+    return opened.hdf5(max_bytes=file_bytes).shape(name), None
+
+
+def _hdf5_read(opened: OpenFile, *, file_bytes: int, name: str, shape: list[int] | None, max_bytes: int) -> Answer:
+    return None, opened.hdf5(max_bytes=file_bytes).read(name, shape=_tuple(shape), max_bytes=max_bytes)
+
+
+def _hdf5_locate(opened: OpenFile, *, file_bytes: int, name: str, shape: tuple[int, int, int]) -> Answer:
+    frames, axes, pixels = shape
+    place = opened.hdf5(max_bytes=file_bytes).locate(name, shape=(frames, axes, pixels))
+    value: dict[str, Any] = {"dtype": place.dtype.str}
+    if place.offset is not None:
+        return {**value, "offset": place.offset}, None
+    if place.table is None:
+        cells = opened.hdf5(max_bytes=file_bytes).cells(name, shape=(frames, axes, pixels))
+        opened.cells[name] = cells
+        return {**value, "cell": [cells.frames_step, cells.pixels_step]}, None
+    table = place.table
+    value |= {"chunk": table.chunk, "filters": table.filters, "fill": table.fill.hex(), "chunks": len(table.places)}
+    return value, table.places if len(table.places) else None
+
+
+def _hdf5_cell(  # noqa: PLR0913  (what describes a part of a field)
+    opened: OpenFile,
+    *,
+    file_bytes: int,
+    name: str,
+    shape: tuple[int, int, int],
+    frames: tuple[int, int],
+    pixels: tuple[int, int],
+) -> Answer:
+    if name not in opened.cells:  # this decoder stands in for one that ended
+        _hdf5_locate(opened, file_bytes=file_bytes, name=name, shape=shape)
+    with damage_refused(opened.file):
+        return None, opened.cells[name].cell(range(*frames), range(*pixels))
+
+
+def _tuple(shape: list[int] | None) -> tuple[int, ...] | None:
+    return None if shape is None else tuple(shape)
+
+
+READERS: Mapping[str, Callable[..., Answer]] = {
+    "image": _image,
+    "volume": _volume,
+    "hdf5.names": _hdf5_names,
+    "hdf5.keys": _hdf5_keys,
+    "hdf5.has": _hdf5_has,
+    "hdf5.shape": _hdf5_shape,
+    "hdf5.read": _hdf5_read,
+    "hdf5.locate": _hdf5_locate,
+    "hdf5.cell": _hdf5_cell,
+}
+"""What a worker may ask for."""

@@ -1,0 +1,151 @@
+"""Decoders for a whole evaluation: started before any reference is read, gone when it ends."""
+
+import logging
+import math
+import os
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from podium.errors import UsageError
+from podium.extras import preload_readers, require
+from podium.kernel import is_linux
+from podium.readers.decoding import decoded_by
+from podium.readers.files import SafeFile
+from podium.readers.images import Geometry, Image
+from podium.readers.volumes import Volume
+from podium.sandbox.limits import Limits, closed_to_others
+from podium.sandbox.lock import LAYERS, available_layers
+from podium.sandbox.remote_hdf5 import RemoteHdf5
+from podium.sandbox.session import Answer, Session
+from podium.sandbox.wire import Expected
+from podium.sandbox.zygote import start_zygote
+
+Isolation = Literal["full", "best"]
+"""Whether an evaluation needs every layer, or takes those that the kernel has."""
+
+Library = Literal["h5py", "SimpleITK"]
+LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
+"""Each has a zygote, in the order in which they are loaded: forking the first, which is small, takes half the time."""
+
+LOG = logging.getLogger(__name__)
+_HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
+_LARGEST_PIXEL_BYTES = 8
+_LABEL_TYPES = ("u1", "u2", "u4")
+
+
+class Decoders:
+    """The decoder that the readers pass submitted files on to; see podium/readers/decoding.py."""
+
+    def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
+        self._controls = controls
+        with Session(controls["SimpleITK"], _HARMLESS, layers=()) as first:
+            self.layers = first.start()
+
+    def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
+        """A decoder for one file, in no weaker a lock than the first one's."""
+        return Session(self._controls[library], file, layers=self.layers)
+
+    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> Image:
+        _require("SimpleITK")
+        expected = _pixels(shape, max_bytes, axes=(2, 3))
+        with self.session(file) as session:
+            answer = session.ask("image", expected=expected, shape=shape, max_bytes=max_bytes)
+            if answer.array is None:
+                raise session.refusal("the decoder sent no pixels")
+            geometry = _geometry(session, answer, axes=answer.array.ndim)
+        return Image(answer.array, geometry.spacing, geometry.origin, geometry.direction)
+
+    def read_volume(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool) -> Volume:
+        _require("SimpleITK")
+        expected = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
+        with self.session(file) as session:
+            answer = session.ask("volume", expected=expected, shape=shape, max_bytes=max_bytes, binary=binary)
+            if answer.array is None:
+                raise session.refusal("the decoder sent no labels")
+            if binary and answer.array.max() > 1:
+                raise session.refusal("the decoder sent a mask with other values than 0 and 1")
+            return Volume(answer.array, _geometry(session, answer, axes=3))
+
+    @contextmanager
+    def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> Iterator[RemoteHdf5]:
+        _require("h5py")
+        with self.session(file, "h5py") as session:
+            yield RemoteHdf5(session, max_bytes)
+
+
+@cache
+def _require(package: str) -> None:
+    """Said here: a decoder cannot stop the run."""
+    require(package, extra="score")
+
+
+def _pixels(
+    shape: tuple[int, ...] | None, max_bytes: int, *, axes: Sequence[int], types: Sequence[str] | None = None
+) -> Expected:
+    """`max_bytes` are counted in the file, where a pixel may have one byte and be a float of eight once read."""
+    pixels = max_bytes if shape is None else math.prod(shape)
+    return Expected(shape=shape, axes=axes, types=types, max_bytes=pixels * _LARGEST_PIXEL_BYTES)
+
+
+def _geometry(session: Session, answer: Answer, *, axes: int) -> Geometry:
+    found = answer.value
+    lengths = (axes, axes, axes * axes)
+    if not isinstance(found, list) or len(found) != len(lengths):
+        raise session.refusal("the decoder sent no geometry")
+    for numbers, length in zip(found, lengths, strict=True):
+        if not isinstance(numbers, list) or len(numbers) != length or not all(type(each) is float for each in numbers):
+            raise session.refusal("the decoder sent a geometry that is none")
+    spacing, origin, direction = (tuple(numbers) for numbers in found)
+    return Geometry(spacing, origin, direction)
+
+
+@contextmanager
+def decoders(isolation: Isolation = "best", limits: Limits | None = None) -> Iterator[Decoders | None]:
+    """Have submitted files decoded behind a wall for as long as the context lasts. To be entered before anything
+    secret is read. The log says once which layers are in force; None where the system has no such processes at all.
+    """
+    if not is_linux():
+        _judge((), isolation)
+        yield None
+        return
+    with started(limits or Limits()) as found:
+        _judge(found.layers, isolation)
+        with decoded_by(found):
+            yield found
+
+
+@contextmanager
+def started(limits: Limits) -> Iterator[Decoders]:
+    """Decoders that no reader passes files on to yet."""
+    with ExitStack() as stack:
+        controls: dict[Library, socket.socket] = {}
+        for library in LIBRARIES:
+            preload_readers(library)
+            controls[library] = stack.enter_context(_zygote(limits))
+        stack.enter_context(closed_to_others())
+        yield Decoders(controls)
+
+
+@contextmanager
+def _zygote(limits: Limits) -> Iterator[socket.socket]:
+    pid, control = start_zygote(list(available_layers()), limits)
+    try:
+        with control:
+            yield control
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _judge(layers: Sequence[str], isolation: Isolation) -> None:
+    missing = [layer for layer in LAYERS if layer not in layers]
+    LOG.info("isolation: submitted files are decoded under %s", ", ".join(layers) or "no restriction")
+    if missing:
+        LOG.info("isolation: this system has no %s", ", no ".join(missing))
+    if isolation == "full" and missing:
+        raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")

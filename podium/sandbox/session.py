@@ -1,0 +1,138 @@
+"""A worker's side of one submitted file: a decoder of its own, asked and not believed."""
+
+import math
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from numpy.typing import NDArray
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.names import escape_for_display
+from podium.sandbox.wire import (
+    INLINE_BYTES,
+    EndedError,
+    Expected,
+    LyingError,
+    SharedArray,
+    receive,
+    receive_small_array,
+    send,
+)
+
+_TRIES = 2  # memory may have run out because of another case
+_LONGEST_SENTENCE = 2000
+_LONGEST_DETAIL = 4000
+_NAME_OF_A_FAULT = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A JSON value that still has to be checked, and an array that was, where one was asked for."""
+
+    value: Any
+    array: NDArray[Any] | None = None
+
+
+class Session:
+    """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file."""
+
+    def __init__(self, control: socket.socket, file: SafeFile, *, layers: Sequence[str]) -> None:
+        self.file = file
+        self._layers = layers  # without which no file is read
+        self._control = control
+        self._channel: socket.socket | None = None
+        self._leash = -1
+        self._one_at_a_time = Lock()  # threads of one case share the decoder
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the decoder, whatever it is doing."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+            os.close(self._leash)
+
+    def ask(self, reader: str, *, expected: Expected | None = None, **options: Any) -> Answer:
+        """What `reader` finds; with `expected` an array may come with it. Refused where there is no usable answer."""
+        with self._one_at_a_time:
+            for _ in range(_TRIES):
+                try:
+                    return self._ask(reader, expected, options)
+                except EndedError:
+                    self.close()
+                except LyingError as lie:
+                    self.close()
+                    raise self.refusal(f"the decoder sent {lie}") from None
+        raise Refused(
+            f"Reading '{self.file.name}' ended its process {_TRIES} times, by a crash or because memory ran out."
+        )
+
+    def refusal(self, detail: str) -> Refused:
+        """For an answer that cannot be true."""
+        return Refused(
+            f"Reading '{self.file.name}' gave an answer that contradicts itself; save the file again.", detail=detail
+        )
+
+    def _ask(self, reader: str, expected: Expected | None, options: dict[str, Any]) -> Answer:
+        if self._channel is None and self.start() != self._layers:
+            raise EndedError
+        channel = self._channel
+        assert channel is not None
+        request = {"reader": reader, "root": str(self.file.root), "name": self.file.name, "options": options}
+        send(channel, request)
+        answer = receive(channel)
+        self._raise_fault(answer)
+        if "value" not in answer:
+            raise LyingError("an answer without a value")
+        if "array" not in answer:
+            return Answer(answer["value"])
+        if expected is None:
+            raise LyingError("an array that nobody asked for")
+        shape, dtype = expected.check(answer["array"])
+        if math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
+            return Answer(answer["value"], receive_small_array(channel, shape, dtype))
+        shared = SharedArray(shape, dtype)
+        try:
+            send(channel, {}, descriptor=shared.descriptor)
+            if receive(channel) != {"written": True}:
+                raise LyingError("something else than that the array is written")
+            return Answer(answer["value"], shared.sealed())
+        finally:
+            shared.close()
+
+    def _raise_fault(self, answer: dict[str, Any]) -> None:
+        """What the decoder says went wrong. The words are as hostile as the file: one line, bounded, printable."""
+        if "refused" in answer:
+            raise Refused(escape_for_display(str(answer["refused"]), longest=_LONGEST_SENTENCE))
+        if "memory" in answer:
+            raise MemoryError
+        if "unexpected" in answer:
+            kind = escape_for_display(str(answer["unexpected"]), longest=_NAME_OF_A_FAULT)
+            raise Refused(
+                f"'{self.file.name}' could not be read because of an unexpected {kind}.",
+                detail=escape_for_display(str(answer.get("detail")), longest=_LONGEST_DETAIL),
+            )
+
+    def start(self) -> Sequence[str]:
+        """Start a decoder; the layers of its lock, which it is in before it is told anything."""
+        with self.file.open() as stream:
+            ours, theirs = socket.socketpair()
+            reading, self._leash = os.pipe()
+            try:
+                socket.send_fds(self._control, [b"+"], [theirs.fileno(), stream.fileno(), reading])
+            finally:
+                theirs.close()
+                os.close(reading)
+        self._channel = ours
+        locked = receive(ours).get("locked")
+        return locked if isinstance(locked, list) else ()

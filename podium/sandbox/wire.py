@@ -1,0 +1,210 @@
+"""What passes between a worker and its decoder: short JSON messages, and arrays in memory that is sealed.
+
+The worker trusts nothing that comes back. A message has a bounded length; an array's header is checked against what was
+asked for before memory is allocated. Small arrays follow their header through the channel. For large ones the worker
+provides memory of exactly the announced length, and uses it only after the kernel promised that nobody can write to it
+any more. No object is ever unpickled.
+"""
+
+import fcntl
+import json
+import math
+import mmap
+import os
+import re
+import socket
+import struct
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
+INLINE_BYTES = 4 * 1024 * 1024
+"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
+
+MOST_AXES = 32
+
+_BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
+_LENGTH = struct.Struct("!I")
+_TYPE = re.compile(r"[<>|=]?[buif][1248]")
+
+
+class EndedError(Exception):
+    """The other side has ended."""
+
+
+class LyingError(Exception):
+    """What came back is not what was asked for."""
+
+
+def send(channel: socket.socket, message: dict[str, Any], *, descriptor: int | None = None) -> None:
+    """One message, with a descriptor that the other side may use from then on."""
+    content = json.dumps(message).encode()
+    try:
+        if descriptor is None:
+            channel.sendall(_LENGTH.pack(len(content)) + content)
+        else:
+            socket.send_fds(channel, [_LENGTH.pack(len(content))], [descriptor])
+            channel.sendall(content)
+    except OSError as fault:
+        raise EndedError from fault
+
+
+def receive(channel: socket.socket) -> dict[str, Any]:
+    """The next message. Descriptors that come with it are closed by the kernel."""
+    (length,) = _LENGTH.unpack(_exactly(channel, _LENGTH.size))
+    return _message(channel, length)
+
+
+def receive_with_descriptor(channel: socket.socket) -> tuple[dict[str, Any], int]:
+    """The next message and the one descriptor that comes with it."""
+    start, descriptors, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
+    if len(start) < _LENGTH.size or len(descriptors) != 1:
+        raise EndedError
+    return _message(channel, _LENGTH.unpack(start)[0]), descriptors[0]
+
+
+def _message(channel: socket.socket, length: int) -> dict[str, Any]:
+    if length > LONGEST_MESSAGE_BYTES:
+        raise LyingError(f"a message of {length:,} bytes")
+    content = _exactly(channel, length)
+    try:
+        message = json.loads(content)
+    except (ValueError, RecursionError):
+        raise LyingError("a message that is not JSON") from None
+    if not isinstance(message, dict):
+        raise LyingError("a message that is no object")
+    return message
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes:
+    content = bytearray()
+    while len(content) < count:
+        try:
+            part = channel.recv(count - len(content))
+        except OSError as fault:
+            raise EndedError from fault
+        if not part:
+            raise EndedError
+        content += part
+    return bytes(content)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What an array may be; `shape` None: any with `axes` axes. Types are NumPy's without byte order, such as 'u1'."""
+
+    shape: tuple[int, ...] | None = None
+    axes: Collection[int] = range(MOST_AXES + 1)
+    types: Collection[str] | None = None
+    max_bytes: int
+
+    def check(self, header: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of the array that `header` announces; LyingError where that is not what may come."""
+        if not isinstance(header, dict):
+            raise LyingError("an array without a header")
+        shape, dtype = header.get("shape"), number_type(header.get("dtype"))
+        if not isinstance(shape, list) or not all(type(length) is int and length > 0 for length in shape):
+            raise LyingError("a shape that is none")
+        found = tuple(shape)
+        if (self.shape is not None and found != self.shape) or len(found) not in self.axes:
+            raise LyingError(f"an array of the shape {str(found)[:100]}")
+        if not dtype.isnative or (self.types is not None and dtype.str[1:] not in self.types):
+            raise LyingError(f"an array of the type {dtype}")
+        if math.prod(found) * dtype.itemsize > self.max_bytes:
+            raise LyingError("an array that is too large")
+        return found, dtype
+
+
+def number_type(text: Any) -> np.dtype[Any]:
+    """The type of a plain number of at most 8 bytes; LyingError for anything else."""
+    if not isinstance(text, str) or not _TYPE.fullmatch(text):
+        raise LyingError("a type that is no number's")
+    try:
+        return np.dtype(text)
+    except TypeError:
+        raise LyingError("a type that is no number's") from None
+
+
+def check_values(values: NDArray[Any]) -> NDArray[Any]:
+    """The array itself; LyingError where its bytes are no values of its type."""
+    if values.dtype.kind == "b" and values.view(np.uint8).max() > 1:
+        raise LyingError("booleans that are neither true nor false")
+    return values
+
+
+def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
+    """The bytes of an array of at most INLINE_BYTES, right behind the message that announces it."""
+    try:
+        channel.sendall(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+    except OSError as fault:
+        raise EndedError from fault
+
+
+def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Exactly the bytes of the announced array."""
+    values = np.empty(shape, dtype)
+    left = values.reshape(-1).view(np.uint8).data
+    while left.nbytes:
+        try:
+            count = channel.recv_into(left)
+        except OSError as fault:
+            raise EndedError from fault
+        if not count:
+            raise EndedError
+        left = left[count:]
+    return check_values(values)
+
+
+class SharedArray:
+    """Memory of exactly one array, for the decoder to write once."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._shape, self._dtype = shape, dtype
+        self._bytes = math.prod(shape) * dtype.itemsize
+        self.descriptor = os.memfd_create("podium", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, self._bytes)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def sealed(self) -> NDArray[Any]:
+        """The array, which nobody else can change from now on; LyingError where somebody still could."""
+        try:
+            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+        except OSError:
+            raise LyingError("memory that is still being written to") from None
+        values = np.zeros(self._bytes, np.uint8)
+        for start, end in self._written():
+            part = values[start:end].data
+            while part.nbytes:
+                count = os.preadv(self.descriptor, [part], end - part.nbytes)
+                part = part[count:]
+        return check_values(values.view(self._dtype).reshape(self._shape))
+
+    def _written(self) -> Iterator[tuple[int, int]]:
+        """What was written to: of a mask of few lesions most was not, and reading that would only make zeros."""
+        start = end = 0
+        while end < self._bytes:
+            try:
+                start = os.lseek(self.descriptor, end, os.SEEK_DATA)
+            except OSError:  # only a hole up to the end
+                return
+            end = os.lseek(self.descriptor, start, os.SEEK_HOLE)
+            yield start, end
+
+
+def write_array(descriptor: int, values: NDArray[Any]) -> None:
+    """Put `values` into shared memory of exactly their size, which is zero so far."""
+    with mmap.mmap(descriptor, values.nbytes, access=mmap.ACCESS_WRITE) as content:
+        target = np.frombuffer(content, np.uint8)
+        source = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        for start in range(0, source.size, _BLOCK_BYTES):
+            block = source[start : start + _BLOCK_BYTES]
+            if block.view(np.bool_).any():
+                target[start : start + _BLOCK_BYTES] = block
+        del target

@@ -1,0 +1,100 @@
+"""The process that decoders are forked from. It is started before any reference is read and reads no file itself.
+
+A request is one byte with three descriptors: the decoder's end of its channel, the file, and the reading end of a
+leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the decoder is
+killed, whatever it is doing.
+"""
+
+import fcntl
+import gc
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import NoReturn
+
+from podium.sandbox.decoder import decode
+from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
+from podium.sandbox.lock import Lock
+
+_CHANNEL, _FILE = 3, 4
+_CONTROL = 3
+_FIRST_KILLED = 1000  # where memory runs out
+_LOOK_AGAIN_MS = 20  # whether what was killed has ended
+_ABOVE = 64  # descriptors are put here before they take their low numbers
+_ALL_DESCRIPTORS = 1 << 20
+
+
+def start_zygote(layers: list[str], limits: Limits) -> tuple[int, socket.socket]:
+    """Fork the zygote from this process; its process id and the socket for requests."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    main = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _in_a_process_of_its_own(partial(_serve, theirs.fileno(), main, layers, limits))
+    theirs.close()
+    return pid, ours
+
+
+def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits) -> None:
+    die_with(main)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _keep_only([control_descriptor])
+    offer_to_the_out_of_memory_killer(_FIRST_KILLED)
+    zygote, lock = os.getpid(), Lock(layers, limits)
+    gc.collect()
+    gc.disable()  # a collection in a decoder would touch, and so copy, every page
+    gc.freeze()
+    control = socket.socket(fileno=_CONTROL)
+    leashes: dict[int, int] = {}  # descriptor -> the process on it
+    ending: set[int] = set()
+    poll = select.poll()
+    poll.register(_CONTROL, select.POLLIN)
+    while True:
+        for descriptor, _ in poll.poll(_LOOK_AGAIN_MS if ending else None):
+            if descriptor != _CONTROL:
+                pid = leashes.pop(descriptor)
+                poll.unregister(descriptor)
+                os.close(descriptor)
+                os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+                ending.add(pid)
+                continue
+            request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+            if not request:
+                return
+            channel, file, leash = descriptors
+            pid = os.fork()
+            if pid == 0:
+                _in_a_process_of_its_own(partial(_become_decoder, channel, file, zygote, lock))
+            os.close(channel)
+            os.close(file)
+            leashes[leash] = pid
+            poll.register(leash, 0)  # only that the other end was closed
+        ending = {pid for pid in ending if os.waitpid(pid, os.WNOHANG) == (0, 0)}
+
+
+def _become_decoder(channel: int, file: int, zygote: int, lock: Lock) -> None:
+    _keep_only([channel, file])
+    decode(socket.socket(fileno=_CHANNEL), zygote=zygote, readable=_FILE, lock=lock)
+
+
+def _keep_only(descriptors: list[int]) -> None:
+    """Give `descriptors` the numbers from 3 on and close all others; the standard streams lead nowhere."""
+    high = [fcntl.fcntl(each, fcntl.F_DUPFD, _ABOVE) for each in descriptors]
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number, descriptor in enumerate([nowhere, nowhere, nowhere, *high]):
+        os.dup2(descriptor, number, inheritable=False)
+    os.closerange(3 + len(high), _ALL_DESCRIPTORS)
+
+
+def _in_a_process_of_its_own(work: Callable[[], None]) -> NoReturn:
+    """Nothing of the process this one was forked from goes on: no handler, no clean-up, no output."""
+    status = 1
+    with suppress(BaseException):
+        work()
+        status = 0
+    os._exit(status)

@@ -1,0 +1,277 @@
+"""Files read by decoders: the same values and the same words as read here, and one bad file costs itself alone."""
+
+import ctypes
+import os
+import signal
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import SimpleITK as sitk
+
+from podium.cli import main
+from podium.errors import Refused, UsageError
+from podium.evaluation import evaluate
+from podium.execution.processes import Processes
+from podium.execution.serial import Serial
+from podium.kernel import prctl
+from podium.platform.results import CaseResult
+from podium.readers.files import SafeFile
+from podium.readers.frames import FrameStream
+from podium.readers.hdf5.file import Datasets, open_hdf5
+from podium.readers.images import read_image
+from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.sandbox import decoder
+from podium.sandbox.decoders import decoders
+from podium.sandbox.lock import available_layers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLES = sorted(
+    (kind.name, team.name) for kind in (ROOT / "test" / "submissions").iterdir() for team in kind.iterdir()
+)
+FIELD = (5, 3, 40)
+GET_DUMPABLE = 3
+
+
+def here(file: SafeFile) -> SafeFile:
+    """The same file, read in this process."""
+    return replace(file, trusted=True)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tif", "a.mha", "a.nii", "a.nii.gz"])
+def test_images_are_the_same(tmp_path: Path, name: str) -> None:
+    values = np.random.default_rng(1).integers(0, 2, (9, 20, 30), np.uint8)
+    image = sitk.GetImageFromArray(values[0] if name.endswith((".png", ".tif")) else values)
+    image.SetSpacing([0.5, 2.0, 3.0][: image.GetDimension()])
+    sitk.WriteImage(image, tmp_path / name)
+    file = SafeFile.inside(tmp_path, name)
+    with decoders():
+        found, expected = read_image(file), read_image(here(file))
+        assert found.array.tolist() == expected.array.tolist()
+        assert (found.spacing, found.origin, found.direction) == (expected.spacing, expected.origin, expected.direction)
+        found.array[:] = 7  # an array like any other
+        if image.GetDimension() == 3:
+            for read in (read_mask_volume, read_label_volume):
+                assert read(file).labels.tolist() == read(here(file)).labels.tolist()
+                assert read(file).geometry == read(here(file)).geometry
+
+
+def test_arrays_too_large_for_the_channel_are_the_same(tmp_path: Path) -> None:
+    values = np.random.default_rng(2).integers(0, 2, (20, 600, 600), np.uint8)
+    sitk.WriteImage(sitk.GetImageFromArray(values), tmp_path / "a.mha")
+    with decoders():
+        found = read_mask_volume(SafeFile.inside(tmp_path, "a.mha"), shape=values.shape).labels
+    assert (found == values).all()
+    found[0] = 1  # not the decoder's any more
+
+
+def write_fields(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    values = np.random.default_rng(3).normal(size=FIELD).astype(np.float32)
+    chunks = (2, 2, 16)
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("plain", data=values)
+        file.create_dataset("chunks", data=values, chunks=chunks)
+        file.create_dataset("shuffled", data=values, chunks=chunks, compression="gzip", shuffle=True)
+        file.create_dataset("lzf", data=values, chunks=chunks, compression="lzf", fletcher32=True)
+        file.create_dataset("big", data=values, chunks=chunks, dtype=">f8")
+        partly = file.create_dataset("partly", FIELD, "f4", chunks=chunks, fillvalue=2.5)
+        partly[:2] = values[:2]
+        file.create_dataset("unwritten", FIELD, "f4", chunks=chunks, fillvalue=1.5)
+        file["flags"] = np.array([True, False])
+        file["number"] = 3
+        file["link"] = h5py.SoftLink("/plain")
+    expected = dict.fromkeys(("plain", "chunks", "shuffled", "lzf", "big"), values)
+    rest = np.full(FIELD, np.float32(2.5))
+    rest[:2] = values[:2]
+    return {**expected, "partly": rest, "unwritten": np.full(FIELD, np.float32(1.5))}
+
+
+def whole(stream: FrameStream) -> np.ndarray[Any, Any]:
+    values = np.full(stream.shape, np.nan)
+    for span in stream.spans():
+        for tile in stream.tiles(span):
+            values[tile.frame, :, tile.start : tile.start + tile.values.shape[1]] = tile.values
+    stream.finish()
+    return values
+
+
+def test_datasets_and_fields_are_the_same(tmp_path: Path) -> None:
+    fields = write_fields(tmp_path / "a.h5")
+    with decoders(), open_hdf5(SafeFile.inside(tmp_path, "a.h5")) as source:
+        for name, values in fields.items():
+            assert (source.read(name, shape=FIELD) == values).all()
+            assert (whole(source.frames(name, shape=FIELD)) == values).all()
+        assert source.read("flags").tolist() == [True, False]
+        assert source.read("number").item() == 3
+        assert source.shape("number") == ()
+        assert source.names() == tuple(sorted((*fields, "flags", "number")))
+        assert set(source.keys()) == {*fields, "flags", "number", "link"}
+        assert (source.has("plain"), source.has("nothing")) == (True, False)
+
+
+def refusals(source: Datasets) -> list[str]:
+    found = []
+    for ask in (
+        lambda: source.read("link"),
+        lambda: source.read("nothing"),
+        lambda: source.read("plain", shape=(5, 3, 41)),
+        lambda: source.read("plain", max_bytes=4),
+        lambda: source.frames("plain", shape=(5, 3, 41)),
+        lambda: source.shape("link"),
+    ):
+        with pytest.raises(Refused) as caught:
+            ask()
+        found.append(str(caught.value))
+    return found
+
+
+def test_refusals_have_the_same_words(tmp_path: Path) -> None:
+    write_fields(tmp_path / "a.h5")
+    (tmp_path / "b.png").write_bytes(b"no picture")
+    file, picture = SafeFile.inside(tmp_path, "a.h5"), SafeFile.inside(tmp_path, "b.png")
+    with open_hdf5(file) as source:
+        expected = refusals(source)
+    with decoders():
+        with open_hdf5(file) as source:
+            assert refusals(source) == expected
+        with pytest.raises(Refused, match=r"^The content of 'b.png' is not PNG"):
+            read_image(picture)
+
+
+def test_a_file_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "truth").write_bytes(b"the truth")
+    (tmp_path / "a.png").write_bytes(b"mine")
+    file = SafeFile.inside(tmp_path, "a.png")
+    (tmp_path / "a.png").unlink()
+    (tmp_path / "a.png").symlink_to("truth")
+    with decoders(), pytest.raises(Refused, match="cannot be opened"):
+        read_image(file)
+
+
+def test_a_decoder_that_dies_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory may have run out because of another case."""
+    (tmp_path / "a.png").touch()
+    died = tmp_path / "died"
+
+    def fragile(_: decoder.OpenFile, **__: Any) -> decoder.Answer:
+        if not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "alive", None
+
+    monkeypatch.setattr(decoder, "READERS", {"image": fragile})
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", tuple)
+    with decoders() as found:
+        assert found is not None
+        with found.session(SafeFile.inside(tmp_path, "a.png")) as session:
+            assert session.ask("image").value == "alive"
+
+
+def test_a_decoder_that_never_ends_is_killed_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.png").touch()
+
+    def endless(_: decoder.OpenFile, *, sleep: bool) -> decoder.Answer:
+        while sleep:
+            time.sleep(1)
+        return os.getpid(), None
+
+    monkeypatch.setattr(decoder, "READERS", {"image": endless})
+    with decoders() as found:
+        assert found is not None
+        session = found.session(SafeFile.inside(tmp_path, "a.png"))
+        pid = session.ask("image", sleep=False).value
+        assert Path(f"/proc/{pid}").exists()
+        session.close()
+        while Path(f"/proc/{pid}").exists():
+            time.sleep(0.01)
+
+
+def test_the_worker_is_closed_to_others_while_there_are_decoders() -> None:
+    before = prctl(GET_DUMPABLE)
+    with decoders():
+        assert prctl(GET_DUMPABLE) == 0
+    assert prctl(GET_DUMPABLE) == before == 1
+
+
+def test_full_isolation_needs_every_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: ["seccomp"])
+    with pytest.raises(UsageError, match="it has no Landlock, no resource limits"), decoders("full"):
+        pass
+
+
+def test_the_doctor_names_the_layers_in_force(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: ["resource limits"])
+    assert main(["doctor"]) == 0
+    lines = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines())
+    assert lines["isolation"].strip() == "resource limits (--isolation full would refuse to run)"
+    assert {"cores", "memory", "Landlock", "seccomp", "temporary files", "h5py"} <= lines.keys()
+
+
+def test_the_log_names_the_layers_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: ["resource limits", "seccomp"])
+    with caplog.at_level("INFO"), decoders():
+        pass
+    assert caplog.messages == [
+        "isolation: submitted files are decoded under resource limits, seccomp",
+        "isolation: this system has no Landlock",
+    ]
+
+
+def test_a_lock_that_is_weaker_than_the_first_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.png").touch()
+    with decoders() as found:
+        assert found is not None
+        monkeypatch.setattr(found, "layers", [*available_layers(), "one more"])
+        with pytest.raises(Refused, match="ended its process"):
+            read_image(SafeFile.inside(tmp_path, "a.png"))
+
+
+@pytest.mark.parametrize(("kind", "team"), SAMPLES)
+def test_the_samples_score_the_same(kind: str, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def metrics(name: str) -> bytes:
+        evaluate(
+            submission=ROOT / "test" / "submissions" / kind / team,
+            output=tmp_path / name,
+            ground_truth=ROOT / "ground-truth" / kind,
+            challenge=None,
+            executor=Serial(),
+        )
+        return (tmp_path / name / "metrics.json").read_bytes()
+
+    behind = metrics("behind")
+    monkeypatch.setattr("podium.evaluation.decoders", lambda _: nullcontext())
+    assert metrics("here") == behind
+
+
+def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(name: str, executor: Serial | Processes) -> dict[str, CaseResult]:
+        found = evaluate(
+            submission=ROOT / "test" / "submissions" / "carotid" / "dropout",
+            output=tmp_path / name,
+            ground_truth=ROOT / "ground-truth" / "carotid",
+            challenge=None,
+            executor=executor,
+        )
+        return {row.case: row for row in found.results}
+
+    expected = rows("before", Serial())
+    real = decoder.READERS["hdf5.read"]
+
+    def crash(opened: decoder.OpenFile, **options: Any) -> decoder.Answer:
+        if "0042" in opened.file.name:
+            ctypes.string_at(0)
+        return real(opened, **options)
+
+    monkeypatch.setattr(decoder, "READERS", {**decoder.READERS, "hdf5.read": crash})
+    found = rows("after", Processes(workers=2))
+    lost, before = found.pop("csv_0042"), expected.pop("csv_0042")
+    assert (before.status, lost.status) == ("scored", "failed")
+    assert lost.error == "Reading 'csv_0042_pred.h5' ended its process 2 times, by a crash or because memory ran out."
+    assert found == expected
