@@ -37,6 +37,7 @@ def make_arena(
     reports: Mapping[str, Mapping[str, str]] | None = None,
     notes: Sequence[str] = (),
     settings: ArenaSettings | None = None,
+    practice: int = 0,
 ) -> MadeArena:
     """An arena with a picture for every case (a volume for those in `volumes`) and everybody invited.
 
@@ -44,7 +45,7 @@ def make_arena(
     reports[method][case]: they do not name the method.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = settings or ArenaSettings(matchups_per_rater=10)
+    settings = (settings or ArenaSettings(matchups_per_rater=10)).model_copy(update={"practice_matchups": practice})
     texts = reports or {
         method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
     }

@@ -64,9 +64,9 @@ class Site:
         with closing(Store(self.made.folder)) as store:
             return [vote for vote in votes(store) if vote.ballot.rater == rater.name]
 
-    def winners(self, rater: Rater) -> list[str]:
+    def answers(self, rater: Rater) -> list[str]:
         """The rater's standing votes."""
-        return [vote.ballot.winner for vote in self.records(rater) if not vote.is_undone]
+        return [vote.ballot.answer for vote in self.records(rater) if not vote.is_undone]
 
 
 class Visits:

@@ -1,5 +1,6 @@
 """A case image prepared for the page: pixels and a few numbers, nothing else."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,13 @@ class Prepared:
     value_high: float = 255.0
     window_low: float = 0.0
     window_high: float = 255.0
+
+    def files(self) -> Iterator[str]:
+        """The names of all files of this image."""
+        for number in range(self.slices):
+            yield f"{number}.png"
+            if self.is_volume:
+                yield f"{number}.u16.gz"
 
 
 def write_png(pixels: NDArray[np.uint8], path: Path) -> None:

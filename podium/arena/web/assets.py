@@ -8,14 +8,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
-    """A page; whatever is put into it is escaped."""
-    return HTMLResponse(_environment().get_template(f"{template}.html.jinja").render(status=status, **content), status)
+def render(template: str, **content: Any) -> str:
+    """A page's source; whatever is put into it is escaped."""
+    return _environment().get_template(f"{template}.html.jinja").render(**content)
 
 
 async def static(request: Request) -> Response:
@@ -39,7 +39,7 @@ def _static() -> dict[str, bytes]:
 
 @cache
 def _static_address(name: str) -> str:
-    return f"/static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+    return f"static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
 
 
 @cache

@@ -9,6 +9,7 @@
   const NOTCH_PX = 50; // of wheel movement per slice
 
   document.documentElement.classList.add("with-script");
+  const base = document.documentElement.dataset.base; // the path below which a reverse proxy shows the arena
 
   // The slices of one volume: those next to the one on show first, then all the others while there is room.
   class Slices {
@@ -56,7 +57,7 @@
 
     async fetch(slice) {
       try {
-        const response = await fetch(`/picture/${this.key}/${slice}.u16.gz`);
+        const response = await fetch(`${base}/picture/${this.key}/${slice}.u16.gz`);
         const values = new Uint16Array(await response.arrayBuffer());
         if (!response.ok || values.length !== this.pixels) throw new Error("not a slice");
         this.keep(slice, values);
@@ -100,6 +101,7 @@
 
   const setUpVolume = (figure, budget) => {
     const facts = figuresOf(figure.dataset);
+    const words = JSON.parse(figure.dataset.words);
     const find = (name) => figure.querySelector(`[data-${name}]`);
     const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
     const stage = find("stage");
@@ -142,14 +144,14 @@
 
     const digits = range < 20 ? 2 : 0;
     const say = () => {
-      const words = `Slice ${view.slice + 1} of ${facts.slices}`;
+      const place = words.slice_of.replace("{slice}", view.slice + 1).replace("{slices}", facts.slices);
       slider("slice").value = String(view.slice + 1);
-      slider("slice").setAttribute("aria-valuetext", words);
-      canvas.setAttribute("aria-label", words);
+      slider("slice").setAttribute("aria-valuetext", place);
+      canvas.setAttribute("aria-label", place);
       find("count").textContent = `${view.slice + 1} / ${facts.slices}`;
       slider("level").value = String(view.level);
       slider("width").value = String(view.width);
-      find("window").textContent = `level ${view.level.toFixed(digits)}, width ${view.width.toFixed(digits)}`;
+      find("window").textContent = `${words.level} ${view.level.toFixed(digits)}, ${words.width} ${view.width.toFixed(digits)}`;
     };
     const show = (slice) => {
       view.slice = clamp(slice, 0, facts.slices - 1);
@@ -203,7 +205,7 @@
     };
     stage.tabIndex = 0;
     stage.setAttribute("role", "group");
-    stage.setAttribute("aria-label", "Slices: arrow keys, Page Up and Page Down, Home and End");
+    stage.setAttribute("aria-label", words.slice_keys);
     stage.addEventListener("keydown", (event) => {
       const move = moves[event.key];
       if (!move || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -240,7 +242,7 @@
     const setLarge = (large) => {
       figure.classList.toggle("enlarged", large);
       enlarge.setAttribute("aria-pressed", String(large));
-      enlarge.textContent = large ? "Close" : "Enlarge";
+      enlarge.textContent = large ? words.close : words.enlarge;
       for (const other of document.querySelectorAll("header, .report, .decision, .case > figure")) {
         other.inert = large && other !== figure;
       }
@@ -256,6 +258,7 @@
 
   const setUpPicture = (figure) => {
     const link = figure.querySelector("a");
+    const words = JSON.parse(figure.dataset.words);
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -265,8 +268,8 @@
       image.src = link.href;
       image.alt = link.querySelector("img").alt;
       close.type = "button";
-      close.textContent = "Close";
-      dialog.setAttribute("aria-label", "Image of the case");
+      close.textContent = words.close;
+      dialog.setAttribute("aria-label", words.image_of_the_case);
       dialog.append(image, close);
       dialog.addEventListener("click", () => dialog.close());
       dialog.addEventListener("close", () => dialog.remove());
