@@ -18,4 +18,6 @@ install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 "${install[@]}" --requirement requirements.txt "$(grep -o 'setuptools==[0-9.]*' pyproject.toml)"
 # setuptools is there already: without isolation nothing is fetched to build podium.
 "${install[@]}" --no-build-isolation --editable '.[score,dev,judge,arena]'
+# NiiVue for the arena's pages. Without it they show plain slices, so a machine without npm is set up all the same.
+.venv/bin/podium arena viewer || true
 echo "$pins" >"$stamp"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from podium.arena.images.prepared import MESH_FILE
 from podium.arena.raters import invitations, voting
 from podium.arena.raters.invitations import Visitor
 from podium.arena.raters.voting import Matchup, RaterProgress, Verdict, VoteOutcome
@@ -67,6 +68,8 @@ class Desk:
         """A file of a prepared picture; None for any other name."""
         _, picture = self._by_key.get(key, (None, None))
         parts = _SLICE.fullmatch(name)
+        if picture is not None and picture.is_mesh and name == MESH_FILE:
+            return self.store.folder / PICTURES / key / name
         if picture is None or parts is None or int(parts[1]) >= picture.slices:
             return None
         if parts[2] != "png" and not picture.is_volume:

@@ -15,6 +15,8 @@ SETTINGS_FILE = "arena.toml"
 AtLeastOne = Annotated[int, Field(ge=1)]
 Reason = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S.*\S$")]
 MOST_REASONS = 8
+PresetName = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w -]+$")]
+DEFAULT_PRESETS = {"bone": (-500.0, 1300.0), "soft tissue": (-160.0, 240.0)}  # width 1800 at 400, width 400 at 40
 DEFAULT_REASONS = ("missed finding", "invented finding", "wrong side", "unclear language")
 
 
@@ -27,6 +29,7 @@ class ArenaSettings(BaseModel):
     repeat_share        of these, shown again with the sides swapped
     practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
     reasons             tags that a rater may add to an answer
+    window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
     instructions        of the organiser, shown before the first matchup; a blank line begins a new paragraph
     k_factor            of Elo
     permutations        over which the order-free Elo is averaged
@@ -43,6 +46,7 @@ class ArenaSettings(BaseModel):
     repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
     practice_matchups: Annotated[int, Field(ge=0, le=10)] = 3
     reasons: Annotated[tuple[Reason, ...], Field(max_length=MOST_REASONS)] = DEFAULT_REASONS
+    window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS
     instructions: Annotated[str, Field(max_length=10_000)] = ""
     k_factor: Annotated[float, Field(gt=0)] = 4.0
     permutations: AtLeastOne = 1000
@@ -62,8 +66,12 @@ def url_prefix(settings: ArenaSettings) -> str:
 
 def write_settings(folder: Path, settings: ArenaSettings) -> None:
     """One setting per line: numbers, strings and lists of them are written the same way in TOML and in JSON."""
-    values = settings.model_dump(mode="json").items()
-    lines = (f"{key} = {json.dumps(value, ensure_ascii=False).replace(chr(127), '')}\n" for key, value in values)
+    values = dict(settings.model_dump(mode="json"))
+    for name, window in values.pop("window_presets").items():
+        values[f"window_presets.{json.dumps(name, ensure_ascii=False)}"] = window
+    lines = (
+        f"{key} = {json.dumps(value, ensure_ascii=False).replace(chr(127), '')}\n" for key, value in values.items()
+    )
     (folder / SETTINGS_FILE).write_text("".join(lines), encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from podium.cli.arena_archive import add_archive
 from podium.cli.arena_people import add_people
 from podium.cli.arena_simulate import add_simulate
+from podium.cli.arena_viewer import add_viewer
 from podium.cli.arena_words import add_known_folder, say
 from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int
 from podium.errors import UsageError
@@ -25,6 +26,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_known_folder(add_verb(arena, "close", _close, "end the voting for good"))
     _add_result(arena)
     add_archive(arena)
+    add_viewer(arena)
     add_simulate(arena)
 
 
@@ -38,7 +40,11 @@ def _add_init(verbs: Verbs) -> None:
         "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
     )
     parser.add_argument(
-        "--cases", type=Path, required=True, metavar="DIR", help="<case>.png, .jpg, .tif, .mha or .nii.gz, or <case>/"
+        "--cases",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/",
     )
     parser.add_argument(
         "--top", type=positive_int, metavar="N", help="teams of this rank or better [the ranking's finalists, else 7]"

@@ -38,6 +38,7 @@ def make_arena(
     notes: Sequence[str] = (),
     settings: ArenaSettings | None = None,
     practice: int = 0,
+    pictures: Mapping[str, Sequence[Picture]] | None = None,
 ) -> MadeArena:
     """An arena with a picture for every case (a volume for those in `volumes`) and everybody invited.
 
@@ -49,9 +50,9 @@ def make_arena(
     texts = reports or {
         method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
     }
-    pictures = {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
+    drawn = pictures or {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
     write_settings(folder, settings)
-    write_contents(folder, Contents(methods=methods, cases=pictures, reports=texts, notes=notes))
+    write_contents(folder, Contents(methods=methods, cases=drawn, reports=texts, notes=notes))
     desk = Desk(folder)
     tokens = {name: invite(desk.store, settings, name).token for name in raters}
     organiser = invite_organiser(desk.store, settings).token

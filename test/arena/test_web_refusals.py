@@ -15,7 +15,7 @@ from podium.arena.raters.invitations import revoke
 from podium.arena.settings import ArenaSettings
 
 CSP = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 NO_LINK = "Please open the personal link from your invitation."

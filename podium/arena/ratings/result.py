@@ -79,7 +79,7 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
     warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
     return ArenaResult(
         podium_version=__version__,
-        settings=settings.model_dump(exclude={"url", "instructions"}),
+        settings=settings.model_dump(exclude={"url", "instructions", "window_presets"}),
         decided_by=by,
         ratings=reached.ratings,
         teams=reached.teams,

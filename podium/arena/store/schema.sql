@@ -21,10 +21,13 @@ CREATE TABLE pictures (
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
     pixel_aspect REAL NOT NULL,
+    pixel_mm REAL NOT NULL,
+    slice_mm REAL NOT NULL,
     value_low REAL NOT NULL,
     value_high REAL NOT NULL,
     window_low REAL NOT NULL,
     window_high REAL NOT NULL,
+    mesh_part TEXT NOT NULL, -- '' for all else
     UNIQUE ("case", place)
 ) STRICT;
 

@@ -10,6 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from podium.arena.web.viewer_library import LIBRARY
+
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -34,7 +36,10 @@ async def static(request: Request) -> Response:
 @cache
 def _static() -> dict[str, bytes]:
     folder = files("podium.arena.web").joinpath("static")
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+    found = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+    if LIBRARY.is_file():
+        found[LIBRARY.name] = LIBRARY.read_bytes()
+    return found
 
 
 @cache
@@ -53,4 +58,5 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.globals["static"] = _static_address
+    environment.globals["library"] = LIBRARY.name if LIBRARY.name in _static() else None
     return environment

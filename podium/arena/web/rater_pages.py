@@ -108,6 +108,7 @@ class RaterPages:
             notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
             reasons=self._desk.settings.reasons,
+            presets=self._desk.settings.window_presets,
             keys=_KEYS,
         )
 
@@ -201,10 +202,11 @@ def _reasons(fields: Mapping[str, str], known: Sequence[str]) -> list[str]:
 
 
 def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str) -> list[ShownPicture]:
-    """Each volume with the slice that `?slice=`, `?slice2=` ... ask for, counted from 1; else the one in the middle."""
+    """Each volume with the slice, and each mesh with the view, that `?slice=`, `?slice2=` ... ask for, counted from 1;
+    else the one in the middle."""
     fields: dict[int, str] = {}
     for place, picture in enumerate(pictures):
-        if picture.is_volume:
+        if picture.is_volume or picture.is_mesh:
             fields[place] = f"slice{len(fields) + 1}" if fields else "slice"
     slices = {place: _wanted(query.get(field, ""), pictures[place].slices) for place, field in fields.items()}
     chosen = {fields[place]: slices[place] for place in fields if fields[place] in query}

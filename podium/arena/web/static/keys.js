@@ -33,7 +33,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
     const button = buttons.find((one) => one.dataset.key === event.key);
-    if (!button || document.querySelector("dialog[open], .enlarged")) return;
+    if (!button || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     button.click();
   });
