@@ -51,7 +51,9 @@ rm -rf "$simulation"
 echo "Its predictions and scribbles are in $simulation/, one step drawn in $simulation.png."
 echo
 arena=demo-output/arena
-echo "${bold}reports: an arena of the three teams${plain}"
+echo "${bold}reports: an arena of the three teams, with CBCT volumes, intra-oral scans and photographs${plain}"
+.venv/bin/podium arena viewer 2>demo-output/viewer.txt ||
+  echo "NiiVue could not be fetched: volumes are shown as slices, scans as pictures. See demo-output/viewer.txt."
 rm -rf "$arena"
 .venv/bin/podium arena init "$arena" --ranking demo-output/reports/ranking/ranking.json --submissions test/submissions/reports \
   --cases test/arena-cases >demo-output/organiser-link.txt 2>demo-output/arena.txt

@@ -20,4 +20,6 @@ install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
 "${install[@]}" --no-build-isolation --editable '.[score,dev,judge,arena]'
 # What lesion matching and detection maps are held against. They ask for older packages, and work with these.
 "${install[@]}" --no-deps panoptica==2.1.7 picai-eval==1.4.13
+# NiiVue for the arena's pages. Without it they show plain slices, so a machine without npm is set up all the same.
+.venv/bin/podium arena viewer || true
 echo "$pins" >"$stamp"

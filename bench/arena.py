@@ -54,7 +54,7 @@ class Voter:
     async def come_in(self, token: str) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         head, _ = await self._ask("enter", f"GET /enter/{token} HTTP/1.1")
-        self._cookie = re.search(r"set-cookie: (arena_session=[^;]+)", head)[1]  # type: ignore[index]
+        self._cookie = re.search(r"set-cookie: (arena_[0-9a-f]+=[^;]+)", head)[1]  # type: ignore[index]
 
     async def vote_to_the_end(self, *, pause: float) -> int:
         """`pause` is from one vote to the next, in seconds; who is late does not wait."""
@@ -68,7 +68,7 @@ class Voter:
             )
             if form is None:
                 return votes
-            body = urlencode({"csrf": form[1], "matchup": form[2], "winner": ("left", "right", "tie")[votes % 3]})
+            body = urlencode({"csrf": form[1], "matchup": form[2], "answer": ("left", "right", "both-good")[votes % 3]})
             head, _ = await self._ask("vote", "POST /vote HTTP/1.1", body)
             assert head.startswith("HTTP/1.1 303"), head
             votes += 1

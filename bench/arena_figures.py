@@ -20,7 +20,7 @@ from podium.arena.settings import ArenaSettings
 
 TEAMS = tuple("ABCDEFG")
 CASES = 40
-WINNER = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+WINNER = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "both-good": evalica.Winner.Draw}
 
 
 def votes(count: int) -> list[Ballot]:
@@ -28,11 +28,11 @@ def votes(count: int) -> list[Ballot]:
     drawn = []
     for _ in range(count):
         left, right = random.choice(len(TEAMS), 2, replace=False)
-        kinds = ("tie", "left", "right")
+        kinds = ("both-good", "left", "right")
         wins = 0.8 / (1 + 10 ** ((left - right) / 8))  # 50 points between neighbours
         winner = kinds[int(random.choice(3, p=[0.2, wins, 0.8 - wins]))]
         case = f"case{random.integers(CASES)}"
-        drawn.append(Ballot(rater="one", case=case, left=TEAMS[left], right=TEAMS[right], winner=winner))  # type: ignore[arg-type]
+        drawn.append(Ballot(rater="one", case=case, left=TEAMS[left], right=TEAMS[right], answer=winner))  # type: ignore[arg-type]
     return drawn
 
 
@@ -47,7 +47,7 @@ def by_evalica(ballots: list[Ballot], replicates: int) -> None:
         evalica.bradley_terry(
             [ballot.left for ballot in drawn],
             [ballot.right for ballot in drawn],
-            [WINNER[ballot.winner] for ballot in drawn],
+            [WINNER[ballot.answer] for ballot in drawn],
             tolerance=1e-9,
             limit=10_000,
         )

@@ -27,7 +27,14 @@ from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.store.database import Store
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-3d-apis",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+)
 KEY = "0" * 32
 
 # Frames, drawings, tasks that block the page for more than 50 ms, and the time from an input to its drawing.

@@ -1,4 +1,4 @@
-"""Takes docs/pictures/arena-matchup.png and arena-organiser.png: an arena of the reports samples in a real browser.
+"""Takes docs/pictures/arena-*.png: every page of an arena of the reports samples in a real browser.
 
     ./demo.sh && python docs/pictures/draw_arena.py
 
@@ -21,18 +21,19 @@ from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 from podium.arena.desk import Desk, Matchup
-from podium.arena.ratings.ballots import Winner
+from podium.arena.ratings.ballots import Answer
 
 PICTURES = Path(__file__).parent
 REPOSITORY = PICTURES.parents[1]
 PODIUM = (sys.executable, "-m", "podium", "arena")
 FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
+    *("--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 RATERS = ("Dr Anna Rossi", "Dr Bilal Haddad", "Dr Chen Wei", "Dr Dana Novak")
-SHOWN = "Dr Elin Berg"
-TELLING_SLICE = 33  # the one in the middle lies between the rows of teeth
+SHOWN, SCANNED, PHONED = "Dr Elin Berg", "Dr Felix Meyer", "Dr Giulia Conti"  # who stop at a volume, at scans, at once
+INSTRUCTIONS = "Judge what a referring dentist needs.\n\nAn invented finding is worse than a missed one."
 COMMENT = "Both name the implants; A invents a fracture."
 
 
@@ -41,8 +42,11 @@ def main() -> None:
         arena = Path(folder) / "arena"
         samples = {"--ranking": "demo-output/reports/ranking/ranking.json", "--submissions": "test/submissions/reports"}
         options = [str(word) for pair in {**samples, "--cases": "test/arena-cases"}.items() for word in pair]
-        organiser = printed("init", str(arena), *options)
-        links = {name: printed("invite", str(arena), name) for name in (*RATERS, SHOWN)}
+        written = Path(folder) / "instructions.txt"
+        written.write_text(INSTRUCTIONS)
+        organiser = printed("init", str(arena), *options, "--instructions", str(written))
+        links = {name: printed("invite", str(arena), name) for name in (*RATERS, SHOWN, SCANNED)}
+        links[PHONED] = printed("invite", str(arena), PHONED, "--language", "it")
         with closing(Desk(arena)) as desk:
             vote(desk, {name: link.rpartition("/")[2] for name, link in links.items()})
         command = [*PODIUM, "serve", str(arena), "--port", "0"]
@@ -53,10 +57,19 @@ def main() -> None:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
                 page = enter(browser, links[SHOWN], found[0])
-                page.locator("[data-slider=slice]").fill(str(TELLING_SLICE))
-                page.locator("[data-slider=slice]").blur()
-                page.locator(f"[data-drawn='{TELLING_SLICE}']").wait_for()
+                page.locator("[data-viewer-ready]").wait_for()
+                page.wait_for_timeout(500)
                 save(page.screenshot(), "arena-matchup.png")
+                page.locator("[data-enlarge]").click()
+                page.wait_for_timeout(800)
+                save(page.screenshot(), "arena-large.png")
+                page = enter(browser, links[SCANNED], found[0])
+                page.locator("[data-viewer-ready]").wait_for()
+                page.wait_for_timeout(500)
+                save(page.screenshot(), "arena-scans.png")
+                page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+                page.goto(links[PHONED].replace("http://localhost:8000", found[0]))
+                save(page.screenshot(), "arena-welcome-phone.png")
                 page = enter(browser, organiser, found[0])
                 save(page.screenshot(full_page=True, clip=down_to_the_raters(page)), "arena-organiser.png")
                 browser.close()
@@ -81,14 +94,16 @@ def vote(desk: Desk, tokens: dict[str, str]) -> None:
         assert visitor
         votes = 0
         while (matchup := desk.current(visitor.id)) is not None:
-            if name == SHOWN and votes >= 11 and is_telling(matchup):
+            if name == PHONED or (name == SHOWN and votes >= 11 and is_telling(matchup)):
+                break
+            if name == SCANNED and any(picture.is_mesh for picture in matchup.pictures):
                 break
             better = (len(matchup.left_report) - len(matchup.right_report)) / 100 + drawn.gauss(0, 0.4)
-            winner: Winner = "tie" if abs(better) < 0.2 else "left" if better > 0 else "right"
+            answer: Answer = "both-good" if abs(better) < 0.2 else "left" if better > 0 else "right"
             comment = COMMENT if votes == 7 and name == RATERS[1] else ""
             now[0] += drawn.lognormvariate(3.3, 0.4)
             with patch("podium.arena.raters.voting.time.time", lambda: now[0]):  # nobody waits hours for a picture
-                desk.cast(visitor.id, matchup=matchup.key, winner=winner, comment=comment)
+                desk.cast(visitor.id, matchup=matchup.key, answer=answer, comment=comment)
             votes += 1
         now[0] += drawn.uniform(2, 14) * 3600
 

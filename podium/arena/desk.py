@@ -1,12 +1,14 @@
 """Everything the server needs from an arena. Every call may block and may come from any thread."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from podium.arena.images.prepared import MESH_FILE
 from podium.arena.raters import invitations, voting
 from podium.arena.raters.invitations import Visitor
-from podium.arena.raters.voting import Matchup, RaterProgress, VoteOutcome
-from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.raters.voting import Matchup, RaterProgress, Verdict, VoteOutcome
+from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.settings import read_settings
 from podium.arena.store import records
 from podium.arena.store.contents import PICTURES, Picture, read_cases, read_methods, read_notes, read_pictures
@@ -24,6 +26,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder)
         self.settings = read_settings(folder)
+        ((self.id,),) = self.store.rows("SELECT id FROM arena")
         self.methods, self.cases = read_methods(self.store), read_cases(self.store)
         self.notes = read_notes(self.store)  # what `init` found worth saying
         self._pictures = read_pictures(self.store)
@@ -31,6 +34,10 @@ class Desk:
 
     def close(self) -> None:
         self.store.close()
+
+    def is_closed(self) -> bool:
+        """No vote counts any more."""
+        return self.store.rows("SELECT closed_at FROM arena") != [(None,)]
 
     def enter(self, token: str) -> str | None:
         """A new session's cookie value; None for an unknown or ended link."""
@@ -46,9 +53,12 @@ class Desk:
     def progress(self, rater: int) -> RaterProgress:
         return voting.progress(self.store, rater)
 
-    def cast(self, rater: int, *, matchup: str, winner: Winner, comment: str) -> VoteOutcome:
+    def cast(
+        self, rater: int, *, matchup: str, answer: Answer, comment: str, reasons: Sequence[str] = ()
+    ) -> VoteOutcome:
         """On disk when this returns "cast"."""
-        return voting.cast(self.store, rater, matchup=matchup, winner=winner, comment=comment)
+        verdict = Verdict(answer=answer, comment=comment, reasons=reasons)
+        return voting.cast(self.store, rater, matchup=matchup, verdict=verdict)
 
     def undo(self, rater: int, *, matchup: str) -> bool:
         """Take back the rater's very last vote, if it is the one on `matchup`."""
@@ -58,11 +68,22 @@ class Desk:
         """A file of a prepared picture; None for any other name."""
         _, picture = self._by_key.get(key, (None, None))
         parts = _SLICE.fullmatch(name)
+        if picture is not None and picture.is_mesh and name == MESH_FILE:
+            return self.store.folder / PICTURES / key / name
         if picture is None or parts is None or int(parts[1]) >= picture.slices:
             return None
         if parts[2] != "png" and not picture.is_volume:
             return None
         return self.store.folder / PICTURES / key / name
+
+    def missing_pictures(self) -> list[str]:
+        """Files that belong to the arena and are not there."""
+        return [
+            f"{PICTURES}/{key}/{name}"
+            for key, (_, picture) in self._by_key.items()
+            for name in picture.files()
+            if not (self.store.folder / PICTURES / key / name).is_file()
+        ]
 
     def may_see(self, rater: int, picture: str) -> bool:
         """Whether the picture belongs to a case in the rater's own list."""
@@ -82,4 +103,4 @@ class Desk:
         return records.raters(self.store)
 
     def comments(self) -> list[CommentLine]:
-        return records.comments(self.store)
+        return records.remarks(records.votes(self.store))

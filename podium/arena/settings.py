@@ -4,6 +4,7 @@ import json
 import tomllib
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,6 +13,11 @@ from podium.validation_errors import first_problem
 
 SETTINGS_FILE = "arena.toml"
 AtLeastOne = Annotated[int, Field(ge=1)]
+Reason = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S.*\S$")]
+MOST_REASONS = 8
+PresetName = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w -]+$")]
+DEFAULT_PRESETS = {"bone": (-500.0, 1300.0), "soft tissue": (-160.0, 240.0)}  # width 1800 at 400, width 400 at 40
+DEFAULT_REASONS = ("missed finding", "invented finding", "wrong side", "unclear language")
 
 
 class ArenaSettings(BaseModel):
@@ -21,6 +27,10 @@ class ArenaSettings(BaseModel):
     url                 where raters reach the server; invitations are printed with it
     matchups_per_rater  how many a rater is asked for, the repeats among them
     repeat_share        of these, shown again with the sides swapped
+    practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
+    reasons             tags that a rater may add to an answer
+    window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
+    instructions        of the organiser, shown before the first matchup; a blank line begins a new paragraph
     k_factor            of Elo
     permutations        over which the order-free Elo is averaged
     bootstraps          replicates over cases, for the intervals
@@ -34,6 +44,10 @@ class ArenaSettings(BaseModel):
     url: str = "http://localhost:8000"
     matchups_per_rater: AtLeastOne = 60
     repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
+    practice_matchups: Annotated[int, Field(ge=0, le=10)] = 3
+    reasons: Annotated[tuple[Reason, ...], Field(max_length=MOST_REASONS)] = DEFAULT_REASONS
+    window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS
+    instructions: Annotated[str, Field(max_length=10_000)] = ""
     k_factor: Annotated[float, Field(gt=0)] = 4.0
     permutations: AtLeastOne = 1000
     bootstraps: AtLeastOne = 1000
@@ -45,9 +59,19 @@ class ArenaSettings(BaseModel):
     vote_budget: AtLeastOne = 600
 
 
+def url_prefix(settings: ArenaSettings) -> str:
+    """The path below which a reverse proxy shows the arena: "/odin" for https://host/odin/, "" for https://host."""
+    return urlsplit(settings.url).path.rstrip("/")
+
+
 def write_settings(folder: Path, settings: ArenaSettings) -> None:
-    """One setting per line: numbers and plain strings are written the same way in TOML and in JSON."""
-    lines = (f"{key} = {json.dumps(value)}\n" for key, value in settings.model_dump().items())
+    """One setting per line: numbers, strings and lists of them are written the same way in TOML and in JSON."""
+    values = dict(settings.model_dump(mode="json"))
+    for name, window in values.pop("window_presets").items():
+        values[f"window_presets.{json.dumps(name, ensure_ascii=False)}"] = window
+    lines = (
+        f"{key} = {json.dumps(value, ensure_ascii=False).replace(chr(127), '')}\n" for key, value in values.items()
+    )
     (folder / SETTINGS_FILE).write_text("".join(lines), encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from podium.arena.raters.pairing import Pairing, Planned
-from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.ratings.bradley_terry import bradley_terry
 from podium.arena.ratings.elo import SCALE
 from podium.arena.ratings.intervals import bootstrap_intervals
@@ -158,13 +158,13 @@ def _votes(
         rater = raters[int(random.integers(len(raters)))]
         shown = waiting[rater].pop()
         ahead = by_case[shown.case, shown.left] - by_case[shown.case, shown.right]
-        winner: Winner = "left" if random.random() < 1 / (1 + 10 ** (-ahead / SCALE)) else "right"
+        answer: Answer = "left" if random.random() < 1 / (1 + 10 ** (-ahead / SCALE)) else "right"
         yield Ballot(
             rater=f"rater{rater}",
             case=f"case{shown.case}",
             left=names[shown.left],
             right=names[shown.right],
-            winner="tie" if random.random() < scenario.tie_share else winner,
+            answer="both-good" if random.random() < scenario.tie_share else answer,
         )
 
 

@@ -37,6 +37,8 @@ def make_arena(
     reports: Mapping[str, Mapping[str, str]] | None = None,
     notes: Sequence[str] = (),
     settings: ArenaSettings | None = None,
+    practice: int = 0,
+    pictures: Mapping[str, Sequence[Picture]] | None = None,
 ) -> MadeArena:
     """An arena with a picture for every case (a volume for those in `volumes`) and everybody invited.
 
@@ -44,13 +46,13 @@ def make_arena(
     reports[method][case]: they do not name the method.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = settings or ArenaSettings(matchups_per_rater=10)
+    settings = (settings or ArenaSettings(matchups_per_rater=10)).model_copy(update={"practice_matchups": practice})
     texts = reports or {
         method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
     }
-    pictures = {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
+    drawn = pictures or {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
     write_settings(folder, settings)
-    write_contents(folder, Contents(methods=methods, cases=pictures, reports=texts, notes=notes))
+    write_contents(folder, Contents(methods=methods, cases=drawn, reports=texts, notes=notes))
     desk = Desk(folder)
     tokens = {name: invite(desk.store, settings, name).token for name in raters}
     organiser = invite_organiser(desk.store, settings).token

@@ -82,8 +82,8 @@ class Guest:
         fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1])
         return {name: unescape(value) for name, value in fields}
 
-    def vote(self, winner: str = "left", comment: str = "", page: str | None = None) -> httpx.Response:
-        return self.client.post("/vote", data={**self.form("/vote", page), "winner": winner, "comment": comment})
+    def vote(self, answer: str = "left", comment: str = "", page: str | None = None) -> httpx.Response:
+        return self.client.post("/vote", data={**self.form("/vote", page), "answer": answer, "comment": comment})
 
     def undo(self, page: str | None = None) -> httpx.Response:
         return self.client.post("/undo", data=self.form("/undo", page))

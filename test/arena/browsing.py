@@ -16,7 +16,7 @@ from podium.arena.store.database import Store
 from podium.arena.store.records import VoteRecord, votes
 
 FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -29,10 +29,14 @@ def why_no_browser() -> str | None:
     return None if shutil.which("chromium") else "Chromium is not installed: apt-get install chromium"
 
 
+SOFTWARE_WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+
+
 @contextmanager
-def open_browser() -> Iterator[Browser]:
+def open_browser(flags: Sequence[str] = FLAGS) -> Iterator[Browser]:
+    """Without WebGL unless the flags say otherwise."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(flags))
         yield browser
         browser.close()
 
@@ -64,9 +68,9 @@ class Site:
         with closing(Store(self.made.folder)) as store:
             return [vote for vote in votes(store) if vote.ballot.rater == rater.name]
 
-    def winners(self, rater: Rater) -> list[str]:
+    def answers(self, rater: Rater) -> list[str]:
         """The rater's standing votes."""
-        return [vote.ballot.winner for vote in self.records(rater) if not vote.is_undone]
+        return [vote.ballot.answer for vote in self.records(rater) if not vote.is_undone]
 
 
 class Visits:

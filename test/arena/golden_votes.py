@@ -20,7 +20,14 @@ UNDEFEATED = [("A", "B", "left"), ("C", "A", "right"), ("B", "C", "left")]
 def ballots(votes: Iterable[tuple[str, ...]], *, rater: str = "anna", cases: int = 3) -> list[Ballot]:
     """One rater, the cases in turn, a vote every ten seconds."""
     return [
-        Ballot(rater=rater, case=f"case{index % cases}", left=left, right=right, winner=winner, cast_at=10.0 * index)  # type: ignore[arg-type]
+        Ballot(
+            rater=rater,
+            case=f"case{index % cases}",
+            left=left,
+            right=right,
+            answer="both-good" if winner == "tie" else winner,
+            cast_at=10.0 * index,
+        )  # type: ignore[arg-type]
         for index, (left, right, winner) in enumerate(votes)
     ]
 

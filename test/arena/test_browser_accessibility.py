@@ -74,7 +74,7 @@ def test_a_notice_a_refusal_and_the_organisers_pages(site: Site, visits: Visits,
     page.get_by_role("button", name="Undo last vote").click()
     expect(page.locator(".notice")).to_be_visible()
     assert faults(page) == []
-    button(page, "Tie or unsure").click()
+    button(page, "Both good").click()
     expect_progress(page, 1)
 
     page.goto(f"{site.address}/enter/nobody")

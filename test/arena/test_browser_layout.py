@@ -15,7 +15,7 @@ SCREENS = {
     "tablet": TABLET,
     "desktop": DESKTOP,
 }
-CHOICES = ("A is better", "Tie or unsure", "B is better")
+CHOICES = ("A is better", "Both good", "B is better")
 FINGER_PX = 44
 
 
@@ -45,7 +45,7 @@ def test_a_whole_session_fits_the_screen(site: Site, visits: Visits, screen: str
         chosen.tap() if options.get("has_touch") else chosen.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Thank you, {rater.name}")
     assert_fits(page)
-    assert site.winners(rater) == ["left", "tie", "right"] * 2
+    assert site.answers(rater) == ["left", "both-good", "right"] * 2
     assert seen == {"IMG", "CANVAS"}
 
 

@@ -66,7 +66,7 @@ def test_a_link_in_a_mail_works_at_the_first_and_at_the_second_click(
     (cookie,) = context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
     assert page.evaluate("document.cookie") == ""
-    assert site.winners(rater) == ["left", "left"]
+    assert site.answers(rater) == ["left", "left"]
 
 
 def test_the_link_opened_again_leaves_the_older_tab_working(site: Site, visits: Visits) -> None:
@@ -92,7 +92,7 @@ def test_another_site_cannot_vote_not_even_with_the_right_token(site: Site, visi
     visits.allowed_origins.append(other.address)
     visits.expected = ["status of 401"]
     fields = {name: page.locator(f"#vote [name={name}]").get_attribute("value") or "" for name in ("csrf", "matchup")}
-    other.content = forged(site, rater, {**fields, "winner": "left", "comment": ""})
+    other.content = forged(site, rater, {**fields, "answer": "left", "comment": ""})
     page.goto(other.address)
     page.get_by_role("button", name="A prize").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("A personal link is required")

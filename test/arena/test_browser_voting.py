@@ -11,25 +11,25 @@ def test_vote_by_mouse(site: Site, visits: Visits) -> None:
     rater = site.rater()
     page = visits.open(rater)
     expect_progress(page, 0)
-    for done, words in enumerate(("A is better", "Tie or unsure", "B is better"), start=1):
+    for done, words in enumerate(("A is better", "Both good", "B is better"), start=1):
         button(page, words).click()
         expect_progress(page, done)
-    assert site.winners(rater) == ["left", "tie", "right"]
+    assert site.answers(rater) == ["left", "both-good", "right"]
 
 
 def test_vote_by_keys(site: Site, visits: Visits) -> None:
     rater = site.rater()
     page = visits.open(rater)
-    for done, key in enumerate(("1", "0", "2"), start=1):
+    for done, key in enumerate(("1", "3", "2"), start=1):
         button(page, "A is better")
         page.keyboard.press(key)
         expect_progress(page, done)
     page.wait_for_timeout(SETTLED_MS)
-    for key in ("3", "a", "Control+1", "Alt+2"):
+    for key in ("5", "a", "Control+1", "Alt+2"):
         page.keyboard.press(key)
     button(page, "A is better").click()  # were one of these a vote, this would be the fifth
     expect_progress(page, 4)
-    assert site.winners(rater) == ["left", "tie", "right", "left"]
+    assert site.answers(rater) == ["left", "both-good", "right", "left"]
 
 
 def test_a_digit_in_a_comment_is_no_vote(site: Site, visits: Visits) -> None:
@@ -40,11 +40,11 @@ def test_a_digit_in_a_comment_is_no_vote(site: Site, visits: Visits) -> None:
     button(page, "A is better")
     comment.press_sequentially("B says 12 mm, <b>not</b> 10.\n120")
     expect(comment).to_have_value("B says 12 mm, <b>not</b> 10.\n120")
-    assert site.winners(rater) == []
+    assert site.answers(rater) == []
     button(page, "B is better").click()
     expect_progress(page, 1)
     expect(page.get_by_label("Comment for the organiser")).to_have_value("")
-    assert [(vote.ballot.winner, vote.comment) for vote in site.records(rater)] == [
+    assert [(vote.ballot.answer, vote.comment) for vote in site.records(rater)] == [
         ("right", "B says 12 mm, <b>not</b> 10.\n120")
     ]
 
@@ -61,7 +61,7 @@ def test_a_key_held_down_is_one_vote(site: Site, visits: Visits) -> None:
         page.wait_for_timeout(50)
     page.keyboard.up("1")
     expect_progress(page, 1)
-    assert site.winners(rater) == ["left"]
+    assert site.answers(rater) == ["left"]
     page.keyboard.press("2")
     expect_progress(page, 2)
 
@@ -76,14 +76,14 @@ def test_with_the_keyboard_alone_from_the_link_to_a_vote(site: Site, visits: Vis
     button(page, "A is better")
     tab_to(page, "Skip to your decision")
     page.keyboard.press("Enter")
-    tab_to(page, "Tie or unsure", most=4)
+    tab_to(page, "Both good", most=4)
     page.keyboard.press("Enter")
     expect_progress(page, 1)
     button(page, "A is better")
     tab_to(page, "B is better")  # the whole way, no skip link
     page.keyboard.press("Space")
     expect_progress(page, 2)
-    assert site.winners(rater) == ["tie", "right"]
+    assert site.answers(rater) == ["both-good", "right"]
 
 
 def tab_to(page: Page, words: str, most: int = 30) -> None:
@@ -113,7 +113,7 @@ def test_without_javascript(site: Site, visits: Visits) -> None:
     page.get_by_role("button", name="Undo last vote").click()
     expect_progress(page, 7, 8)
     assert volumes
-    assert site.winners(rater) == ["right"] * 7
+    assert site.answers(rater) == ["right"] * 7
     assert [vote.comment for vote in site.records(rater)] == [f"number {done}" for done in range(8)]
 
 
@@ -143,9 +143,9 @@ def test_to_the_end_and_back_by_undo(site: Site, visits: Visits) -> None:
     page.get_by_role("button", name="Undo last vote").click()
     expect(page.locator(".notices")).to_have_text("Your last vote was undone. Here is the comparison again.")
     expect(page.get_by_role("button", name="Undo last vote")).to_have_count(0)
-    button(page, "Tie or unsure").click()
+    button(page, "Both good").click()
     expect_progress(page, 3, 3)
-    assert site.winners(rater) == ["left", "left", "tie"]
+    assert site.answers(rater) == ["left", "left", "both-good"]
     assert [vote.is_undone for vote in site.records(rater)] == [False, False, True, False]
 
 
@@ -155,7 +155,7 @@ def test_a_double_click_is_one_vote(site: Site, visits: Visits) -> None:
     button(page, "A is better").dblclick()
     expect_progress(page, 1)
     button(page, "A is better")
-    assert site.winners(rater) == ["left"]
+    assert site.answers(rater) == ["left"]
 
 
 def test_the_second_half_of_a_double_click_does_not_vote_on_the_next_page(site: Site, visits: Visits) -> None:
@@ -174,7 +174,7 @@ def test_the_second_half_of_a_double_click_does_not_vote_on_the_next_page(site: 
     context.clock.run_for(SETTLED_MS)
     page.keyboard.press("2")
     expect_progress(page, 2)
-    assert site.winners(rater) == ["left", "right"]
+    assert site.answers(rater) == ["left", "right"]
 
 
 def test_two_tabs_are_one_vote_and_the_first_answer_counts(site: Site, visits: Visits) -> None:
@@ -187,7 +187,7 @@ def test_two_tabs_are_one_vote_and_the_first_answer_counts(site: Site, visits: V
     button(second, "B is better").click()
     expect(second.locator(".notices")).to_have_text("You have already answered this one; your first answer counts.")
     expect_progress(second, 1)
-    assert site.winners(rater) == ["left"]
+    assert site.answers(rater) == ["left"]
 
 
 def test_back_and_vote_again_is_one_vote(site: Site, visits: Visits) -> None:
@@ -202,7 +202,7 @@ def test_back_and_vote_again_is_one_vote(site: Site, visits: Visits) -> None:
     assert page.locator("#vote [name=matchup]").get_attribute("value") == second != first
     button(page, "B is better").click()
     expect_progress(page, 2)
-    assert site.winners(rater) == ["left", "right"]
+    assert site.answers(rater) == ["left", "right"]
 
 
 def test_resume_on_another_device_with_the_same_link(site: Site, visits: Visits) -> None:
@@ -219,7 +219,7 @@ def test_resume_on_another_device_with_the_same_link(site: Site, visits: Visits)
     expect_progress(tablet, 2)
     desktop.reload()
     expect_progress(desktop, 2)
-    assert site.winners(rater) == ["left", "right"]
+    assert site.answers(rater) == ["left", "right"]
 
 
 def test_a_link_that_ends_while_the_page_is_open(site: Site, visits: Visits) -> None:

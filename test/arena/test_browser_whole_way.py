@@ -68,6 +68,7 @@ def test_from_a_ranking_to_the_final_order(
     assert complaints == "Stopped.\n"
 
     result = tmp_path / "arena.json"
+    assert organiser.run("close") == 0
     assert organiser.run("result", "--output", str(result)) == 0
     assert organiser.rank("--arena", str(result)) == 0
     ranked = json.loads(organiser.ranking.read_text())["teams"]

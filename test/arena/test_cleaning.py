@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.arena.store.cleaning import clean_comment, clean_name, clean_text, cut_report
+from podium.arena.store.cleaning import (
+    blind_report,
+    clean_comment,
+    clean_name,
+    clean_text,
+    cut_report,
+    mixed_script_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +56,32 @@ def test_comments_and_names() -> None:
     assert clean_comment("x" * 3000) == "x" * 2000
     assert clean_name(" Anna\n Rossi\u200b ") == "Anna Rossi"
     assert clean_name("Jose\u0301") == "José"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ﬁssure at １６", "fissure at 16"),
+        ("Two  spaces   here", "Two spaces here"),
+        ("a" + "\u0301\u0300\u0302\u0303\u0304" * 9, "\u00e1\u0300\u0302\u0303"),
+        ("e\u200b\u0301", "\u00e9"),
+        ("mm²", "mm2"),
+        ("مينا  سليمة", "مينا سليمة"),
+        ("牙釉质", "牙釉质"),
+    ],
+)
+def test_all_teams_write_in_one_typography(text: str, shown: str) -> None:
+    assert blind_report(text) == shown
+
+
+@given(st.text())
+def test_blinding_again_changes_nothing(text: str) -> None:
+    assert blind_report(blind_report(text)) == blind_report(text)
+
+
+def test_look_alike_letters_are_found() -> None:
+    """A Cyrillic "es" or "a" in a Latin word; a word of one alphabet, a unit and a Greek letter of its own are none."""
+    assert mixed_script_words("The \u0441aries of 20 \u03bcm, \u03b2-lactam, \u043a\u0430\u0440, c\u0430ries") == [
+        "\u0441aries",
+        "c\u0430ries",
+    ]

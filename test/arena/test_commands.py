@@ -17,10 +17,10 @@ from arena.arena_folders import make_arena, rater_id
 from arena.organiser import Organiser
 
 from podium.arena.desk import Desk, Matchup
-from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.ratings.result import result_schema, schema_of_the_classes
 from podium.arena.settings import ArenaSettings
-from podium.arena.store.export import votes_csv
+from podium.arena.store.export import COLUMNS, votes_csv
 from podium.arena.store.records import VoteRecord
 from podium.cli.main import main
 from podium.ranking.result import ranking_from_json
@@ -40,10 +40,10 @@ def said(capfd: pytest.CaptureFixture[str]) -> Said:
     return read
 
 
-def vote_all(desk: Desk, token: str, choose: Callable[[Matchup], Winner], *, comment: str = "") -> None:
+def vote_all(desk: Desk, token: str, choose: Callable[[Matchup], Answer], *, comment: str = "") -> None:
     rater = rater_id(desk, token)
     while (matchup := desk.current(rater)) is not None:
-        assert desk.cast(rater, matchup=matchup.key, winner=choose(matchup), comment=comment) == "cast"
+        assert desk.cast(rater, matchup=matchup.key, answer=choose(matchup), comment=comment) == "cast"
 
 
 def number_in(report: str) -> int:
@@ -52,7 +52,7 @@ def number_in(report: str) -> int:
     return int(found[1])
 
 
-def higher_number(matchup: Matchup) -> Winner:
+def higher_number(matchup: Matchup) -> Answer:
     return "left" if number_in(matchup.left_report) > number_in(matchup.right_report) else "right"
 
 
@@ -72,7 +72,7 @@ def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None
         vote_all(desk, token_of(link), higher_number)
     desk.close()
     output = tmp_path / "arena.json"
-    assert organiser.run("result", "--output", str(output)) == 0
+    assert organiser.run("result", "--provisional", "--output", str(output)) == 0
     assert organiser.rank("--arena", str(output)) == 0
     final = ranking_from_json(organiser.ranking.read_bytes())
     order = ["team7", "team6", "team5", "team4", "team3", "team2", "team1", "team8", "team9"]
@@ -129,7 +129,7 @@ def test_inside_the_folder_its_name_may_be_left_out(
     assert main(["arena", "invite", "--organiser"]) == 0
     assert main(["arena", "status"]) == 0
     assert main(["arena", "export"]) == 0
-    assert main(["arena", "result"]) == 0
+    assert main(["arena", "result", "--provisional"]) == 0
     assert (tmp_path / "votes.csv").is_file()
     assert (tmp_path / "arena.json").is_file()
 
@@ -176,17 +176,17 @@ class TestExport:
         anna = rater_id(desk, made.tokens["Anna"])
         first = desk.current(anna)
         assert first is not None
-        desk.cast(anna, matchup=first.key, winner="right", comment="=cmd()\nsecond line, with comma")
+        desk.cast(anna, matchup=first.key, answer="right", comment="=cmd()\nsecond line, with comma")
         desk.undo(anna, matchup=first.key)
-        vote_all(desk, made.tokens["Anna"], lambda _: "tie")
+        vote_all(desk, made.tokens["Anna"], lambda _: "both-good")
         output = tmp_path / "out.csv"
         assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
-        assert said()[1] == [f"Wrote 21 votes, including undone votes and repeats, to {output}."]
+        assert said()[1] == [f"Wrote 21 votes, including undone votes, practice and repeats, to {output}."]
         with output.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        assert list(rows[0]) == ["rater", "case", "left", "right", "winner", "repeat", "undone", "comment", "cast_at"]
+        assert list(rows[0]) == list(COLUMNS)
         assert len(rows) == 21
-        assert (rows[0]["winner"], rows[0]["undone"]) == ("right", "1")
+        assert (rows[0]["answer"], rows[0]["undone"]) == ("right", "1")
         assert rows[0]["comment"] == "'=cmd()\nsecond line, with comma"
         assert [row["undone"] for row in rows[1:]] == ["0"] * 20
         assert sum(row["repeat"] == "1" for row in rows) == 1
@@ -199,8 +199,8 @@ class TestExport:
 
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n@x"])
     def test_no_cell_is_taken_for_a_formula(self, text: str) -> None:
-        ballot = Ballot(rater=text, case=text, left=text, right=text, winner="left", cast_at=0.25)
-        written = votes_csv([VoteRecord(ballot=ballot, comment=text, is_undone=False)])
+        ballot = Ballot(rater=text, case=text, left=text, right=text, answer="left", cast_at=0.25)
+        written = votes_csv([VoteRecord(ballot=ballot, comment=text, is_undone=False, reasons=(), is_practice=False)])
         _, row = csv.reader(io.StringIO(written, newline=""))
         assert [cell for cell in row if cell.strip() and cell.strip()[0] in "=+-@"] == []
         assert row[-1] == "1970-01-01T00:00:00.250+00:00"
@@ -233,7 +233,7 @@ class TestResult:
         output = tmp_path / "arena.json"
         written = []
         for _ in range(2):
-            assert main(["arena", "result", str(tmp_path / "arena"), "--output", str(output)]) == 0
+            assert main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output)]) == 0
             written.append(output.read_bytes())
         assert written[0] == written[1]
         document = json.loads(written[0])
@@ -256,7 +256,10 @@ class TestResult:
         vote_all(desk, made.tokens["Anna"], higher_number)
         desk.close()
         output = tmp_path / "arena.json"
-        assert main(["arena", "result", str(tmp_path / "arena"), "--output", str(output), "--by", by]) == 0
+        assert (
+            main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output), "--by", by])
+            == 0
+        )
         document = json.loads(output.read_text())
         assert document["decided_by"] == by
         of_team = {
@@ -268,7 +271,7 @@ class TestResult:
     def test_before_the_stop_rule_holds_it_says_so_loudly(self, tmp_path: Path, said: Said) -> None:
         make_arena(tmp_path / "arena", settings=self.SETTINGS)
         output = tmp_path / "arena.json"
-        assert main(["arena", "result", str(tmp_path / "arena"), "--output", str(output)]) == 0
+        assert main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output)]) == 0
         document = json.loads(output.read_text())
         assert set(document["ratings"].values()) == {1000.0}
         assert document["stop_rule"]["holds"] is False
@@ -333,7 +336,7 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
 
     def vote(rater: int) -> None:
         while not ended.is_set() and (matchup := desk.current(rater)) is not None:
-            outcomes.append(desk.cast(rater, matchup=matchup.key, winner="tie", comment=""))
+            outcomes.append(desk.cast(rater, matchup=matchup.key, answer="both-good", comment=""))
 
     threads = [threading.Thread(target=vote, args=(rater_id(desk, token),)) for token in made.tokens.values()]
     for thread in threads:

@@ -19,11 +19,11 @@ def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
         assert {len(matchup.key)} == {32}
         progress = desk.progress(anna)
         assert (progress.done, progress.total) == (position - 1, 10)
-        assert desk.cast(anna, matchup=matchup.key, winner="left", comment="") == "cast"
-        assert desk.cast(anna, matchup=matchup.key, winner="right", comment="") == "already"
+        assert desk.cast(anna, matchup=matchup.key, answer="left", comment="") == "cast"
+        assert desk.cast(anna, matchup=matchup.key, answer="right", comment="") == "already"
         assert desk.progress(anna).undoable == matchup.key
     assert desk.current(anna) is None
-    assert [ballot.winner for ballot in desk.ballots()] == ["left"] * 10
+    assert [ballot.answer for ballot in desk.ballots()] == ["left"] * 10
     desk.close()
 
 
@@ -36,7 +36,7 @@ def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
         matchup = desk.current(anna)
         assert matchup is not None
         keys.append(matchup.key)
-        desk.cast(anna, matchup=matchup.key, winner="left", comment="sure")
+        desk.cast(anna, matchup=matchup.key, answer="left", comment="sure")
     assert not desk.undo(anna, matchup=keys[1])
     assert desk.undo(anna, matchup=keys[2])
     assert not desk.undo(anna, matchup=keys[2])
@@ -48,9 +48,9 @@ def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
     assert again.key != keys[2]
     assert (desk.progress(anna).done, desk.progress(anna).total) == (2, 10)
     assert [(line.done, line.total) for line in desk.raters()] == [(2, 10)]
-    assert desk.cast(anna, matchup=keys[2], winner="right", comment="") == "already"
-    assert desk.cast(anna, matchup=again.key, winner="right", comment="") == "cast"
-    assert [ballot.winner for ballot in desk.ballots()] == ["left", "left", "right"]
+    assert desk.cast(anna, matchup=keys[2], answer="right", comment="") == "already"
+    assert desk.cast(anna, matchup=again.key, answer="right", comment="") == "cast"
+    assert [ballot.answer for ballot in desk.ballots()] == ["left", "left", "right"]
     assert [line.comment for line in desk.comments()] == ["sure", "sure"]
     desk.close()
 
@@ -63,7 +63,7 @@ def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
     while (matchup := desk.current(anna)) is not None:
         (picture,) = matchup.pictures
         seen[picture.is_volume] = picture
-        desk.cast(anna, matchup=matchup.key, winner="tie", comment="")
+        desk.cast(anna, matchup=matchup.key, answer="both-good", comment="")
     plain, volume = seen[False], seen[True]
     good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "11.u16.gz")]
     for picture, name in good:
@@ -88,7 +88,7 @@ def test_a_matchup_of_somebody_else_is_refused(tmp_path: Path, kind: str) -> Non
     theirs = desk.current(ben)
     assert theirs is not None
     key = theirs.key if kind == "another's" else "f" * 32
-    assert desk.cast(anna, matchup=key, winner="left", comment="") == "refused"
+    assert desk.cast(anna, matchup=key, answer="left", comment="") == "refused"
     assert not desk.undo(anna, matchup=key)
     assert desk.ballots() == []
     desk.close()

@@ -131,10 +131,12 @@ def test_a_place_that_cannot_be_made(organiser: Organiser, capfd: pytest.Capture
     assert last_line(capfd) == f"{organiser.arena} cannot be made: File exists."
 
 
-@pytest.mark.parametrize("url", ["arena.example.org", "ftp://example.org", "https://example.org/arena", "http://"])
-def test_only_http_links_without_a_path(url: str, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "url", ["arena.example.org", "ftp://example.org", "https://example.org/a?b", "http://", "https://h/../x y"]
+)
+def test_only_http_links(url: str, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
     assert organiser.init("--url", url) == 2
-    assert last_line(capfd) == "--url must be like https://arena.example.org: http or https, a host, and no path."
+    assert last_line(capfd) == "--url must be like https://arena.example.org or https://example.org/arena."
 
 
 class TestWhoComesIn:

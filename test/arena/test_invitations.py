@@ -14,7 +14,7 @@ from podium.arena.raters.invitations import invite, invite_organiser, revoke
 from podium.arena.settings import ArenaSettings
 from podium.errors import UsageError
 
-SETTINGS = ArenaSettings(matchups_per_rater=24, url="https://arena.example.org/")
+SETTINGS = ArenaSettings(matchups_per_rater=24, practice_matchups=0, url="https://arena.example.org/")
 CASES = tuple(f"c{number}" for number in range(30))
 
 
@@ -30,7 +30,7 @@ def vote(desk: Desk, rater: int, count: int) -> None:
     for _ in range(count):
         matchup = desk.current(rater)
         assert matchup is not None
-        assert desk.cast(rater, matchup=matchup.key, winner="left", comment="") == "cast"
+        assert desk.cast(rater, matchup=matchup.key, answer="left", comment="") == "cast"
 
 
 def pair_counts(desk: Desk) -> list[int]:
@@ -95,7 +95,7 @@ def test_a_list_grows_and_never_shrinks(desk: Desk) -> None:
     positions = []
     while (matchup := desk.current(anna)) is not None:
         positions.append(matchup.position)
-        desk.cast(anna, matchup=matchup.key, winner="tie", comment="")
+        desk.cast(anna, matchup=matchup.key, answer="both-good", comment="")
     assert positions == list(range(1, 61))
     assert sum(ballot.repeat for ballot in desk.ballots()) == 3
     assert max(pair_counts(desk)) - min(pair_counts(desk)) <= 1
@@ -125,7 +125,7 @@ def test_an_ended_link_ends_everything_but_the_votes(desk: Desk) -> None:
     assert revoke(desk.store, " Anna ") == "Anna"
     assert desk.enter(made.token) is None
     assert desk.visitor(cookie) is None
-    assert desk.cast(anna, matchup=upcoming.key, winner="left", comment="") == "refused"
+    assert desk.cast(anna, matchup=upcoming.key, answer="left", comment="") == "refused"
     assert not desk.undo(anna, matchup=last)
     assert len(desk.ballots()) == 3
     (line,) = desk.raters()

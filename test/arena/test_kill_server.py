@@ -16,19 +16,19 @@ from arena.serve_process import ServeProcess
 from podium.arena.settings import ArenaSettings
 
 VOTERS, ROUNDS = 20, 5
-WINNERS = ("left", "right", "tie")
+ANSWERS = ("left", "right", "both-good")
 
 
 class Voter:
     """Votes as fast as the server answers, and writes down what was answered. A form whose answer was lost when the
-    server died is sent again, as by somebody who reloads the page, but with another winner."""
+    server died is sent again, as by somebody who reloads the page, but with another answer."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.cookie = ""
-        self.acknowledged: dict[str, str] = {}
+        self.acknowledged: dict[str, set[str]] = {}  # the answers that may have been saved: one, unless some were lost
         self.undone: set[str] = set()
-        self.unanswered: dict[str, str] = {}  # the winner of the first form that was sent
+        self.unanswered: dict[str, set[str]] = {}  # sent, and nothing heard
         self._form: dict[str, str] | None = None
         self._clicks = 0
         self.failures: list[str] = []
@@ -54,15 +54,16 @@ class Voter:
                     self._form = hidden_fields(page, "/vote")
                 key = self._form["matchup"]
                 self._clicks += 1
-                winner = WINNERS[self._clicks % 3]
-                first = self.unanswered.setdefault(key, winner)
-                location = self._post(connection, "/vote", {**self._form, "winner": winner})
+                answer = ANSWERS[self._clicks % 3]
+                before = set(self.unanswered.get(key, ()))
+                self.unanswered[key] = before | {answer}
+                location = self._post(connection, "/vote", {**self._form, "answer": answer})
                 if location == "/":
-                    self.acknowledged[key] = winner
-                elif location == "/?notice=answered" and first != winner:
-                    self.acknowledged[key] = first  # it had been saved, though nobody was told
+                    self.acknowledged[key] = {answer}
+                elif location == "/?notice=answered" and before:
+                    self.acknowledged[key] = before  # one of these had been saved, though nobody was told
                 else:
-                    self.failures.append(f"{location} for {key}, {winner} after {first}")
+                    self.failures.append(f"{location} for {key}, {answer} after {before}")
                 del self.unanswered[key]
                 form, self._form = self._form, None
                 if self._clicks % 7 == 0:
@@ -118,14 +119,14 @@ def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path:
         assert [failure for voter in voters for failure in voter.failures] == []
         assert sum(len(voter.acknowledged) for voter in voters) > before
 
-    acknowledged = {key: winner for voter in voters for key, winner in voter.acknowledged.items()}
+    acknowledged = {key: answer for voter in voters for key, answer in voter.acknowledged.items()}
     undone = {key for voter in voters for key in voter.undone}
-    unanswered = {key: winner for voter in voters for key, winner in voter.unanswered.items()}
+    unanswered = {key: answer for voter in voters for key, answer in voter.unanswered.items()}
     assert undone
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
-        rows = database.execute("SELECT key, winner FROM votes JOIN matchups ON matchups.id = matchup").fetchall()
+        rows = database.execute("SELECT key, answer FROM votes JOIN matchups ON matchups.id = matchup").fetchall()
         taken_back = database.execute(
             "SELECT key FROM undos JOIN votes ON votes.id = vote JOIN matchups ON matchups.id = matchup"
         ).fetchall()
@@ -135,8 +136,9 @@ def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path:
         ).fetchone()
     saved = dict(rows)
     assert len(rows) == len(saved)
-    assert acknowledged.items() <= saved.items()
-    assert saved.items() <= (acknowledged | unanswered).items()  # nothing that nobody sent
+    assert [key for key, answers in acknowledged.items() if saved.get(key) not in answers] == []
+    sent = acknowledged | unanswered
+    assert [key for key, answer in saved.items() if answer not in sent[key]] == []  # nothing that nobody sent
     assert undone <= {key for (key,) in taken_back}
     assert len(taken_back) == len(set(taken_back))
     assert standing == (1,)

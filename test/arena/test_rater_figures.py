@@ -11,11 +11,11 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from podium.arena.raters.rater_figures import RaterFigures, Share, coin_p, rater_agreements, rater_figures
-from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.ratings.ballots import Answer, Ballot
 
 
 def cast(
-    rater: str, winners: Sequence[Winner], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
+    rater: str, answers: Sequence[Answer], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
 ) -> list[Ballot]:
     """The pairs in turn, every vote on a case of its own."""
     return [
@@ -24,15 +24,15 @@ def cast(
             case=f"case{index}",
             left=pairs[index % len(pairs)][0],
             right=pairs[index % len(pairs)][1],
-            winner=winner,
+            answer=answer,
             cast_at=seconds * index,
         )
-        for index, winner in enumerate(winners)
+        for index, answer in enumerate(answers)
     ]
 
 
-def repeated(ballot: Ballot, winner: Winner) -> Ballot:
-    return replace(ballot, left=ballot.right, right=ballot.left, winner=winner, repeat=True)
+def repeated(ballot: Ballot, answer: Answer) -> Ballot:
+    return replace(ballot, left=ballot.right, right=ballot.left, answer=answer, repeat=True)
 
 
 def of(rater: str, given: Sequence[Ballot]) -> RaterFigures:
@@ -45,8 +45,8 @@ def share(count: int, total: int) -> Share:
 
 
 def test_a_rater_by_hand() -> None:
-    mine = cast("anna", ["left", "left", "right", "tie", "left"], seconds=30)
-    again = [repeated(mine[0], "right"), repeated(mine[2], "right"), repeated(mine[3], "tie")]
+    mine = cast("anna", ["left", "left", "right", "both-good", "left"], seconds=30)
+    again = [repeated(mine[0], "right"), repeated(mine[2], "right"), repeated(mine[3], "both-good")]
     again = [replace(ballot, cast_at=120 + 10 * (index + 1)) for index, ballot in enumerate(again)]
     found = of("anna", mine + again)
     assert (found.votes, found.repeats) == (8, 3)
@@ -59,32 +59,32 @@ def test_a_rater_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("winners", "seconds", "remarks"),
+    ("answers", "seconds", "remarks"),
     [
         (["left"] * 40, 60, ["always chose the left report (40 of 40)"]),
         (["right"] * 8, 60, ["always chose the right report (8 of 8)"]),
         (["left"] * 7, 60, []),
         (["left"] * 35 + ["right"] * 5, 60, ["chose the left report in 35 of 40 decided votes (p = 1.4e-06)"]),
         (["left"] * 26 + ["right"] * 14, 60, []),
-        (["tie"] * 25, 60, ["chose tie every time (25 of 25)"]),
-        (["tie"] * 9, 60, []),
-        (["tie"] * 20 + ["left", "right"] * 2, 60, ["chose tie in 20 of 24 votes"]),
+        (["both-good"] * 25, 60, ["chose tie every time (25 of 25)"]),
+        (["both-good"] * 9, 60, []),
+        (["both-good"] * 20 + ["left", "right"] * 2, 60, ["chose tie in 20 of 24 votes"]),
         (["left", "right"] * 10, 2.04, ["took 2.0 seconds per vote at the median"]),
         (["left", "right"] * 10, 5, []),
     ],
 )
-def test_remarks_on_one_rater(winners: list[Winner], seconds: float, remarks: list[str]) -> None:
-    assert list(of("anna", cast("anna", winners, seconds=seconds)).remarks) == remarks
+def test_remarks_on_one_rater(answers: list[Answer], seconds: float, remarks: list[str]) -> None:
+    assert list(of("anna", cast("anna", answers, seconds=seconds)).remarks) == remarks
 
 
 @pytest.mark.parametrize(
     ("answers", "remarks"),
     [
-        (["left", "tie", "left", "right"], ["answered 3 of 4 repeats differently"]),
+        (["left", "both-good", "left", "right"], ["answered 3 of 4 repeats differently"]),
         (["left", "right", "right", "right"], []),
     ],
 )
-def test_remarks_on_repeats(answers: list[Winner], remarks: list[str]) -> None:
+def test_remarks_on_repeats(answers: list[Answer], remarks: list[str]) -> None:
     """Of a rater who first chose the left report: with the sides swapped, right is the same answer."""
     mine = cast("anna", ["left"] * 4)
     found = of("anna", [*mine, *map(repeated, mine, answers)])
@@ -107,7 +107,7 @@ def test_against_the_order_of_the_others() -> None:
 
 def test_the_order_of_the_others_tells_nothing_of_what_they_have_not_seen() -> None:
     others = cast("bert", ["left", "left", "right"], pairs=["AB"])
-    mine = cast("anna", ["left", "left", "tie"], pairs=["AB", "BC"])
+    mine = cast("anna", ["left", "left", "both-good"], pairs=["AB", "BC"])
     assert of("anna", mine + others).with_order == share(1, 1)
 
 
@@ -119,20 +119,20 @@ def test_the_coin(heads: int, tails: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(*[st.sampled_from(("left", "right", "tie"))] * 2), min_size=2, max_size=20))
-def test_kappa_by_scikit_learn(answers: list[tuple[Winner, Winner]]) -> None:
+@given(st.lists(st.tuples(*[st.sampled_from(("left", "right", "both-good"))] * 2), min_size=2, max_size=20))
+def test_kappa_by_scikit_learn(answers: list[tuple[Answer, Answer]]) -> None:
     """Every matchup entered from both sides; the second rater saw every other one with the sides swapped."""
-    swap: dict[str, Winner] = {"left": "right", "right": "left", "tie": "tie"}
+    swap: dict[str, Answer] = {"left": "right", "right": "left", "both-good": "both-good"}
     one = cast("anna", [mine for mine, _ in answers])
     other = cast("bert", [theirs for _, theirs in answers])
     shown = [
-        replace(ballot, left=ballot.right, right=ballot.left, winner=swap[ballot.winner]) if index % 2 else ballot
+        replace(ballot, left=ballot.right, right=ballot.left, answer=swap[ballot.answer]) if index % 2 else ballot
         for index, ballot in enumerate(other)
     ]
     (found,) = rater_agreements([*one, *shown])
     assert (found.raters, found.shared) == (("anna", "bert"), len(answers))
     assert found.agreeing == sum(mine == theirs for mine, theirs in answers)
-    if all(pair == ("tie", "tie") for pair in answers):
+    if all(pair == ("both-good", "both-good") for pair in answers):
         assert found.kappa is None
     else:
         mine, theirs = ([pair[who] for pair in answers] for who in (0, 1))

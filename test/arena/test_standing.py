@@ -93,7 +93,7 @@ def test_replicates_without_a_plain_fit_are_counted() -> None:
 
 def test_repeats_are_counted_apart() -> None:
     cast = ballots(GOLDEN)
-    repeat = Ballot(rater="bert", case="case9", left="B", right="A", winner="left", repeat=True)
+    repeat = Ballot(rater="bert", case="case9", left="B", right="A", answer="left", repeat=True)
     found = standing([*cast, repeat], TEAMS, QUICK)
     assert (found.votes, found.repeats, found.raters, found.cases) == (12, 1, 2, 3)
     assert found.teams == standing(cast, TEAMS, QUICK).teams

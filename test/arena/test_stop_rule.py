@@ -142,7 +142,8 @@ def test_without_votes_it_does_not_hold(methods: str) -> None:
 
 def test_repeats_do_not_count() -> None:
     cast = [
-        Ballot(rater="anna", case=f"c{index}", left="A", right="B", winner="tie", repeat=True) for index in range(200)
+        Ballot(rater="anna", case=f"c{index}", left="A", right="B", answer="both-good", repeat=True)
+        for index in range(200)
     ]
     assert condition(rule(cast, "AB"), "enough votes").reached == 0
     assert condition(rule(cast, "AB"), "votes per pair").reached == 0

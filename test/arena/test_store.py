@@ -33,28 +33,31 @@ def voted(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     for _ in range(3):
         matchup = desk.current(anna)
         assert matchup is not None
-        desk.cast(anna, matchup=matchup.key, winner="left", comment="")
+        desk.cast(anna, matchup=matchup.key, answer="left", comment="")
     desk.undo(anna, matchup=matchup.key)
     desk.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as connection:
         yield connection
 
 
-VOTE = "INTO votes (id, rater, matchup, winner, comment, cast_at) VALUES"
+VOTE = "INTO votes (id, rater, matchup, answer, comment, cast_at, reasons) VALUES"
 
 
 @pytest.mark.parametrize(
     ("statement", "refusal"),
     [
-        ("UPDATE votes SET winner = 'right'", "votes are only ever added"),
+        ("UPDATE votes SET answer = 'right'", "votes are only ever added"),
         ("DELETE FROM votes", "votes are only ever added"),
-        (f"INSERT {VOTE} (NULL, 1, 1, 'right', '', 0)", "a vote is cast once"),
-        (f"INSERT OR REPLACE {VOTE} (NULL, 1, 1, 'right', '', 0)", "a vote is cast once"),
-        (f"INSERT OR REPLACE {VOTE} (1, 1, 9, 'right', '', 0)", "a vote is cast once"),
-        (f"INSERT OR IGNORE {VOTE} (NULL, 1, 1, 'right', '', 0)", "a vote is cast once"),
-        (f"INSERT {VOTE} (NULL, 1, 9, 'both', '', 0)", "CHECK constraint failed"),
-        (f"INSERT {VOTE} (NULL, 1, 9, NULL, '', 0)", "NOT NULL constraint failed"),
-        (f"INSERT {VOTE} (NULL, 'one', 9, 'left', '', 0)", "cannot store TEXT value in INTEGER column votes.rater"),
+        (f"INSERT {VOTE} (NULL, 1, 1, 'right', '', 0, '[]')", "a vote is cast once"),
+        (f"INSERT OR REPLACE {VOTE} (NULL, 1, 1, 'right', '', 0, '[]')", "a vote is cast once"),
+        (f"INSERT OR REPLACE {VOTE} (1, 1, 9, 'right', '', 0, '[]')", "a vote is cast once"),
+        (f"INSERT OR IGNORE {VOTE} (NULL, 1, 1, 'right', '', 0, '[]')", "a vote is cast once"),
+        (f"INSERT {VOTE} (NULL, 1, 9, 'both', '', 0, '[]')", "CHECK constraint failed"),
+        (f"INSERT {VOTE} (NULL, 1, 9, NULL, '', 0, '[]')", "NOT NULL constraint failed"),
+        (
+            f"INSERT {VOTE} (NULL, 'one', 9, 'left', '', 0, '[]')",
+            "cannot store TEXT value in INTEGER column votes.rater",
+        ),
         ("UPDATE undos SET vote = 1", "undos are only ever added"),
         ("DELETE FROM undos", "undos are only ever added"),
         ("INSERT INTO undos VALUES (3, 0)", "a vote is undone once"),
@@ -84,14 +87,14 @@ def test_raw_sql_cannot_change_what_was_voted(voted: sqlite3.Connection, stateme
 def test_one_vote_a_matchup_also_without_the_trigger(voted: sqlite3.Connection) -> None:
     voted.execute("DROP TRIGGER votes_stay_single")
     with pytest.raises(sqlite3.IntegrityError, match=r"UNIQUE constraint failed: votes.rater, votes.matchup"):
-        voted.execute(f"INSERT {VOTE} (NULL, 1, 1, 'right', '', 0)")
+        voted.execute(f"INSERT {VOTE} (NULL, 1, 1, 'right', '', 0, '[]')")
 
 
 def test_a_vote_on_another_raters_matchup_is_refused_by_the_database_too(tmp_path: Path) -> None:
     make_arena(tmp_path, raters=("Anna", "Ben"))
     store = Store(tmp_path)
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY constraint failed"), store.writing() as connection:
-        connection.execute(f"INSERT {VOTE} (NULL, 2, 1, 'left', '', 0)")
+        connection.execute(f"INSERT {VOTE} (NULL, 2, 1, 'left', '', 0, '[]')")
     assert store.rows("SELECT * FROM votes") == []
     store.close()
 
@@ -128,7 +131,7 @@ def test_a_folder_that_is_no_arena(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("mark", ["user_version = 2", "application_id = 7"])
+@pytest.mark.parametrize("mark", ["user_version = 1", "application_id = 7"])
 def test_an_arena_of_another_version(tmp_path: Path, mark: str) -> None:
     make_arena(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:
@@ -152,7 +155,7 @@ def cast_until_refused(desk: Desk, rater: int) -> tuple[int, str]:
     done = 0
     while (matchup := desk.current(rater)) is not None:
         try:
-            assert desk.cast(rater, matchup=matchup.key, winner="tie", comment="x" * 2000) == "cast"
+            assert desk.cast(rater, matchup=matchup.key, answer="both-good", comment="x" * 2000) == "cast"
         except OrganiserError as error:
             return done, str(error)
         done += 1
@@ -278,7 +281,7 @@ def test_many_threads_share_one_desk(tmp_path: Path) -> None:
 
     def vote() -> None:
         while (matchup := desk.current(anna)) is not None:
-            outcomes.append(desk.cast(anna, matchup=matchup.key, winner="left", comment=""))
+            outcomes.append(desk.cast(anna, matchup=matchup.key, answer="left", comment=""))
 
     threads = [threading.Thread(target=vote) for _ in range(20)]
     for thread in threads:

@@ -1,6 +1,8 @@
 """What the server refuses, in which words, and that nothing changes by it."""
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -13,7 +15,7 @@ from podium.arena.raters.invitations import revoke
 from podium.arena.settings import ArenaSettings
 
 CSP = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 NO_LINK = "Please open the personal link from your invitation."
@@ -58,7 +60,9 @@ def votes(folder: Path) -> int:
 )
 @pytest.mark.parametrize("cookie", [None, "wrong", "\xff"])
 def test_without_a_session_everything_is_401(still: tuple[MadeArena, Running], path: str, cookie: str | None) -> None:
-    headers = {"Cookie": f"arena_session={cookie}".encode("latin-1")} if cookie else {}
+    with closing(Desk(still[0].folder)) as desk:
+        name = f"arena_{desk.id}"
+    headers = {"Cookie": f"{name}={cookie}".encode("latin-1")} if cookie else {}
     for method in ("GET", "POST"):
         response = httpx.request(method, still[1].address + path, headers=headers, verify=NO_TLS)
         assert response.status_code == 401
@@ -112,9 +116,9 @@ def test_raters_and_organiser_keep_to_their_own_pages(made: MadeArena) -> None:
         ({"csrf": ""}, 403, "This form is from an earlier visit. Nothing was saved"),
         ({"csrf": "0" * 64}, 403, "This form is from an earlier visit. Nothing was saved"),
         ({"csrf": "é"}, 403, "This form is from an earlier visit. Nothing was saved"),
-        ({"winner": "A"}, 400, "A vote is for A, for B, or a tie. Nothing was saved."),
-        ({"winner": ""}, 400, "A vote is for A, for B, or a tie. Nothing was saved."),
-        ({"winner": ["left", "right"]}, 400, "This form contains a field twice. Nothing was saved."),
+        ({"answer": "A"}, 400, "An answer is one of the five buttons. Nothing was saved."),
+        ({"answer": ""}, 400, "An answer is one of the five buttons. Nothing was saved."),
+        ({"answer": ["left", "right"]}, 400, "This form contains a field twice. Nothing was saved."),
         ({"matchup": "0" * 32}, 404, "This matchup is not in your list. Nothing was saved."),
         ({"matchup": ""}, 404, "This matchup is not in your list. Nothing was saved."),
         ({"comment": "x" * 2001}, 400, "A comment has at most 2000 characters. Nothing was saved."),
@@ -127,7 +131,7 @@ def test_a_wrong_vote_is_refused(
 ) -> None:
     made, server = still
     guest = server.guest(made.tokens["Anna"])
-    response = guest.client.post("/vote", data={**guest.form("/vote"), "winner": "left", **change})
+    response = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", **change})
     assert response.status_code == status
     assert sentence in response.text
     assert votes(made.folder) == 0
@@ -145,7 +149,7 @@ def test_a_form_that_cannot_be_read_is_refused(still: tuple[MadeArena, Running],
 def test_only_plain_forms_are_accepted(still: tuple[MadeArena, Running], kind: str) -> None:
     made, server = still
     guest = server.guest(made.tokens["Anna"])
-    response = guest.client.post("/vote", content=b"winner=left", headers={"Content-Type": kind})
+    response = guest.client.post("/vote", content=b"answer=left", headers={"Content-Type": kind})
     assert response.status_code == 415
     assert "Only the forms of this site are accepted. Nothing was saved." in response.text
 
@@ -155,7 +159,7 @@ def test_a_body_without_a_length_is_read_no_further_than_allowed(made: MadeArena
         guest = server.guest(made.tokens["Anna"])
         response = guest.client.post("/vote", content=(b"x" * 1000 for _ in range(40)), headers=FORM)
         assert response.status_code == 413
-        fields = {**guest.form("/vote"), "winner": "tie"}
+        fields = {**guest.form("/vote"), "answer": "both-good"}
         body = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
         short = guest.client.post("/vote", content=iter([body[:20], body[20:]]), headers=FORM)
         assert short.status_code == 303
@@ -173,13 +177,13 @@ def test_a_body_without_a_length_is_read_no_further_than_allowed(made: MadeArena
 def test_what_another_site_sends_is_refused(made: MadeArena, headers: dict[str, str]) -> None:
     with running(made.folder) as server:
         guest = server.guest(made.tokens["Anna"])
-        response = guest.client.post("/vote", data={**guest.form("/vote"), "winner": "left"}, headers=headers)
+        response = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left"}, headers=headers)
         assert response.status_code == 403
         assert "This was sent from another site. Nothing was saved." in response.text
         assert votes(made.folder) == 0
         ours = [{"Origin": server.address}, {"Origin": "http://localhost:8000"}, {"Sec-Fetch-Site": "same-origin"}]
         for one in [*ours, {"Origin": "null", "Sec-Fetch-Site": "same-origin"}]:
-            sent = guest.client.post("/vote", data={**guest.form("/vote"), "winner": "left"}, headers=one)
+            sent = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left"}, headers=one)
             assert sent.status_code == 303
 
 
@@ -188,7 +192,7 @@ def test_the_form_of_another_session_is_refused(made: MadeArena) -> None:
         anna, bo = server.guest(made.tokens["Anna"]), server.guest(made.tokens["Bo"])
         page_of_bo = bo.page()
         assert anna.vote("left", page=page_of_bo).status_code == 403
-        fields = {**bo.form("/vote", page_of_bo), "csrf": anna.form("/vote")["csrf"], "winner": "left"}
+        fields = {**bo.form("/vote", page_of_bo), "csrf": anna.form("/vote")["csrf"], "answer": "left"}
         stolen = anna.client.post("/vote", data=fields)
         assert stolen.status_code == 404
         assert "This matchup is not in your list. Nothing was saved." in stolen.text
@@ -281,7 +285,7 @@ def test_the_cookie(tmp_path: Path, url: str, is_secure: bool) -> None:
     with running(tmp_path) as server:
         response = httpx.get(f"{server.address}/enter/{made.tokens['Anna']}")
     value, *attributes = response.headers["set-cookie"].split("; ")
-    assert value.startswith("arena_session=")
+    assert re.fullmatch("arena_[0-9a-f]{16}=.*", value)
     assert made.tokens["Anna"] not in value
     secure = {"Secure"} if is_secure else set()
     assert set(attributes) == {"HttpOnly", "Path=/", "SameSite=strict", "Max-Age=5184000"} | secure

@@ -64,16 +64,14 @@ def test_it_stops_on_request_and_logs_no_token(made: MadeArena, number: signal.S
         assert guest.vote("left").status_code == 303
         assert guest.vote("up").status_code == 400
         assert "Organiser" in organiser.page("/organiser")
-        cookie = guest.client.cookies["arena_session"]
+        ((name, cookie),) = guest.client.cookies.items()
         guest.client.close()
         organiser.client.close()
         with socket.create_connection(
             ("127.0.0.1", int(address.rpartition(":")[2]))
         ) as hanging:  # gone in mid-sentence
-            head = (
-                f"POST /vote HTTP/1.1\r\nHost: localhost\r\nCookie: arena_session={cookie}\r\nContent-Length: 100\r\n"
-            )
-            hanging.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\nwinner".encode())
+            head = f"POST /vote HTTP/1.1\r\nHost: localhost\r\nCookie: {name}={cookie}\r\nContent-Length: 100\r\n"
+            hanging.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\nanswer".encode())
         process.send_signal(number)
         output, log = process.communicate(timeout=60)
     assert output == ""
@@ -96,7 +94,7 @@ def test_a_full_disk_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
         _, log = process.communicate(timeout=60)
     assert "A request failed: The arena's database cannot" in log
     desk = Desk(made.folder)
-    assert [ballot.winner for ballot in desk.ballots()] == ["right"]
+    assert [ballot.answer for ballot in desk.ballots()] == ["right"]
     desk.close()
 
 

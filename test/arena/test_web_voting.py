@@ -13,10 +13,10 @@ from podium.arena.desk import Desk
 from podium.arena.settings import ArenaSettings
 
 
-def winners(folder: Path) -> list[str]:
+def cast_answers(folder: Path) -> list[str]:
     desk = Desk(folder)
     try:
-        return [ballot.winner for ballot in desk.ballots()]
+        return [ballot.answer for ballot in desk.ballots()]
     finally:
         desk.close()
 
@@ -32,7 +32,7 @@ def test_the_link_opens_a_page_that_greets_and_explains(made: MadeArena) -> None
         response = guest.client.get(f"/enter/{made.tokens['Anna']}")
         assert response.status_code == 200  # no redirect: a Strict cookie would not travel along it from webmail
         assert "Welcome, Anna" in response.text
-        assert "10</strong> comparisons are waiting" in response.text
+        assert "<strong>10 comparisons are waiting for you.</strong>" in response.text
         assert '<a class="button" href="/">Start</a>' in response.text
         assert "Which report describes this case better?" in guest.page()
 
@@ -40,11 +40,13 @@ def test_the_link_opens_a_page_that_greets_and_explains(made: MadeArena) -> None
 def test_a_rater_votes_to_the_end(made: MadeArena) -> None:
     with running(made.folder) as server:
         guest = server.guest(made.tokens["Anna"])
-        for done, winner in enumerate(["left", "right", "tie", "left", "left", "right", "tie", "tie", "left", "right"]):
+        for done, answer in enumerate(
+            ["left", "right", "both-good", "left", "left", "right", "both-good", "both-good", "left", "right"]
+        ):
             page = guest.page()
             assert f"<span>{done} of 10</span>" in page
             assert f'<progress value="{done}" max="10">' in page
-            response = guest.vote(winner, page=page)
+            response = guest.vote(answer, page=page)
             assert (response.status_code, response.headers["location"]) == (303, "/")
         page = guest.page()
         assert "Thank you, Anna" in page
@@ -52,8 +54,19 @@ def test_a_rater_votes_to_the_end(made: MadeArena) -> None:
         assert 'action="/vote"' not in page
         assert guest.undo(page).headers["location"] == "/?notice=undone"
         assert "<span>9 of 10</span>" in guest.page()
-        guest.vote("tie")
-    assert winners(made.folder) == ["left", "right", "tie", "left", "left", "right", "tie", "tie", "left", "tie"]
+        guest.vote("both-good")
+    assert cast_answers(made.folder) == [
+        "left",
+        "right",
+        "both-good",
+        "left",
+        "left",
+        "right",
+        "both-good",
+        "both-good",
+        "left",
+        "both-good",
+    ]
 
 
 def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeArena) -> None:
@@ -66,16 +79,16 @@ def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeAre
         shown = guest.page("/?notice=answered")
         assert "You have already answered this one; your first answer counts." in shown
         assert "<span>1 of 10</span>" in shown
-        assert winners(made.folder) == ["left"]
+        assert cast_answers(made.folder) == ["left"]
 
         page = guest.page()
         with ThreadPoolExecutor(8) as hands:
             answers = list(
-                hands.map(lambda winner: guest.vote(winner, page=page), ["left", "right", "tie", "left"] * 5)
+                hands.map(lambda answer: guest.vote(answer, page=page), ["left", "right", "both-good", "left"] * 5)
             )
         assert {answer.status_code for answer in answers} == {303}
         assert sorted(answer.headers["location"] for answer in answers) == ["/", *["/?notice=answered"] * 19]
-        assert len(winners(made.folder)) == 2
+        assert len(cast_answers(made.folder)) == 2
 
 
 def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> None:
@@ -91,14 +104,14 @@ def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> Non
         assert "Your last vote was undone. Here is the comparison again." in page
         assert "Undo last vote" not in page  # the vote before it, had there been one, is settled
         assert reports(page) == reports(first)
-        assert winners(made.folder) == []
+        assert cast_answers(made.folder) == []
 
         stale = guest.vote("right", page=first)  # a tab left open, from before the undo
         assert stale.headers["location"] == "/?notice=answered"
         assert guest.undo(second).headers["location"] == "/?notice=kept"
         assert "This vote can no longer be undone." in guest.page("/?notice=kept")
         guest.vote("right")
-        assert winners(made.folder) == ["right"]
+        assert cast_answers(made.folder) == ["right"]
 
 
 def reports(page: str) -> list[str]:
@@ -110,7 +123,7 @@ def test_pause_and_resume_on_another_device(made: MadeArena) -> None:
         desktop = server.guest(made.tokens["Anna"])
         desktop.vote("left")
         tablet = server.guest(made.tokens["Anna"])
-        assert "<strong>1 of 10</strong> comparisons are done" in tablet.page(f"/enter/{made.tokens['Anna']}")
+        assert "<strong>1 of 10 comparisons are done.</strong>" in tablet.page(f"/enter/{made.tokens['Anna']}")
         assert reports(tablet.page()) == reports(desktop.page())
         tablet.vote("right")
         assert "<span>2 of 10</span>" in desktop.page()
@@ -118,8 +131,8 @@ def test_pause_and_resume_on_another_device(made: MadeArena) -> None:
     with running(made.folder) as server:  # stopped in between
         tablet = server.guest()
         tablet.client.cookies.update(session)
-        tablet.vote("tie")
-    assert winners(made.folder) == ["left", "right", "tie"]
+        tablet.vote("both-good")
+    assert cast_answers(made.folder) == ["left", "right", "both-good"]
 
 
 def test_a_comment_is_kept_as_it_was_written(made: MadeArena) -> None:
@@ -181,15 +194,15 @@ def test_slices_can_be_reached_without_javascript(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         guest = server.guest(made.tokens["Anna"])
         page = guest.page()
-        assert 'aria-label="Image 1 of 1 of the case, slice 6 of 12"' in page
+        assert 'aria-label="Image 1 of 1 of the case, Slice 6 of 12"' in page
         assert 'viewBox="0 0 48 48.0"' in page  # 32 rows, each 1.5 as high as it is wide
         assert '<a href="/?slice=7">Next</a>' in page
         page = guest.page("/?slice=12")
-        assert 'slice 12 of 12"' in page
+        assert 'Slice 12 of 12"' in page
         assert "/11.png" in page
         assert ">Next<" not in page
         for nonsense, slice_number in {"99": 12, "0": 1, "-3": 6, "x": 6, "9" * 30: 6, "": 6}.items():
-            assert f'slice {slice_number} of 12"' in guest.page(f"/?slice={nonsense}")
+            assert f'Slice {slice_number} of 12"' in guest.page(f"/?slice={nonsense}")
 
 
 def test_the_organiser_sees_ratings_raters_and_what_is_missing(made: MadeArena) -> None:

@@ -15,7 +15,7 @@ def vote(desk: Desk, rater: int) -> None:
     number = 0
     while (matchup := desk.current(rater)) is not None:
         number += 1
-        if desk.cast(rater, matchup=matchup.key, winner="left", comment=f"number {number}") == "cast":
+        if desk.cast(rater, matchup=matchup.key, answer="left", comment=f"number {number}") == "cast":
             os.write(1, f"cast {matchup.key}\n".encode())  # one write, so that lines of several threads stay whole
         if number % 7 == 0 and desk.undo(rater, matchup=matchup.key):
             os.write(1, f"undone {matchup.key}\n".encode())

@@ -24,10 +24,12 @@ def write_hdf5(path: Path, datasets: Mapping[str, NDArray[Any]]) -> None:
             file.create_dataset(name, data=values, track_times=False, **packed)
 
 
-def write_image(path: Path, pixels: NDArray[np.uint8]) -> None:
+def write_image(path: Path, pixels: NDArray[np.uint8], *, is_colour: bool = False) -> None:
     """The format follows the extension: `.png`, or `.mha` with compressed data."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(pixels), str(path), useCompression=True, compressionLevel=9)
+    SimpleITK.WriteImage(
+        SimpleITK.GetImageFromArray(pixels, isVector=is_colour), str(path), useCompression=True, compressionLevel=9
+    )
 
 
 def write_json(path: Path, content: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.arena.images.dicom import read_dicom
 from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
 from podium.arena.images.prepared import Prepared, write_png
 from podium.errors import Refused, UsageError
@@ -28,7 +29,7 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
     if image.array.ndim == 2:
         write_png(image.array if image.array.dtype == np.uint8 else stretched(image.array, span), target / "0.png")
         return Prepared(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])
-    volume, pixel_aspect = axial(image)
+    volume, (columns_mm, rows_mm, slices_mm) = axial(image)
 
     # Codes are computed twice, so that beside the volume only a few slices are in memory.
     with ThreadPoolExecutor() as threads:  # numpy and the packers let other threads run
@@ -50,7 +51,9 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
         slices=volume.shape[0],
         width=volume.shape[2],
         height=volume.shape[1],
-        pixel_aspect=pixel_aspect,
+        pixel_aspect=rows_mm / columns_mm,
+        pixel_mm=columns_mm,
+        slice_mm=slices_mm,
         value_low=span.low,
         value_high=span.high,
         window_low=span.value(window.darkest),
@@ -60,6 +63,8 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
 
 def _read(path: Path) -> Image:
     """With the checks that a submitted image passes: a cut-off file must not be shown as a black half."""
+    if path.is_dir():
+        return read_dicom(path)
     real = path.resolve()
     try:
         return read_image(SafeFile.inside(real.parent, real.name))
@@ -67,8 +72,8 @@ def _read(path: Path) -> Image:
         raise UsageError(f"A case's image cannot be used: {refusal}") from None
 
 
-def axial(image: Image) -> tuple[NDArray[Any], float]:
-    """The volume turned to LPS (slices, rows, columns), and its pixels' aspect.
+def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
+    """The volume turned to LPS (slices, rows, columns), and the spacing of columns, rows and slices in mm.
 
     As `SimpleITK.DICOMOrient` turns it, but a view: nothing is copied. An oblique volume is turned to the nearest
     axes, never resampled.
@@ -77,8 +82,5 @@ def axial(image: Image) -> tuple[NDArray[Any], float]:
     stored = [next(axis for axis, letter in enumerate(code) if letter in pair) for pair in _SHOWN_TOWARDS]
     steps = [1 if code[axis] == pair[0] else -1 for axis, pair in zip(stored, _SHOWN_TOWARDS, strict=True)]
     turned = image.array.transpose([2 - axis for axis in reversed(stored)])
-    columns, rows, _ = stored
-    return (
-        turned[tuple(slice(None, None, step) for step in reversed(steps))],
-        image.spacing[rows] / image.spacing[columns],
-    )
+    columns_mm, rows_mm, slices_mm = (float(image.spacing[axis]) for axis in stored)
+    return turned[tuple(slice(None, None, step) for step in reversed(steps))], (columns_mm, rows_mm, slices_mm)

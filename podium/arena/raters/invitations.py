@@ -11,6 +11,7 @@ from podium.arena.raters.pairing import Pairing, Planned
 from podium.arena.raters.voting import new_key
 from podium.arena.settings import ArenaSettings
 from podium.arena.store.cleaning import clean_name
+from podium.arena.store.closing import closed_at
 from podium.arena.store.contents import read_cases, read_methods
 from podium.arena.store.database import Store
 from podium.errors import UsageError
@@ -38,17 +39,26 @@ class Visitor:
     name: str
     is_organiser: bool
     link: str
+    language: str = ""
 
 
-def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | None = None) -> Invitation:
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """Whom to invite. `email` is kept for the organiser's list; `language` is "" for the one the browser asks for."""
+
+    name: str
+    email: str = ""
+    language: str = ""
+
+
+def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchups: int | None = None) -> Invitation:
     """A rater's new link, and the list it leads to.
 
     A name that is known gets a new link in place of the old one, and more matchups if more are wanted: votes stay. A
     rater whose link was revoked may be invited again; unanswered matchups are planned again.
     """
-    name = clean_name(name)
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise UsageError(f"A rater's name has 1 to {LONGEST_NAME} characters.")
+    guest = Guest(name=guest) if isinstance(guest, str) else guest
+    name = rater_name(guest.name)
     token, remarks = secrets.token_urlsafe(32), []
     pairing = Pairing(
         methods=len(read_methods(store)),
@@ -57,10 +67,12 @@ def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | 
         seed=settings.seed,
     )
     with store.writing() as connection:
+        if closed_at(connection) is not None:
+            raise UsageError("The arena is closed: nobody can be invited any more.")
         known = connection.execute(
             "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
         ).fetchone()
-        rater = _link(connection, name, "rater", token)
+        rater = _link(connection, Guest(name=name, email=guest.email, language=guest.language), "rater", token)
         if known is not None:
             remarks.append(f"{name} was invited before: the older link is revoked, the votes are kept.")
             if known[1]:
@@ -69,8 +81,15 @@ def invite(store: Store, settings: ArenaSettings, name: str, *, matchups: int | 
         wanted = matchups or max(settings.matchups_per_rater, len(mine))
         if wanted < len(mine):
             remarks.append(f"{name} has {len(mine)} matchups already; a list can only grow.")
-        planned = pairing.plan(max(0, wanted - len(mine)), rater=rater, mine=mine, others=_others(connection, rater))
+        practised = _practised(connection, rater)
+        planned = pairing.plan(
+            max(0, wanted - len(mine)), rater=rater, mine=mine, practised=practised, others=_others(connection, rater)
+        )
         _append(connection, rater, places, planned)
+        if not practised and not _has_voted(connection, rater):
+            practice = pairing.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned])
+            for place, each in enumerate(practice):
+                _insert(connection, rater, place - len(practice), each, None)
     total = len(mine) + len(planned)
     if total < wanted:
         remarks.append(f"There are only {total} matchups for one rater, so {name} gets {total}, not {wanted}.")
@@ -81,8 +100,22 @@ def invite_organiser(store: Store, settings: ArenaSettings) -> Invitation:
     """The organiser's new link; any older one is revoked."""
     token = secrets.token_urlsafe(32)
     with store.writing() as connection:
-        _link(connection, ORGANISER, "organiser", token)
+        _link(connection, Guest(name=ORGANISER), "organiser", token)
     return Invitation(name=ORGANISER, token=token, link=_url(settings, token), total=0)
+
+
+def rater_name(text: str) -> str:
+    """As it is kept: on one line, without invisible characters."""
+    name = clean_name(text)
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise UsageError(f"A rater's name has 1 to {LONGEST_NAME} characters.")
+    return name
+
+
+def speak(store: Store, rater: int, language: str) -> None:
+    """The language that a rater has chosen."""
+    with store.writing() as connection:
+        connection.execute("UPDATE raters SET language = ? WHERE id = ?", (language, rater))
 
 
 def revoke(store: Store, name: str) -> str:
@@ -121,14 +154,14 @@ def visitor(store: Store, secret: str) -> Visitor | None:
     """The owner of a session; the sessions of a revoked link are deleted."""
     found = store.row(
         """
-        SELECT r.id, r.name, r.role, r.token_hash FROM sessions AS s JOIN raters AS r ON r.id = s.rater
+        SELECT r.id, r.name, r.role, r.token_hash, r.language FROM sessions AS s JOIN raters AS r ON r.id = s.rater
         WHERE s.hash = ?
         """,
         (_hash(secret),),
     )
     if found is None:
         return None
-    return Visitor(id=found[0], name=found[1], is_organiser=found[2] == "organiser", link=found[3])
+    return Visitor(id=found[0], name=found[1], is_organiser=found[2] == "organiser", link=found[3], language=found[4])
 
 
 def _hash(secret: str) -> str:
@@ -140,15 +173,17 @@ def _url(settings: ArenaSettings, token: str) -> str:
     return f"{settings.url.rstrip('/')}/enter/{token}"
 
 
-def _link(connection: sqlite3.Connection, name: str, role: Literal["rater", "organiser"], token: str) -> int:
-    """The person's number, with `token` as the only way in."""
+def _link(connection: sqlite3.Connection, guest: Guest, role: Literal["rater", "organiser"], token: str) -> int:
+    """The person's number, with `token` as the only way in. What is not said again about a known one stays."""
     ((number,),) = connection.execute(
         """
-        INSERT INTO raters (name, role, token_hash, invited_at) VALUES (?, ?, ?, ?)
-        ON CONFLICT (role, name) DO UPDATE SET token_hash = excluded.token_hash, revoked_at = NULL
+        INSERT INTO raters (name, email, language, role, token_hash, invited_at) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (role, name) DO UPDATE SET token_hash = excluded.token_hash, revoked_at = NULL,
+            email = iif(excluded.email = '', email, excluded.email),
+            language = iif(excluded.language = '', language, excluded.language)
         RETURNING id
         """,
-        (name, role, _hash(token), time.time()),
+        (guest.name, guest.email, guest.language, role, _hash(token), time.time()),
     ).fetchall()
     connection.execute("DELETE FROM sessions WHERE rater = ?", (number,))
     return int(number)
@@ -170,7 +205,7 @@ def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], lis
     rows = connection.execute(
         """
         SELECT id, "case", "left", "right", repeat_of FROM matchups
-        WHERE rater = ? AND replaces IS NULL ORDER BY position
+        WHERE rater = ? AND position > 0 AND replaces IS NULL ORDER BY position
         """,
         (rater,),
     ).fetchall()
@@ -188,7 +223,8 @@ def _others(connection: sqlite3.Connection, rater: int) -> list[Planned]:
     rows = connection.execute(
         """
         SELECT m."case", m."left", m."right" FROM matchups AS m JOIN raters AS r ON r.id = m.rater
-        WHERE m.rater <> ? AND m.repeat_of IS NULL AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
+        WHERE m.rater <> ? AND m.position > 0 AND m.repeat_of IS NULL
+        AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
         AND (r.revoked_at IS NULL OR EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = m.id))
         """,
         (rater,),
@@ -201,11 +237,26 @@ def _append(connection: sqlite3.Connection, rater: int, numbers: list[int], plan
     numbers = list(numbers)
     for each in planned:
         first = None if each.repeat_of is None else numbers[each.repeat_of]
-        ((number,),) = connection.execute(
-            """
-            INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of)
-            VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
-            """,
-            (new_key(), rater, len(numbers) + 1, each.case, each.left, each.right, first),
-        ).fetchall()
-        numbers.append(int(number))
+        numbers.append(_insert(connection, rater, len(numbers) + 1, each, first))
+
+
+def _insert(connection: sqlite3.Connection, rater: int, position: int, planned: Planned, first: int | None) -> int:
+    ((number,),) = connection.execute(
+        """
+        INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of)
+        VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
+        """,
+        (new_key(), rater, position, planned.case, planned.left, planned.right, first),
+    ).fetchall()
+    return int(number)
+
+
+def _practised(connection: sqlite3.Connection, rater: int) -> list[Planned]:
+    rows = connection.execute(
+        'SELECT "case", "left", "right" FROM matchups WHERE rater = ? AND position < 0 AND replaces IS NULL', (rater,)
+    )
+    return [Planned(case=case, left=left, right=right) for case, left, right in rows]
+
+
+def _has_voted(connection: sqlite3.Connection, rater: int) -> bool:
+    return connection.execute("SELECT 1 FROM votes WHERE rater = ? LIMIT 1", (rater,)).fetchone() is not None

@@ -40,12 +40,19 @@ class Pairing:
     seed: int
 
     def plan(
-        self, count: int, *, rater: int, mine: Sequence[Planned] = (), others: Iterable[Planned] = ()
+        self,
+        count: int,
+        *,
+        rater: int,
+        mine: Sequence[Planned] = (),
+        practised: Iterable[Planned] = (),
+        others: Iterable[Planned] = (),
     ) -> list[Planned]:
         """The next `count` places of a rater's list, or as many as there are matchups he has not had.
 
-        mine    the rater's list so far
-        others  what counts of everybody else's lists
+        mine       the rater's list so far
+        practised  what the rater has seen as practice: planned for nobody by it, but not for this rater again
+        others     what counts of everybody else's lists
         """
         random = Random(f"{self.seed} {rater} {len(mine)}")  # noqa: S311
         board = _Board(self.methods, self.cases, random)
@@ -53,6 +60,8 @@ class Pairing:
             board.add(planned)
         for planned in mine:
             board.add(planned, is_mine=True)
+        for planned in practised:
+            board.close(planned)
         count = min(count, 2 * (len(mine) + board.left_over) + 1)  # less than half of a list are repeats
         while count - self._repeats(count, mine) > board.left_over:
             count -= 1
@@ -65,6 +74,18 @@ class Pairing:
             listed.append(repeat or board.draw())
             board.add(listed[-1], is_mine=True)
         return listed[len(mine) :]
+
+    def practice(self, count: int, *, rater: int, mine: Iterable[Planned]) -> list[Planned]:
+        """Up to `count` matchups that are not in the rater's whole list, `mine`."""
+        random = Random(f"{self.seed} {rater} practice")  # noqa: S311
+        board = _Board(self.methods, self.cases, random)
+        for planned in mine:
+            board.add(planned, is_mine=True)
+        drawn: list[Planned] = []
+        while len(drawn) < count and board.left_over:
+            drawn.append(board.draw())
+            board.add(drawn[-1], is_mine=True)
+        return drawn
 
     def _repeats(self, count: int, mine: Sequence[Planned]) -> int:
         """Repeats among the next `count` places, so that the whole list has its share after any extension."""
@@ -116,15 +137,23 @@ class _Board:
     def add(self, planned: Planned, *, is_mine: bool = False) -> None:
         if planned.repeat_of is not None:
             return
-        low, high = sorted((planned.left, planned.right))
-        pair = self._number[low, high]
+        pair, low = self._pair(planned)
         self._by_pair[pair] += 1
         self._by_matchup[pair, planned.case] += 1
         self._by_case[0, planned.case] += 1
         self._lower_left[pair] += 1 if planned.left == low else -1
         if is_mine:
             self._mine_by_case[0, planned.case] += 1
-            self._is_open[pair, planned.case] = False
+            self.close(planned)
+
+    def close(self, planned: Planned) -> None:
+        """The rater has had it."""
+        self._is_open[self._pair(planned)[0], planned.case] = False
+
+    def _pair(self, planned: Planned) -> tuple[int, int]:
+        """The number of the pair, and its first method."""
+        low, high = sorted((planned.left, planned.right))
+        return self._number[low, high], low
 
     def draw(self) -> Planned:
         """One of the open matchups that were planned least: by pair, then with its case, by case, for this rater."""

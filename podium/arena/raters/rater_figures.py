@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from math import comb
 from statistics import median
 from typing import TypeAlias
 
 from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.bradley_terry import bradley_terry
-from podium.arena.ratings.pair_counts import counted
+from podium.arena.ratings.bradley_terry import fit_counts
+from podium.arena.ratings.pair_counts import PairCounts, count_pairs, counted
 
 _STRIKING_P = 0.01
 _ENOUGH_VOTES = 10
@@ -36,7 +35,8 @@ class Share:
 @dataclass(frozen=True, kw_only=True)
 class RaterFigures:
     """votes, repeats      votes cast; how many of these were repeats
-    ties                of the votes
+    unjudged            of the votes: "cannot judge"; every other figure leaves these out
+    ties                of the votes, both good and both bad
     left, left_p        of the decided votes; two-sided exact binomial test against a fair coin
     consistent          repeats answered with the same method, or tie, as the first time
     agreeing            matchups that others judged too: answers like theirs, each other rater counted by itself
@@ -49,6 +49,7 @@ class RaterFigures:
     rater: str
     votes: int
     repeats: int
+    unjudged: int
     ties: Share
     left: Share
     left_p: float
@@ -72,10 +73,13 @@ class Agreement:
 
 def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[RaterFigures, ...]:
     """Figures of everyone who voted, ordered by name."""
-    agreements = rater_agreements(ballots)
+    agreements, counts = rater_agreements(ballots), count_pairs(ballots, methods)
+    by_rater: defaultdict[str, list[Ballot]] = defaultdict(list)
+    for ballot in ballots:
+        by_rater[ballot.rater].append(ballot)
     return tuple(
-        _figures(rater, ballots, methods, [pair for pair in agreements if rater in pair.raters])
-        for rater in sorted({ballot.rater for ballot in ballots})
+        _figures(rater, mine, counts, [pair for pair in agreements if rater in pair.raters])
+        for rater, mine in sorted(by_rater.items())
     )
 
 
@@ -83,7 +87,7 @@ def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
     """Of every two raters who share a matchup."""
     judged: defaultdict[str, dict[SeenMatchup, str]] = defaultdict(dict)
     for ballot in counted(ballots):
-        judged[ballot.rater].setdefault(_matchup(ballot), _preferred(ballot))
+        judged[ballot.rater].setdefault(seen_matchup(ballot), preferred(ballot))
     found = []
     for one, other in combinations(sorted(judged), 2):
         shared = judged[one].keys() & judged[other].keys()
@@ -94,25 +98,24 @@ def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
     return tuple(found)
 
 
-def _figures(
-    rater: str, ballots: Sequence[Ballot], methods: Sequence[str], agreements: Sequence[Agreement]
-) -> RaterFigures:
-    mine = [ballot for ballot in ballots if ballot.rater == rater]
-    decided = [ballot for ballot in mine if ballot.winner != "tie"]
-    left = Share(count=sum(ballot.winner == "left" for ballot in decided), total=len(decided))
+def _figures(rater: str, mine: Sequence[Ballot], counts: PairCounts, agreements: Sequence[Agreement]) -> RaterFigures:
+    judged = [ballot for ballot in mine if ballot.is_judged]
+    decided = [ballot for ballot in judged if not ballot.is_tie]
+    left = Share(count=sum(ballot.answer == "left" for ballot in decided), total=len(decided))
     pauses = [later.cast_at - earlier.cast_at for earlier, later in pairwise(mine)]
     with_kappa = [(pair.kappa, pair.shared) for pair in agreements if pair.kappa is not None]
     figures = {
-        "ties": Share(count=len(mine) - len(decided), total=len(mine)),
+        "ties": Share(count=len(judged) - len(decided), total=len(judged)),
         "left": left,
-        "consistent": _repeat_consistency(mine),
-        "with_order": _with_order_of_others(mine, [ballot for ballot in ballots if ballot.rater != rater], methods),
+        "consistent": repeat_consistency(judged),
+        "with_order": _with_order_of_others(mine, counts - count_pairs(mine, counts.methods)),
     }
     seconds = median(pauses) if pauses else None
     return RaterFigures(
         rater=rater,
         votes=len(mine),
-        repeats=len(mine) - len(counted(mine)),
+        repeats=sum(ballot.repeat for ballot in mine),
+        unjudged=len(mine) - len(judged),
         **figures,
         left_p=coin_p(left),
         agreeing=Share(count=sum(pair.agreeing for pair in agreements), total=sum(pair.shared for pair in agreements)),
@@ -127,18 +130,21 @@ def _figures(
 def coin_p(share: Share) -> float:
     """Two-sided exact binomial test of `share` against one half; 1 where there is nothing to test."""
     rarer = min(share.count, share.total - share.count)
-    tail: int = sum(comb(share.total, heads) for heads in range(rarer + 1))
+    tail = ways = 1  # C(total, heads), from heads = 0 on: each from the one before, since thousands of votes are common
+    for heads in range(1, rarer + 1):
+        ways = ways * (share.total - heads + 1) // heads
+        tail += ways
     return min(1.0, 2 * tail / (1 << share.total))
 
 
-def _matchup(ballot: Ballot) -> SeenMatchup:
+def seen_matchup(ballot: Ballot) -> SeenMatchup:
     first, second = sorted((ballot.left, ballot.right))
     return ballot.case, first, second
 
 
-def _preferred(ballot: Ballot) -> str:
+def preferred(ballot: Ballot) -> str:
     """The method that was chosen, "" for a tie."""
-    return {"left": ballot.left, "right": ballot.right, "tie": ""}[ballot.winner]
+    return {"left": ballot.left, "right": ballot.right}.get(ballot.answer, "")
 
 
 def _kappa(answers: Sequence[tuple[str, str]]) -> float | None:
@@ -153,22 +159,27 @@ def _kappa(answers: Sequence[tuple[str, str]]) -> float | None:
     return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
 
 
-def _repeat_consistency(mine: Sequence[Ballot]) -> Share:
-    first = {_matchup(ballot): _preferred(ballot) for ballot in mine if not ballot.repeat}
-    pairs = [(first[_matchup(again)], _preferred(again)) for again in mine if again.repeat and _matchup(again) in first]
+def repeat_consistency(mine: Sequence[Ballot]) -> Share:
+    """Of one rater: repeats answered with the same method, or tie, as the first time."""
+    first = {seen_matchup(ballot): preferred(ballot) for ballot in mine if not ballot.repeat}
+    pairs = [
+        (first[seen_matchup(again)], preferred(again))
+        for again in mine
+        if again.repeat and seen_matchup(again) in first
+    ]
     return Share(count=sum(one == other for one, other in pairs), total=len(pairs))
 
 
-def _with_order_of_others(mine: Sequence[Ballot], others: Sequence[Ballot], methods: Sequence[str]) -> Share:
+def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Share:
     """Votes on two methods that the others rate alike, or have not seen both of, tell nothing."""
-    if not counted(others):
+    seen = {method for method, votes in zip(others.methods, others.votes.sum(axis=1), strict=True) if votes}
+    if not seen:
         return Share(count=0, total=0)
-    ratings = bradley_terry(others, methods).ratings
-    seen = {method for ballot in counted(others) for method in (ballot.left, ballot.right)}
+    ratings = fit_counts(others).ratings
     margins = [
-        (ratings[ballot.left] - ratings[ballot.right]) * (1 if ballot.winner == "left" else -1)
+        (ratings[ballot.left] - ratings[ballot.right]) * (1 if ballot.answer == "left" else -1)
         for ballot in counted(mine)
-        if ballot.winner != "tie" and {ballot.left, ballot.right} <= seen
+        if not ballot.is_tie and {ballot.left, ballot.right} <= seen
     ]
     told = [margin for margin in margins if abs(margin) > 1e-6]
     return Share(count=sum(margin > 0 for margin in told), total=len(told))

@@ -1,17 +1,24 @@
 """A rater's list: the next matchup, the vote, and undoing the last vote."""
 
+import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Literal
 
-from podium.arena.ratings.ballots import Winner
+from podium.arena.ratings.ballots import Answer
 from podium.arena.store.cleaning import clean_comment
+from podium.arena.store.closing import closed_at
 from podium.arena.store.contents import Picture
 from podium.arena.store.database import Store
 
-VoteOutcome = Literal["cast", "already", "refused"]
+VoteOutcome = Literal["cast", "already", "refused", "closed"]
+_PACE_VOTES = 20
+_FEWEST_PAUSES = 3
+_LONGEST_PAUSE_SECONDS = 600.0  # longer ones are breaks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +28,7 @@ class Matchup:
     key                        names this matchup of this rater in forms; random and of fixed length
     position                   in the rater's list, from 1
     left_report, right_report  "" is an empty report, which is shown as such
+    comment, reasons           of the vote that was undone here, if any
     """
 
     key: str
@@ -28,15 +36,36 @@ class Matchup:
     left_report: str
     right_report: str
     pictures: tuple[Picture, ...]
+    comment: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_practice(self) -> bool:
+        return self.position < 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaterProgress:
-    """`undoable` is the matchup whose vote can be taken back, if any."""
+    """done, total      of the list; practice is counted by itself
+    undoable         the matchup whose vote can be taken back, if any
+    seconds_left     for the rest of the list at the rater's own pace; None before there is one
+    """
 
     done: int
     total: int
     undoable: str | None
+    practice_done: int = 0
+    practice_total: int = 0
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a rater says. `reasons` are some of the organiser's tags."""
+
+    answer: Answer
+    comment: str = ""
+    reasons: Sequence[str] = ()
 
 
 def new_key() -> str:
@@ -48,18 +77,27 @@ def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]
     """The first matchup of the list without an answer; None at its end."""
     found = store.row(
         """
-        SELECT key, position, "case", l.text, r.text FROM matchups AS m
-        JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
+        SELECT m.key, m.position, "case", l.text, r.text, coalesce(u.comment, ''), coalesce(u.reasons, '[]')
+        FROM matchups AS m JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
+        LEFT JOIN votes AS u ON u.matchup = m.replaces
         WHERE m.rater = ? AND l.method = m."left" AND r.method = m."right"
         AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
-        ORDER BY position LIMIT 1
+        ORDER BY m.position LIMIT 1
         """,
         (rater,),
     )
     if found is None:
         return None
-    key, position, case, left, right = found
-    return Matchup(key=key, position=position, left_report=left, right_report=right, pictures=pictures[case])
+    key, position, case, left, right, comment, reasons = found
+    return Matchup(
+        key=key,
+        position=position,
+        left_report=left,
+        right_report=right,
+        pictures=pictures[case],
+        comment=comment,
+        reasons=tuple(json.loads(reasons)),
+    )
 
 
 def progress(store: Store, rater: int) -> RaterProgress:
@@ -67,9 +105,12 @@ def progress(store: Store, rater: int) -> RaterProgress:
     found = store.row(
         """
         SELECT
-            (SELECT count(*) FROM votes AS v WHERE v.rater = ?1
-                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
-            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.replaces IS NULL),
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
+                AND m.position > 0 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.position > 0 AND m.replaces IS NULL),
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
+                AND m.position < 0 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.position < 0 AND m.replaces IS NULL),
             (SELECT m.key FROM votes AS v JOIN matchups AS m ON m.id = v.matchup
                 WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1)
                 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id))
@@ -77,14 +118,31 @@ def progress(store: Store, rater: int) -> RaterProgress:
         (rater,),
     )
     assert found is not None
-    return RaterProgress(done=found[0], total=found[1], undoable=found[2])
+    done, total, practice_done, practice_total, undoable = found
+    pace = _median_pause(store, rater)
+    return RaterProgress(
+        done=done,
+        total=total,
+        undoable=undoable,
+        practice_done=practice_done,
+        practice_total=practice_total,
+        seconds_left=None if pace is None else pace * (total - done),
+    )
 
 
-def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str) -> VoteOutcome:
+def _median_pause(store: Store, rater: int) -> float | None:
+    """Between the rater's last votes, breaks left out, in seconds."""
+    rows = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
+    pauses = [later - earlier for (later,), (earlier,) in pairwise(rows) if later - earlier <= _LONGEST_PAUSE_SECONDS]
+    return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
+
+
+def cast(store: Store, rater: int, *, matchup: str, verdict: Verdict) -> VoteOutcome:
     """A vote, on disk when this returns "cast".
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
     "refused": the matchup belongs to another rater, or the rater's link has been revoked.
+    "closed": no vote counts any more.
     """
     with store.writing() as connection:
         found = connection.execute(
@@ -100,9 +158,11 @@ def cast(store: Store, rater: int, *, matchup: str, winner: Winner, comment: str
         number, is_answered = found
         if is_answered:
             return "already"
+        if closed_at(connection) is not None:
+            return "closed"
         connection.execute(
-            "INSERT INTO votes (rater, matchup, winner, comment, cast_at) VALUES (?, ?, ?, ?, ?)",
-            (rater, number, winner, clean_comment(comment), time.time()),
+            "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (rater, number, verdict.answer, json.dumps(verdict.reasons), clean_comment(verdict.comment), time.time()),
         )
     return "cast"
 
@@ -121,7 +181,7 @@ def undo(store: Store, rater: int, *, matchup: str) -> bool:
             """,
             (rater, matchup),
         ).fetchone()
-        if found is None:
+        if found is None or closed_at(connection) is not None:
             return False
         vote, number = found
         connection.execute("INSERT INTO undos (vote, undone_at) VALUES (?, ?)", (vote, time.time()))

@@ -1,9 +1,10 @@
-"""A vote as the ratings see it: the two methods, the case, the rater and the outcome."""
+"""A vote as the ratings see it: the two methods, the case, the rater and the answer."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Winner: TypeAlias = Literal["left", "right", "tie"]
+Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
+TIES: tuple[Answer, ...] = ("both-good", "both-bad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,6 +12,7 @@ class Ballot:
     """One vote that stands: cast and not undone.
 
     left, right  names of the two methods as they stood on the page
+    answer       which is better; both good and both bad are ties; "cannot-judge" enters no rating and is counted
     repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater alone, and
                  neither ratings nor the stop rule count it
     cast_at      seconds since 1970; ballots are always in the order in which they were cast
@@ -20,6 +22,14 @@ class Ballot:
     case: str
     left: str
     right: str
-    winner: Winner
+    answer: Answer
     repeat: bool = False
     cast_at: float = 0.0
+
+    @property
+    def is_tie(self) -> bool:
+        return self.answer in TIES
+
+    @property
+    def is_judged(self) -> bool:
+        return self.answer != "cannot-judge"

@@ -31,11 +31,14 @@ class BradleyTerry:
 
 
 def bradley_terry(ballots: Iterable[Ballot], methods: Sequence[str]) -> BradleyTerry:
-    counts = count_pairs(ballots, methods)
+    return fit_counts(count_pairs(ballots, methods))
+
+
+def fit_counts(counts: PairCounts) -> BradleyTerry:
     why = None if plain_fit_exists(counts.points) else _why_no_plain_fit(counts)
     points = counts.points if why is None else with_virtual_draws(counts.points)
     (ratings,) = fit_ratings(points[None]).tolist()
-    return BradleyTerry(ratings=dict(zip(methods, ratings, strict=True)), why_virtual_draw=why)
+    return BradleyTerry(ratings=dict(zip(counts.methods, ratings, strict=True)), why_virtual_draw=why)
 
 
 def reachable(points: NDArray[np.float64]) -> NDArray[np.bool_]:

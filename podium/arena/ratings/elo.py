@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from podium.arena.ratings.ballots import Ballot
+from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.ratings.pair_counts import counted
 
 INITIAL = 1000.0
 SCALE = 400.0
-_LEFT_SCORE = {"left": 1.0, "tie": 0.5, "right": 0.0}
+_LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
 
 
 def online_elo(ballots: Iterable[Ballot], methods: Sequence[str], *, k_factor: float) -> dict[str, float]:
@@ -21,7 +21,7 @@ def online_elo(ballots: Iterable[Ballot], methods: Sequence[str], *, k_factor: f
     ratings = dict.fromkeys(methods, INITIAL)
     for ballot in counted(ballots):
         left, right = ratings[ballot.left], ratings[ballot.right]
-        gained = k_factor * (_LEFT_SCORE[ballot.winner] - 1 / (1 + 10 ** ((right - left) / SCALE)))
+        gained = k_factor * (_LEFT_SCORE[ballot.answer] - 1 / (1 + 10 ** ((right - left) / SCALE)))
         ratings[ballot.left] = left + gained
         ratings[ballot.right] = right - gained
     return ratings
@@ -40,20 +40,26 @@ def averaged_elo(
     votes = sorted(_seen_by_elo(ballot, place) for ballot in counted(ballots))
     if not votes:
         return dict.fromkeys(methods, INITIAL)
-    first, second, score = (np.array(column) for column in zip(*votes, strict=True))
-    order = np.random.default_rng(seed).permuted(np.tile(np.arange(len(votes)), (permutations, 1)), axis=1)
-    ratings = np.full((permutations, len(names)), INITIAL)
-    every = np.arange(permutations)
-    for vote in order.T:  # one vote in every permutation at a time
-        one, other = first[vote], second[vote]
-        expected = 1 / (1 + 10 ** ((ratings[every, other] - ratings[every, one]) / SCALE))
-        gained = k_factor * (score[vote] - expected)
-        ratings[every, one] += gained
-        ratings[every, other] -= gained
-    means = ratings.mean(axis=0)
+    # Votes that look alike to Elo are one kind: permuting the few kinds keeps everything in the fastest memory.
+    kinds = sorted(set(votes))
+    kind_of = {kind: number for number, kind in enumerate(kinds)}
+    first, second, score = (np.array(column) for column in zip(*kinds, strict=True))
+    cast = np.array([kind_of[vote] for vote in votes], dtype=np.uint16)
+    order = np.random.default_rng(seed).permuted(np.tile(cast, (permutations, 1)), axis=1)
+    ratings = np.full(permutations * len(names), INITIAL)  # one permutation after the other
+    starts = np.arange(permutations) * len(names)
+    for kind in order.T.astype(np.intp):  # one vote in every permutation at a time
+        one, other = first.take(kind), second.take(kind)
+        one += starts
+        other += starts
+        ahead, behind = ratings.take(one), ratings.take(other)
+        gained = k_factor * (score.take(kind) - 1 / (1 + np.exp((behind - ahead) * (np.log(10) / SCALE))))
+        ratings[one] = ahead + gained
+        ratings[other] = behind - gained
+    means = ratings.reshape(permutations, -1).mean(axis=0)
     return {method: float(means[place[method]]) for method in methods}
 
 
 def _seen_by_elo(ballot: Ballot, place: dict[str, int]) -> tuple[int, int, float]:
-    left, right, score = place[ballot.left], place[ballot.right], _LEFT_SCORE[ballot.winner]
+    left, right, score = place[ballot.left], place[ballot.right], _LEFT_SCORE[ballot.answer]
     return (left, right, score) if left < right else (right, left, 1 - score)

@@ -21,6 +21,10 @@ class PairCounts:
     wins: NDArray[np.int64]
     ties: NDArray[np.int64]
 
+    def __sub__(self, some: "PairCounts") -> "PairCounts":
+        """Without `some` of the votes, over the same methods."""
+        return PairCounts(methods=self.methods, wins=self.wins - some.wins, ties=self.ties - some.ties)
+
     @property
     def votes(self) -> NDArray[np.int64]:
         """[i, j] = [j, i]: votes on this pair."""
@@ -33,8 +37,8 @@ class PairCounts:
 
 
 def counted(ballots: Iterable[Ballot]) -> list[Ballot]:
-    """The ballots that ratings and the stop rule count: all but the repeats."""
-    return [ballot for ballot in ballots if not ballot.repeat]
+    """The ballots that ratings and the stop rule count: neither repeats nor "cannot judge"."""
+    return [ballot for ballot in ballots if not ballot.repeat and ballot.is_judged]
 
 
 def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts:
@@ -43,12 +47,12 @@ def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts
     ties = np.zeros_like(wins)
     for ballot in counted(ballots):
         left, right = place[ballot.left], place[ballot.right]
-        match ballot.winner:
+        match ballot.answer:
             case "left":
                 wins[left, right] += 1
             case "right":
                 wins[right, left] += 1
-            case "tie":
+            case "both-good" | "both-bad":
                 ties[left, right] += 1
                 ties[right, left] += 1
     return PairCounts(methods=tuple(methods), wins=wins, ties=ties)

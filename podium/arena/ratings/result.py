@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from podium import __version__
+from podium.arena.raters.agreement import ArenaAgreement, arena_agreement
 from podium.arena.ratings.ballots import Ballot
 from podium.arena.ratings.standing import RatingName, TeamStanding, standing
 from podium.arena.ratings.stop_rule import Condition, stop_rule
@@ -35,14 +36,17 @@ class ArenaResult:
 
     ratings        of every team by `decided_by`, larger is better
     teams          best first; `pair_votes` and `pair_wins` are [row][column] in this order
-    votes          that count; `repeats` measure the raters and are left out of every rating
+    votes          that count; `repeats` measure the raters, and `unjudged` are "cannot judge": both are left out of
+                   every rating
+    closed         no vote can follow; else the result is provisional
+    agreement      of the raters, who are counted and not named
     disagreements  in words: which ratings order which teams differently
     notes          in words: what the figures rest on, and what an organiser should look at
     """
 
     schema: Literal["podium-arena-1"] = "podium-arena-1"
     podium_version: str
-    settings: Mapping[str, int | float]
+    settings: Mapping[str, int | float | tuple[str, ...]]
     decided_by: RatingName
     ratings: Mapping[str, float]
     teams: tuple[TeamStanding, ...]
@@ -50,15 +54,24 @@ class ArenaResult:
     pair_wins: tuple[tuple[int, ...], ...]
     votes: int
     repeats: int
+    unjudged: int
     raters: int
     cases: int
+    closed: bool
     stop_rule: StopRuleResult
+    agreement: ArenaAgreement
     disagreements: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def arena_result(
-    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, notes: Sequence[str], by: RatingName
+def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
+    ballots: Sequence[Ballot],
+    methods: Sequence[str],
+    settings: ArenaSettings,
+    *,
+    notes: Sequence[str],
+    by: RatingName,
+    closed: bool = False,
 ) -> ArenaResult:
     """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the hour."""
     reached = standing(ballots, methods, settings, by=by)
@@ -66,7 +79,7 @@ def arena_result(
     warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
     return ArenaResult(
         podium_version=__version__,
-        settings=settings.model_dump(exclude={"url"}),
+        settings=settings.model_dump(exclude={"url", "instructions", "window_presets"}),
         decided_by=by,
         ratings=reached.ratings,
         teams=reached.teams,
@@ -74,8 +87,11 @@ def arena_result(
         pair_wins=reached.pair_wins,
         votes=reached.votes,
         repeats=reached.repeats,
+        unjudged=sum(not ballot.is_judged for ballot in ballots),
         raters=reached.raters,
         cases=reached.cases,
+        closed=closed,
+        agreement=arena_agreement(ballots, methods),
         stop_rule=StopRuleResult(
             holds=rule.holds, required=rule.required, either=rule.either, missing=tuple(rule.missing)
         ),

@@ -117,7 +117,7 @@ def standing(
         disagreements=tuple(_disagreements(teams)),
         notes=tuple(_notes(teams, fit, intervals)),
         votes=len(votes),
-        repeats=len(ballots) - len(votes),
+        repeats=sum(ballot.repeat for ballot in ballots),
         raters=len({ballot.rater for ballot in ballots}),
         cases=len({vote.case for vote in votes}),
     )

@@ -15,7 +15,7 @@ from podium.arena.raters.invitations import Invitation, invite_organiser
 from podium.arena.settings import ArenaSettings, write_settings
 from podium.arena.setup.collected_reports import collect_reports
 from podium.arena.setup.finalists import choose_finalists, find_submission, read_ranking
-from podium.arena.store.cleaning import LONGEST_REPORT, clean_text, cut_report
+from podium.arena.store.cleaning import LONGEST_REPORT, blind_report, cut_report, mixed_script_words
 from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
 from podium.arena.store.database import DATABASE, Store
 from podium.arena.wording import listed
@@ -56,7 +56,7 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
         method: collect_reports(find_submission(sources.submissions, method), cases=images) for method in methods
     }
     texts = {
-        method: {case: clean_text(text) for case, text in reports.texts.items()}
+        method: {case: blind_report(text) for case, text in reports.texts.items()}
         for method, reports in collected.items()
     }
     notes = tuple(_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]))
@@ -137,6 +137,10 @@ def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> 
     naming = [case for case, text in sorted(texts.items()) if name.search(text)]
     if naming:
         yield f"'{team}' appears in its own reports of {_some(naming)}: raters will see it; nothing is masked."
+    mixed = {case: words for case, text in sorted(texts.items()) if (words := mixed_script_words(text))}
+    if mixed:
+        first = next(iter(mixed.values()))[0]
+        yield f"'{team}': letters of different alphabets are mixed in words of {_some(mixed)}, first in '{first}'."
     long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
     if long:
         yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."

@@ -6,6 +6,10 @@ import unicodedata
 LONGEST_REPORT = 50_000
 LONGEST_COMMENT = 2_000
 CUT_NOTE = "[The report is longer; it was cut here.]"
+MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
+_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = re.compile(" {2,}")
 _TRAILING = re.compile(r" +$", re.MULTILINE)
 _LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _SPACE = re.compile(r"[^\S\n]")  # of any width
@@ -27,6 +31,38 @@ def clean_text(text: str) -> str:
         if each == "\n" or not unicodedata.category(each).startswith("C")
     )
     return _TRAILING.sub("", seen).strip("\n")
+
+
+def blind_report(text: str) -> str:
+    """A report as raters see it: cleaned, and in one typography for all teams, so that no habit of writing tells one.
+
+    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
+    letter, runs of spaces as one. What a removed character kept apart may compose, hence twice.
+    """
+    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
+    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
+
+
+def mixed_script_words(text: str) -> list[str]:
+    """Words with letters of two of the alphabets that look alike, such as a Cyrillic "а" in a Latin word.
+
+    The Greek mu alone is the micro of units.
+    """
+    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
+
+
+def _alphabets(word: str) -> set[str]:
+    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
+    return names & _LOOK_ALIKE
+
+
+def _limit_marks(text: str) -> str:
+    kept, marks = [], 0
+    for each in text:
+        marks = marks + 1 if unicodedata.combining(each) else 0
+        if marks <= MOST_MARKS:
+            kept.append(each)
+    return "".join(kept)
 
 
 def cut_report(text: str) -> str:

@@ -6,6 +6,7 @@ processes (invite, status, export) may work on the same file while the server ru
 
 import contextlib
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 from podium.errors import OrganiserError, UsageError
 
 DATABASE = "arena.sqlite"
-_APPLICATION, _VERSION = 1886350433, 1  # as schema.sql says
+_APPLICATION, _VERSION = 1886350433, 2  # as schema.sql says
 _PATIENCE_SECONDS = 10.0
 
 Rows = list[tuple[Any, ...]]
@@ -28,6 +29,7 @@ def create_database(path: Path) -> None:
     with contextlib.closing(_connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(files("podium.arena.store").joinpath("schema.sql").read_text("utf-8"))
+        connection.execute("INSERT INTO arena (id) VALUES (?)", (secrets.token_hex(8),))
 
 
 class Store:

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 
 from podium.arena.store.records import VoteRecord
 
-COLUMNS = ("rater", "case", "left", "right", "winner", "repeat", "undone", "comment", "cast_at")
+COLUMNS = (
+    *("rater", "case", "left", "right", "answer", "repeat", "practice", "undone", "reasons", "comment"),
+    "cast_at",
+)
 
 
 def votes_csv(votes: Iterable[VoteRecord]) -> str:
-    """One line per vote in the order in which they were cast, with undone votes and repeats, marked with 1."""
+    """One line per vote in the order in which they were cast; undone votes, practice and repeats are marked with 1."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -19,8 +22,9 @@ def votes_csv(votes: Iterable[VoteRecord]) -> str:
         ballot = vote.ballot
         writer.writerow(
             [
-                *map(_plain, (ballot.rater, ballot.case, ballot.left, ballot.right, ballot.winner)),
-                *(int(ballot.repeat), int(vote.is_undone), _plain(vote.comment)),
+                *map(_plain, (ballot.rater, ballot.case, ballot.left, ballot.right, ballot.answer)),
+                *(int(ballot.repeat), int(vote.is_practice), int(vote.is_undone)),
+                *map(_plain, ("; ".join(vote.reasons), vote.comment)),
                 datetime.fromtimestamp(ballot.cast_at, UTC).isoformat(timespec="milliseconds"),
             ]
         )

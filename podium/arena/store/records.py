@@ -1,9 +1,10 @@
 """What the organiser reads: the votes, the raters and their comments."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from podium.arena.ratings.ballots import Ballot, Winner
+from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.store.database import Store
 
 
@@ -17,17 +18,20 @@ class RaterLine:
     revoked: bool
     invited_at: float
     last_vote_at: float | None
+    email: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommentLine:
-    """A standing vote's comment; `left` and `right` are the methods' names."""
+    """A standing vote's comment and reasons; `left` and `right` are the methods' names."""
 
     rater: str
     case: str
     left: str
     right: str
-    winner: Winner
+    answer: Answer
+    reasons: tuple[str, ...]
     comment: str
     cast_at: float
 
@@ -37,8 +41,10 @@ class VoteRecord:
     """A vote as it was cast, standing or undone."""
 
     ballot: Ballot
+    reasons: tuple[str, ...]
     comment: str
     is_undone: bool
+    is_practice: bool
 
 
 def votes(store: Store) -> list[VoteRecord]:
@@ -47,24 +53,29 @@ def votes(store: Store) -> list[VoteRecord]:
 
 
 def ballots(store: Store) -> list[Ballot]:
-    """The votes that stand, in the order in which they were cast."""
-    return [vote.ballot for vote in _votes(store) if not vote.is_undone]
+    """The votes that stand, practice left out, in the order in which they were cast."""
+    return standing_ballots(_votes(store))
 
 
-def comments(store: Store) -> list[CommentLine]:
-    """What raters wrote with votes that stand, in the order in which they were cast."""
+def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
+    return [vote.ballot for vote in cast if not vote.is_undone and not vote.is_practice]
+
+
+def remarks(cast: Iterable[VoteRecord]) -> list[CommentLine]:
+    """What raters wrote or ticked with votes that stand, in the order in which they were cast."""
     return [
         CommentLine(
             rater=vote.ballot.rater,
             case=vote.ballot.case,
             left=vote.ballot.left,
             right=vote.ballot.right,
-            winner=vote.ballot.winner,
+            answer=vote.ballot.answer,
+            reasons=vote.reasons,
             comment=vote.comment,
             cast_at=vote.ballot.cast_at,
         )
-        for vote in _votes(store)
-        if vote.comment and not vote.is_undone
+        for vote in cast
+        if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice
     ]
 
 
@@ -73,15 +84,26 @@ def raters(store: Store) -> list[RaterLine]:
     rows = store.rows(
         """
         SELECT r.name, r.revoked_at IS NOT NULL, r.invited_at,
-            (SELECT count(*) FROM matchups AS m WHERE m.rater = r.id AND m.replaces IS NULL),
-            count(v.id), max(v.cast_at)
-        FROM raters AS r LEFT JOIN votes AS v ON v.rater = r.id AND v.id NOT IN (SELECT vote FROM undos)
-        WHERE r.role = 'rater' GROUP BY r.id ORDER BY r.id
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = r.id AND m.position > 0 AND m.replaces IS NULL),
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = r.id
+                AND m.position > 0 AND v.id NOT IN (SELECT vote FROM undos)),
+            (SELECT max(cast_at) FROM votes AS v WHERE v.rater = r.id AND v.id NOT IN (SELECT vote FROM undos)),
+            r.email, r.language
+        FROM raters AS r WHERE r.role = 'rater' ORDER BY r.id
         """
     )
     return [
-        RaterLine(name=name, done=done, total=total, revoked=bool(revoked), invited_at=invited, last_vote_at=last)
-        for name, revoked, invited, total, done, last in rows
+        RaterLine(
+            name=name,
+            done=done,
+            total=total,
+            revoked=bool(revoked),
+            invited_at=invited,
+            last_vote_at=last,
+            email=email,
+            language=language,
+        )
+        for name, revoked, invited, total, done, last, email, language in rows
     ]
 
 
@@ -94,7 +116,8 @@ def last_change(store: Store) -> int:
 def _votes(store: Store) -> Iterator[VoteRecord]:
     rows = store.rows(
         """
-        SELECT raters.name, cases.name, l.name, r.name, v.winner, m.repeat_of IS NOT NULL, v.cast_at, v.comment,
+        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
+            v.reasons, v.comment, m.position < 0,
             EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
         FROM votes AS v
         JOIN matchups AS m ON m.id = v.matchup
@@ -105,11 +128,13 @@ def _votes(store: Store) -> Iterator[VoteRecord]:
         ORDER BY v.id
         """
     )
-    for rater, case, left, right, winner, repeat, cast_at, comment, undone in rows:
+    for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows:
         yield VoteRecord(
             ballot=Ballot(
-                rater=rater, case=case, left=left, right=right, winner=winner, repeat=bool(repeat), cast_at=cast_at
+                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
             ),
+            reasons=tuple(json.loads(reasons)),
             comment=comment,
             is_undone=bool(undone),
+            is_practice=bool(practice),
         )

@@ -2,7 +2,10 @@
 -- Votes and undos are only ever added: triggers refuse everything else, for every connection.
 
 PRAGMA application_id = 1886350433; -- "poda"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
+
+-- One row. The id names the session cookie, so that two arenas on one host do not end each other's sessions.
+CREATE TABLE arena (id TEXT NOT NULL, closed_at REAL) STRICT;
 
 CREATE TABLE methods (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 
@@ -18,10 +21,13 @@ CREATE TABLE pictures (
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
     pixel_aspect REAL NOT NULL,
+    pixel_mm REAL NOT NULL,
+    slice_mm REAL NOT NULL,
     value_low REAL NOT NULL,
     value_high REAL NOT NULL,
     window_low REAL NOT NULL,
     window_high REAL NOT NULL,
+    mesh_part TEXT NOT NULL, -- '' for all else
     UNIQUE ("case", place)
 ) STRICT;
 
@@ -37,6 +43,8 @@ CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT; -- what 
 CREATE TABLE raters (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
+    email TEXT NOT NULL DEFAULT '', -- for the organiser's list alone
+    language TEXT NOT NULL DEFAULT '', -- '': as the browser asks
     role TEXT NOT NULL CHECK (role IN ('rater', 'organiser')),
     token_hash TEXT NOT NULL UNIQUE, -- SHA-256: the links themselves are nowhere
     invited_at REAL NOT NULL,
@@ -54,7 +62,7 @@ CREATE TABLE matchups (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
     rater INTEGER NOT NULL REFERENCES raters,
-    position INTEGER NOT NULL CHECK (position >= 1),
+    position INTEGER NOT NULL CHECK (position <> 0), -- from 1; practice comes before, from -1 downwards, and counts nowhere
     "case" INTEGER NOT NULL REFERENCES cases,
     "left" INTEGER NOT NULL REFERENCES methods,
     "right" INTEGER NOT NULL REFERENCES methods,
@@ -71,7 +79,8 @@ CREATE TABLE votes (
     id INTEGER PRIMARY KEY, -- in the order in which they were cast
     rater INTEGER NOT NULL,
     matchup INTEGER NOT NULL,
-    winner TEXT NOT NULL CHECK (winner IN ('left', 'right', 'tie')),
+    answer TEXT NOT NULL CHECK (answer IN ('left', 'right', 'both-good', 'both-bad', 'cannot-judge')),
+    reasons TEXT NOT NULL, -- a JSON list of the organiser's tags
     comment TEXT NOT NULL,
     cast_at REAL NOT NULL,
     UNIQUE (rater, matchup),
@@ -93,6 +102,14 @@ BEGIN SELECT RAISE(ABORT, 'a vote is undone once'); END;
 CREATE TRIGGER undos_stay BEFORE UPDATE ON undos BEGIN SELECT RAISE(ABORT, 'undos are only ever added'); END;
 CREATE TRIGGER undos_remain BEFORE DELETE ON undos BEGIN SELECT RAISE(ABORT, 'undos are only ever added'); END;
 
+-- Nothing counts after the end, whoever writes it.
+CREATE TRIGGER closed_to_votes BEFORE INSERT ON votes WHEN EXISTS (SELECT 1 FROM arena WHERE closed_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the arena is closed'); END;
+CREATE TRIGGER closed_to_undos BEFORE INSERT ON undos WHEN EXISTS (SELECT 1 FROM arena WHERE closed_at IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the arena is closed'); END;
+CREATE TRIGGER closed_for_good BEFORE UPDATE ON arena WHEN OLD.closed_at IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'the arena is closed'); END;
+
 -- What was voted on must stay what it was, also for a connection that forgot to switch foreign keys on.
 CREATE TRIGGER matchups_stay BEFORE UPDATE ON matchups BEGIN SELECT RAISE(ABORT, 'a matchup does not change'); END;
 CREATE TRIGGER answered_matchups_remain BEFORE DELETE ON matchups
@@ -103,6 +120,7 @@ CREATE TRIGGER reports_stay BEFORE UPDATE ON reports BEGIN SELECT RAISE(ABORT, '
 -- Grows with every change that the organiser's figures depend on; they are computed again only then.
 CREATE TABLE changes (number INTEGER NOT NULL) STRICT;
 INSERT INTO changes VALUES (0);
+CREATE TRIGGER closing_counts AFTER UPDATE ON arena BEGIN UPDATE changes SET number = number + 1; END;
 CREATE TRIGGER vote_counts AFTER INSERT ON votes BEGIN UPDATE changes SET number = number + 1; END;
 CREATE TRIGGER undo_counts AFTER INSERT ON undos BEGIN UPDATE changes SET number = number + 1; END;
 CREATE TRIGGER invitation_counts AFTER INSERT ON raters BEGIN UPDATE changes SET number = number + 1; END;

@@ -8,14 +8,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
+
+from podium.arena.web.viewer_library import LIBRARY
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
-    """A page; whatever is put into it is escaped."""
-    return HTMLResponse(_environment().get_template(f"{template}.html.jinja").render(status=status, **content), status)
+def render(template: str, **content: Any) -> str:
+    """A page's source; whatever is put into it is escaped."""
+    return _environment().get_template(f"{template}.html.jinja").render(**content)
 
 
 async def static(request: Request) -> Response:
@@ -34,12 +36,15 @@ async def static(request: Request) -> Response:
 @cache
 def _static() -> dict[str, bytes]:
     folder = files("podium.arena.web").joinpath("static")
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+    found = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+    if LIBRARY.is_file():
+        found[LIBRARY.name] = LIBRARY.read_bytes()
+    return found
 
 
 @cache
 def _static_address(name: str) -> str:
-    return f"/static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+    return f"static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
 
 
 @cache
@@ -53,4 +58,5 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.globals["static"] = _static_address
+    environment.globals["library"] = LIBRARY.name if LIBRARY.name in _static() else None
     return environment

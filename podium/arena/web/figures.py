@@ -3,11 +3,12 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 
 from podium.arena.raters.rater_figures import RaterFigures, rater_figures
 from podium.arena.ratings.ballots import Ballot
@@ -24,10 +25,10 @@ class OrganiserFigures:
 
 
 def compute(
-    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
+    ballots: Sequence[Ballot], closed: bool, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
 ) -> OrganiserFigures:
     return OrganiserFigures(
-        result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged"),
+        result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged", closed=closed),
         raters=rater_figures(ballots, methods),
     )
 
@@ -41,18 +42,20 @@ class FiguresBeside:
         self._turn = asyncio.Lock()
         self._known: tuple[int, OrganiserFigures] | None = None
 
-    async def of(self, ballots: Sequence[Ballot], *, change: int) -> OrganiserFigures:
+    async def of(self, ballots: Sequence[Ballot], *, change: int, closed: bool) -> OrganiserFigures:
         """`change` is the number of the last change of the arena when the ballots were read, or before."""
         async with self._turn:
             if self._known is None or self._known[0] != change:
-                self._known = change, await self._compute(ballots)
+                self._known = change, await self._compute(ballots, closed)
             return self._known[1]
 
-    async def _compute(self, ballots: Sequence[Ballot]) -> OrganiserFigures:
+    async def _compute(self, ballots: Sequence[Ballot], closed: bool) -> OrganiserFigures:
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._process, compute, ballots, *self._given)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._process, compute, ballots, closed, *self._given
+            )
         except BrokenProcessPool:
             self._process = None  # it was killed; the next request starts another
             raise
@@ -62,7 +65,16 @@ class FiguresBeside:
             self._process.shutdown(cancel_futures=True)
 
 
+def _end_with_the_server() -> None:
+    """A server that was killed could not tell this process to end."""
+    server = parent_process()
+    assert server is not None
+    server.join()
+    os._exit(1)
+
+
 def _stand_back() -> None:
     """Raters come first; Ctrl-C is handled by the server, which ends this process."""
     os.nice(10)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,27 +1,26 @@
 """The rater's pages: welcome, one matchup after another, the end. Nothing here knows a method's name."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from podium.arena.desk import Desk, Matchup, Picture, RaterProgress, Visitor
-from podium.arena.ratings.ballots import Winner
+from podium.arena.raters.invitations import speak
+from podium.arena.ratings.ballots import Answer
 from podium.arena.store.cleaning import LONGEST_COMMENT
-from podium.arena.web.assets import page
-from podium.arena.web.security import COOKIE, NO_LINK, check_csrf, check_origin, csrf_token, form_fields, set_session
+from podium.arena.web.languages import LANGUAGES, words_of
+from podium.arena.web.security import check_csrf, check_origin, csrf_token, form_fields
+from podium.arena.web.site import Site
 from podium.arena.web.threads import DeskThreads
 
-_UNKNOWN_LINK = "This link is not valid or has been revoked. Please ask the organiser for a new one."
-_NOTICES = {
-    "answered": "You have already answered this one; your first answer counts.",
-    "undone": "Your last vote was undone. Here is the comparison again.",
-    "kept": "This vote can no longer be undone.",
-}
+_NOTICES = ("answered", "undone", "kept")
+_KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +42,14 @@ class Situation:
     visitor: Visitor
     matchup: Matchup | None
     progress: RaterProgress
+    is_closed: bool
 
 
 class RaterPages:
     """Handlers of a rater's requests. The desk blocks, so each request asks it in one go in a worker thread."""
 
-    def __init__(self, desk: Desk, threads: DeskThreads) -> None:
-        self._desk = desk
+    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
+        self._desk, self._site = desk, site
         self._ask = threads.ask
 
     async def enter(self, request: Request) -> Response:
@@ -63,51 +63,85 @@ class RaterPages:
 
         entered = await self._ask(lambda: knock(request.path_params["token"]))
         if entered is None:
-            raise HTTPException(401, _UNKNOWN_LINK)
+            raise HTTPException(401, "unknown_link")
         cookie, visitor, progress = entered
-        response = page("welcome", visitor=visitor, progress=progress)
-        secure = request.url.scheme == "https" or self._desk.settings.url.startswith("https:")
-        set_session(response, cookie, secure=secure)
+        response = self._welcome(request, visitor, progress)
+        self._site.set_cookie(response, cookie, request)
         return response
 
+    def _welcome(self, request: Request, visitor: Visitor, progress: RaterProgress) -> Response:
+        return self._site.page(
+            "welcome",
+            request,
+            visitor=visitor,
+            progress=progress,
+            instructions=paragraphs(self._desk.settings.instructions),
+            languages={code: words_of(code)("name") for code in LANGUAGES},
+            csrf=csrf_token(visitor),
+        )
+
+    async def language(self, request: Request) -> Response:
+        """The rater's choice, and the welcome page in it."""
+        visitor, fields = await self._posted(request)
+        if fields.get("language") not in LANGUAGES:
+            raise HTTPException(400, "unreadable_form")
+
+        def keep() -> tuple[Visitor, RaterProgress]:
+            speak(self._desk.store, visitor.id, fields["language"])
+            return replace(visitor, language=fields["language"]), self._desk.progress(visitor.id)
+
+        return self._welcome(request, *await self._ask(keep))
+
     async def current(self, request: Request) -> Response:
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = self._site.cookie(request)
         situation = await self._ask(lambda: self._situation(cookie))
-        matchup = situation.matchup
-        return page(
-            "matchup" if matchup else "thanks",
+        matchup, notice = situation.matchup, request.query_params.get("notice", "")
+        return self._site.page(
+            "matchup" if matchup and not situation.is_closed else "thanks",
+            request,
             visitor=situation.visitor,
+            is_closed=situation.is_closed,
             matchup=matchup,
-            pictures=_shown(matchup.pictures, request.query_params) if matchup else [],
+            pictures=_shown(matchup.pictures, request.query_params, self._site.prefix) if matchup else [],
             progress=situation.progress,
             csrf=csrf_token(situation.visitor),
-            notice=_NOTICES.get(request.query_params.get("notice", "")),
+            notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
+            reasons=self._desk.settings.reasons,
+            presets=self._desk.settings.window_presets,
+            keys=_KEYS,
         )
 
     async def vote(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
-        winner = _winner(fields.get("winner", ""))
+        answer = _answer(fields.get("answer", ""))
+        reasons = _reasons(fields, self._desk.settings.reasons)
         comment = fields.get("comment", "").replace("\r\n", "\n").strip()
         if len(comment) > LONGEST_COMMENT:
-            raise HTTPException(400, f"A comment has at most {LONGEST_COMMENT} characters. Nothing was saved.")
+            raise HTTPException(400, "long_comment")
 
         def cast() -> str:
-            return self._desk.cast(visitor.id, matchup=fields.get("matchup", ""), winner=winner, comment=comment)
+            return self._desk.cast(
+                visitor.id, matchup=fields.get("matchup", ""), answer=answer, comment=comment, reasons=reasons
+            )
 
         outcome = await self._ask(cast)
         if outcome == "refused":
-            raise HTTPException(404, "This matchup is not in your list. Nothing was saved.")
-        return _back("answered" if outcome == "already" else None)
+            raise HTTPException(404, "not_yours")
+        return self._back("answered" if outcome == "already" else None)
 
     async def undo(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
         undone = await self._ask(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
-        return _back("undone" if undone else "kept")
+        return self._back("undone" if undone else "kept")
+
+    def _back(self, notice: str | None) -> Response:
+        """To the matchup that is next."""
+        return self._site.redirect(f"/?notice={notice}" if notice else "/")
 
     async def picture(self, request: Request) -> Response:
         key, name = request.path_params["key"], request.path_params["name"]
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = self._site.cookie(request)
 
         def look() -> bytes:
             rater = self._rater(cookie)
@@ -127,51 +161,61 @@ class RaterPages:
     def _rater(self, cookie: str) -> Visitor:
         visitor = self._desk.visitor(cookie) if cookie else None
         if visitor is None:
-            raise HTTPException(401, NO_LINK)
+            raise HTTPException(401, "no_link")
         if visitor.is_organiser:
-            raise HTTPException(403, "This page is for raters. Yours is the organiser's page.")
+            raise HTTPException(403, "for_raters")
         return visitor
 
     def _situation(self, cookie: str) -> Situation:
         rater = self._rater(cookie)
-        return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id))
+        closed = self._desk.is_closed()
+        return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id), closed)
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
         """The sender of a form and its fields; every error is reported before anything changes."""
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = self._site.cookie(request)
         visitor = await self._ask(lambda: self._rater(cookie))
-        check_origin(request, url=self._desk.settings.url)
+        check_origin(request, url=self._site.url)
         fields = await form_fields(request)
         check_csrf(visitor, fields.get("csrf", ""))
         return visitor, fields
 
 
-def _winner(text: str) -> Winner:
-    for winner in get_args(Winner):
-        if text == winner:
-            return winner  # type: ignore[no-any-return]  # get_args has forgotten the literals
-    raise HTTPException(400, "A vote is for A, for B, or a tie. Nothing was saved.")
+def paragraphs(text: str) -> list[str]:
+    """Of plain text: blank lines lie between them."""
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
-def _back(notice: str | None) -> Response:
-    """To the matchup that is next, by an address without a host: the Host header is whatever the sender wrote."""
-    return RedirectResponse(f"/?notice={notice}" if notice else "/", 303)
+def _answer(text: str) -> Answer:
+    for answer in get_args(Answer):
+        if text == answer:
+            return answer  # type: ignore[no-any-return]  # get_args has forgotten the literals
+    raise HTTPException(400, "bad_answer")
 
 
-def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str]) -> list[ShownPicture]:
-    """Each volume with the slice that `?slice=`, `?slice2=` ... ask for, counted from 1; else the one in the middle."""
+def _reasons(fields: Mapping[str, str], known: Sequence[str]) -> list[str]:
+    """The tags that are ticked, in the organiser's order. Fields are numbered, so that each may come once only."""
+    ticked = {value for name, value in fields.items() if name.startswith("reason")}
+    if not ticked <= set(known):
+        raise HTTPException(400, "bad_reason")
+    return [reason for reason in known if reason in ticked]
+
+
+def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str) -> list[ShownPicture]:
+    """Each volume with the slice, and each mesh with the view, that `?slice=`, `?slice2=` ... ask for, counted from 1;
+    else the one in the middle."""
     fields: dict[int, str] = {}
     for place, picture in enumerate(pictures):
-        if picture.is_volume:
+        if picture.is_volume or picture.is_mesh:
             fields[place] = f"slice{len(fields) + 1}" if fields else "slice"
     slices = {place: _wanted(query.get(field, ""), pictures[place].slices) for place, field in fields.items()}
     chosen = {fields[place]: slices[place] for place in fields if fields[place] in query}
 
     def show(place: int, picture: Picture) -> ShownPicture:
         field, now = fields.get(place, ""), slices.get(place, 1)
-        targets = {"10 back": now - 10, "Previous": now - 1, "Next": now + 1, "10 on": now + 10}
+        targets = {"back_10": now - 10, "previous": now - 1, "next": now + 1, "on_10": now + 10}
         steps = {
-            words: "/?" + urlencode({**chosen, field: target})
+            words: f"{prefix}/?" + urlencode({**chosen, field: target})
             for words, target in targets.items()
             if 1 <= target <= picture.slices
         }

@@ -1,4 +1,4 @@
-"""Protection of the web server: headers, the session cookie, forged forms, limits on request bodies."""
+"""Protection of the web server: headers, forged forms, limits on request bodies. Errors are keys of languages/."""
 
 import hashlib
 import hmac
@@ -7,20 +7,16 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.arena.desk import Visitor
 
-COOKIE = "arena_session"
-NO_LINK = "Please open the personal link from your invitation. If it no longer works, ask the organiser for a new one."
-_COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
 _LONGEST_BODY = 32 * 1024  # a comment of 2,000 Chinese characters takes 18,000 bytes
-_MOST_FIELDS = 8
+_MOST_FIELDS = 16
 
 _HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -47,12 +43,6 @@ class SecureHeaders:
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-def set_session(response: Response, cookie: str, *, secure: bool) -> None:
-    response.set_cookie(
-        COOKIE, cookie, max_age=_COOKIE_SECONDS, path="/", secure=secure, httponly=True, samesite="strict"
-    )
-
-
 def csrf_token(visitor: Visitor) -> str:
     """What a visitor's forms carry. Bound to the link and not to the session: a link that is opened again leaves forms
     in older tabs good, with what was written into them; and a restart changes nothing."""
@@ -65,18 +55,18 @@ def check_origin(request: Request, *, url: str) -> None:
     origin = request.headers.get("origin", "null")
     ours = {urlsplit(url).netloc.lower(), request.headers.get("host", "").lower()}
     if site not in ("same-origin", "none") or (origin != "null" and urlsplit(origin).netloc.lower() not in ours):
-        raise HTTPException(403, "This was sent from another site. Nothing was saved.")
+        raise HTTPException(403, "other_site")
 
 
 def check_csrf(visitor: Visitor, token: str) -> None:
     if not hmac.compare_digest(csrf_token(visitor).encode(), token.encode()):
-        raise HTTPException(403, "This form is from an earlier visit. Nothing was saved: please answer again.")
+        raise HTTPException(403, "old_form")
 
 
 async def form_fields(request: Request) -> dict[str, str]:
     """The fields of a urlencoded form of at most 32 KiB, each at most once."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        raise HTTPException(415, "Only the forms of this site are accepted. Nothing was saved.")
+        raise HTTPException(415, "only_forms")
     body = await _bounded_body(request)
     try:
         fields = parse_qs(
@@ -84,9 +74,9 @@ async def form_fields(request: Request) -> dict[str, str]:
             max_num_fields=_MOST_FIELDS,
         )  # fmt: skip
     except ValueError:
-        raise HTTPException(400, "This form cannot be read. Nothing was saved.") from None
+        raise HTTPException(400, "unreadable_form") from None
     if any(len(values) > 1 for values in fields.values()):
-        raise HTTPException(400, "This form contains a field twice. Nothing was saved.")
+        raise HTTPException(400, "field_twice")
     return {name: values[0] for name, values in fields.items()}
 
 
@@ -101,4 +91,4 @@ async def _bounded_body(request: Request) -> bytes:
                 break
         else:
             return body
-    raise HTTPException(413, "This is too long. Nothing was saved: please shorten your comment.")
+    raise HTTPException(413, "too_long")

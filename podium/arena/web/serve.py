@@ -20,6 +20,8 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
     """Serve the arena in `folder` until Ctrl-C or SIGTERM."""
     _check_certificate(certificate, key)
     with closing(Desk(folder)) as desk, _listen(host, port) as listener:
+        if missing := desk.missing_pictures():
+            raise UsageError(f"{folder} lacks {len(missing)} files of its pictures, first {missing[0]}.")
         scheme = "https" if certificate else "http"
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         print(f"The arena listens on {scheme}://{place} (links point to {desk.settings.url}).")

@@ -1,4 +1,4 @@
-// Votes by keys 1, 2 and 0, and no vote by accident. Without this file the buttons still work.
+// Votes by the keys on the buttons, and no vote by accident. Without this file the buttons still work.
 "use strict";
 (() => {
   const SETTLING_MS = 350; // the second half of a double click on the last page must not vote on this one
@@ -28,12 +28,12 @@
     }, SENDING_MS);
   });
 
-  const isWriting = (target) => target.closest("textarea, select, input:not([type=range])") !== null;
+  const isWriting = (target) => target.closest("textarea, select, input:not([type=range], [type=checkbox])") !== null;
 
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
     const button = buttons.find((one) => one.dataset.key === event.key);
-    if (!button || document.querySelector("dialog[open], .enlarged")) return;
+    if (!button || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     button.click();
   });

@@ -9,6 +9,7 @@
   const NOTCH_PX = 50; // of wheel movement per slice
 
   document.documentElement.classList.add("with-script");
+  const base = document.documentElement.dataset.base; // the path below which a reverse proxy shows the arena
 
   // The slices of one volume: those next to the one on show first, then all the others while there is room.
   class Slices {
@@ -56,7 +57,7 @@
 
     async fetch(slice) {
       try {
-        const response = await fetch(`/picture/${this.key}/${slice}.u16.gz`);
+        const response = await fetch(`${base}/picture/${this.key}/${slice}.u16.gz`);
         const values = new Uint16Array(await response.arrayBuffer());
         if (!response.ok || values.length !== this.pixels) throw new Error("not a slice");
         this.keep(slice, values);
@@ -92,7 +93,7 @@
 
   const figuresOf = (data) => {
     const facts = { key: data.key };
-    for (const name of ["slices", "slice", "width", "height", "aspect", "valueLow", "valueHigh", "windowLow", "windowHigh"]) {
+    for (const name of ["slices", "slice", "width", "height", "aspect", "pixelMm", "sliceMm", "valueLow", "valueHigh", "windowLow", "windowHigh"]) {
       facts[name] = Number(data[name]);
     }
     return facts;
@@ -100,10 +101,10 @@
 
   const setUpVolume = (figure, budget) => {
     const facts = figuresOf(figure.dataset);
+    const words = JSON.parse(figure.dataset.words);
     const find = (name) => figure.querySelector(`[data-${name}]`);
     const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
     const stage = find("stage");
-    const still = stage.querySelector("svg");
     const canvas = document.createElement("canvas");
     canvas.width = facts.width;
     canvas.height = facts.height;
@@ -128,7 +129,7 @@
       for (let place = 0; place < pixels.length; place += 1) pixels[place] = table[values[place]];
       context.putImageData(image, 0, 0);
       Object.assign(drawn, view);
-      if (!canvas.isConnected) still.replaceWith(canvas);
+      if (!canvas.isConnected) stage.replaceChildren(canvas);
       figure.dataset.drawn = String(view.slice + 1);
     };
     const redraw = () => {
@@ -142,14 +143,14 @@
 
     const digits = range < 20 ? 2 : 0;
     const say = () => {
-      const words = `Slice ${view.slice + 1} of ${facts.slices}`;
+      const place = words.slice_of.replace("{slice}", view.slice + 1).replace("{slices}", facts.slices);
       slider("slice").value = String(view.slice + 1);
-      slider("slice").setAttribute("aria-valuetext", words);
-      canvas.setAttribute("aria-label", words);
+      slider("slice").setAttribute("aria-valuetext", place);
+      canvas.setAttribute("aria-label", place);
       find("count").textContent = `${view.slice + 1} / ${facts.slices}`;
       slider("level").value = String(view.level);
       slider("width").value = String(view.width);
-      find("window").textContent = `level ${view.level.toFixed(digits)}, width ${view.width.toFixed(digits)}`;
+      find("window").textContent = `${words.level} ${view.level.toFixed(digits)}, ${words.width} ${view.width.toFixed(digits)}`;
     };
     const show = (slice) => {
       view.slice = clamp(slice, 0, facts.slices - 1);
@@ -203,7 +204,7 @@
     };
     stage.tabIndex = 0;
     stage.setAttribute("role", "group");
-    stage.setAttribute("aria-label", "Slices: arrow keys, Page Up and Page Down, Home and End");
+    stage.setAttribute("aria-label", words.slice_keys);
     stage.addEventListener("keydown", (event) => {
       const move = moves[event.key];
       if (!move || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -236,48 +237,138 @@
       });
     }
 
-    const enlarge = find("enlarge");
-    const setLarge = (large) => {
-      figure.classList.toggle("enlarged", large);
-      enlarge.setAttribute("aria-pressed", String(large));
-      enlarge.textContent = large ? "Close" : "Enlarge";
-      for (const other of document.querySelectorAll("header, .report, .decision, .case > figure")) {
-        other.inert = large && other !== figure;
-      }
-    };
-    enlarge.addEventListener("click", () => setLarge(!figure.classList.contains("enlarged")));
-    figure.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") setLarge(false);
-    });
-
+    setUpEnlarging(figure);
     find("controls").hidden = false;
     show(view.slice);
   };
 
-  const setUpPicture = (figure) => {
-    const link = figure.querySelector("a");
-    link.addEventListener("click", (event) => {
+  // The case takes most of the screen; both reports and the buttons stay beside it.
+  const setUpEnlarging = (figure) => {
+    const words = JSON.parse(figure.dataset.words);
+    const enlarge = figure.querySelector("[data-enlarge]");
+    const setLarge = (large) => {
+      figure.classList.toggle("large", large);
+      document.body.classList.toggle("beside", large);
+      enlarge.setAttribute("aria-pressed", String(large));
+      enlarge.textContent = large ? words.close : words.enlarge;
+      if (large) document.documentElement.requestFullscreen?.().catch(() => {});
+      else if (document.fullscreenElement) document.exitFullscreen();
+    };
+    enlarge.addEventListener("click", () => setLarge(!figure.classList.contains("large")));
+    document.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement && figure.classList.contains("large")) setLarge(false);
+    });
+    figure.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") setLarge(false);
+    });
+  };
+
+  // A mesh as pictures from all around; those of a case together where NiiVue draws them.
+  const setUpViews = (figure) => {
+    const slider = figure.querySelector("[data-slider=slice]");
+    const image = figure.querySelector("img");
+    slider.addEventListener("input", () => {
+      image.src = `${base}/picture/${figure.dataset.key}/${slider.valueAsNumber - 1}.png`;
+    });
+    setUpEnlarging(figure);
+    figure.querySelector("[data-controls]").hidden = false;
+  };
+
+  const setUpMeshes = async (figures) => {
+    const { library, upgrade } = document.documentElement.dataset;
+    if (library && figures.length && hasWebGL2()) {
+      try {
+        const { showMeshes } = await import(upgrade);
+        await showMeshes(figures, setUpEnlarging);
+        return;
+      } catch (error) {
+        console.info("The mesh is shown as pictures:", error);
+      }
+    }
+    for (const figure of figures) setUpViews(figure);
+  };
+
+  const hasWebGL2 = () => document.createElement("canvas").getContext("webgl2") !== null;
+
+  // NiiVue where the browser can draw with it, else the slices.
+  const setUp = async (figure, budget) => {
+    const { library, upgrade } = document.documentElement.dataset;
+    if (library && hasWebGL2()) {
+      try {
+        const { showVolume } = await import(upgrade);
+        await showVolume(figure, figuresOf(figure.dataset), setUpEnlarging);
+        return;
+      } catch (error) {
+        console.info("The volume is shown as slices:", error);
+      }
+    }
+    setUpVolume(figure, budget);
+  };
+
+  // Photographs: the whole one first, then as large as wanted; the next one without closing.
+  const setUpPicture = (figure, place, figures) => {
+    const words = JSON.parse(figure.dataset.words);
+    const links = figures.map((one) => one.querySelector("a"));
+    links[place].addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       const dialog = document.createElement("dialog");
       const image = document.createElement("img");
-      const close = document.createElement("button");
-      image.src = link.href;
-      image.alt = link.querySelector("img").alt;
-      close.type = "button";
-      close.textContent = "Close";
-      dialog.setAttribute("aria-label", "Image of the case");
-      dialog.append(image, close);
-      dialog.addEventListener("click", () => dialog.close());
+      const bar = document.createElement("div");
+      let now = place;
+      let zoom = 1;
+      const resize = (factor) => {
+        zoom = factor ? clamp(zoom * factor, 1, 16) : 1;
+        image.style.setProperty("--zoom", String(zoom));
+        dialog.dataset.zoom = String(zoom);
+      };
+      const show = (step) => {
+        now = (now + step + links.length) % links.length;
+        image.src = links[now].href;
+        image.alt = links[now].querySelector("img").alt;
+        resize(0);
+      };
+      const add = (text, label, act) => {
+        const button = document.createElement("button");
+        Object.assign(button, { type: "button", textContent: text });
+        button.setAttribute("aria-label", label);
+        button.addEventListener("click", act);
+        bar.append(button);
+      };
+      if (links.length > 1) add("‹", words.previous, () => show(-1));
+      if (links.length > 1) add("›", words.next, () => show(1));
+      add("−", words.zoom_out, () => resize(1 / 1.5));
+      add("+", words.zoom_in, () => resize(1.5));
+      add(words.close, words.close, () => dialog.close());
+      bar.className = "bar";
+      dialog.setAttribute("aria-label", words.image_of_the_case);
+      dialog.append(image, bar);
+      image.addEventListener("click", () => resize(zoom > 1 ? 0 : 2));
+      dialog.addEventListener(
+        "wheel",
+        (rolled) => {
+          rolled.preventDefault();
+          resize(rolled.deltaY < 0 ? 1.2 : 1 / 1.2);
+        },
+        { passive: false },
+      );
+      dialog.addEventListener("keydown", (pressed) => {
+        const act = { "+": () => resize(1.5), "-": () => resize(1 / 1.5), ArrowLeft: () => show(-1), ArrowRight: () => show(1) }[pressed.key];
+        if (!act || (zoom > 1 && pressed.key.startsWith("Arrow"))) return;
+        pressed.preventDefault();
+        act();
+      });
       dialog.addEventListener("close", () => dialog.remove());
       document.body.append(dialog);
+      show(0);
       dialog.showModal();
     });
   };
 
   document.addEventListener("DOMContentLoaded", () => {
     const volumes = document.querySelectorAll("[data-viewer]");
-    for (const figure of volumes) setUpVolume(figure, CACHE_BYTES / volumes.length);
-    for (const figure of document.querySelectorAll("[data-picture]")) setUpPicture(figure);
+    for (const figure of volumes) setUp(figure, CACHE_BYTES / volumes.length);
+    setUpMeshes([...document.querySelectorAll("[data-mesh]")]);
+    [...document.querySelectorAll("[data-picture]")].forEach(setUpPicture);
   });
 })();
