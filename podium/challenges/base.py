@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from podium.challenges.board import BoardSettings
 from podium.challenges.ground_truth import ReferenceProblem, refuse_references
 from podium.challenges.overlay import Overlay
+from podium.challenges.pictures import Picture
 from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused
@@ -224,6 +225,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
                    them
     given          figures that do not come from the rows, from all results and the runtime
     cohort_given   the given figures of every team, once the aggregates of all teams are known
+    pictures       what a report draws of all cases together, from published rows and aggregates
     provisional    the paths of figures that are final only then; so are formulas of these
     """
 
@@ -241,6 +243,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     given: Callable[[Sequence[CaseResult], Runtime], Mapping[str, float]] | None = None
     cohort_given: Callable[[Mapping[str, Figures]], Mapping[str, Mapping[str, float]]] | None = None
     provisional: Sequence[str] = ()
+    pictures: Callable[[Sequence[Figures], Figures], Sequence[Picture]] | None = None
 
     def share_cores(self, *, workers: int, cases: int) -> None:
         """Divide the cores among the cases; called before workers are forked, so that all of them know."""

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from podium.challenges.base import AnyChallenge
+from podium.challenges.pictures import Diagram
 from podium.figures import Figures
 from podium.metrics.declaration import Metric
 from podium.platform.results import CaseResult
@@ -13,7 +16,9 @@ from podium.report.exhibit import Exhibit, Table
 from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
 from podium.report.plots.curves import curves
+from podium.report.plots.diagram import diagram
 from podium.report.plots.distribution import distribution
+from podium.report.plots.figure_heatmap import figure_heatmap
 from podium.report.settings_table import settings_table
 from podium.report.words import count, figure, listed
 
@@ -31,10 +36,12 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     troubles = [row for row in content.results if row.status != "scored"]
     warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
     drawn = _curves(challenge, content.results)
+    pictures = _pictures(challenge, content.results, content.aggregates)
     worst = worst_cases(content.results, deciding)[:WORST_CASES] if deciding else []
     contents = [
         ("result", "Result"),
         *([("problems", "Problems")] if troubles else []),
+        *([("pictures", "All cases")] if pictures else []),
         *([("curves", "Along a case")] if drawn else []),
         *([("worst", "Worst cases")] if worst else []),
         *([("metrics", "Metrics")] if metrics else []),
@@ -64,6 +71,7 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
             "gains as much."
         ),
         curves=drawn,
+        pictures=pictures,
         worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
         worst_words=f"The scored cases with the worst {deciding.title}, the worst first." if deciding else "",
         overlays=overlays or (),
@@ -149,6 +157,31 @@ def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit
         cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
         if cases:
             exhibits.append(curves(curve, cases))
+    return exhibits
+
+
+def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
+    """Curves, scatter plots and grids of figures over all cases, as far as the rows show what they are made of."""
+    if challenge.pictures is None:
+        return []
+    exhibits = []
+    for each in challenge.pictures([row.metrics for row in rows], aggregates):
+        if isinstance(each, Diagram):
+            exhibits.append(diagram(each))
+        else:
+            values = np.array([[np.nan if value is None else value for value in row] for row in each.values])
+            caption = "Means over all cases."
+            exhibits.append(
+                figure_heatmap(
+                    each.title,
+                    caption,
+                    each.rows,
+                    each.columns,
+                    values=values,
+                    directions=each.directions,
+                    corner=each.corner,
+                )
+            )
     return exhibits
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from podium.challenges.base import Challenge, Kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.overlay import DeclaredOverlays
+from podium.challenges.declared.pictures import pictures_of
 from podium.challenges.declared.scoring import DeclaredScorer, confidential, declare, scoreboard
 from podium.challenges.declared.settings import DeclaredSettings, examine
 from podium.challenges.ranking_rule import NO_RULE
@@ -32,6 +33,7 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
         given=time_given(time) if time is not None else None,
+        pictures=pictures_of(settings),
         provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
         cohort_given=(lambda aggregates: cohort_times(time, aggregates)) if time is not None else None,
     )

@@ -1,0 +1,226 @@
+"""Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from podium.challenges.board import title_of
+from podium.challenges.declared.catalogue.base import MetricSettings
+from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
+from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
+from podium.figures import Figures, get
+from podium.metrics.detection_curves import FROC_RATES
+from podium.metrics.detection_facts import Candidates
+from podium.metrics.resampling import Floats
+
+_BINS = 10
+_MOST_POINTS = 200  # of a line: more cannot be told apart
+
+
+def pictures_of(settings: DeclaredSettings) -> Callable[[Sequence[Figures], Figures], Sequence[Picture]]:
+    """From the published rows and aggregates: what rows do not show is not drawn."""
+
+    def pictures(rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
+        found: list[Picture] = [*_grids(settings, aggregates)]
+        for name, value in values_of(settings).items():
+            facts = [row.get(name) for row in rows]
+            if all(isinstance(fact, Mapping) for fact in facts) and facts:
+                found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
+        return [*found, *_of_detections(settings, rows)]
+
+    return pictures
+
+
+def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture]:
+    usable = [fact for fact in facts if fact.get("prediction") is not None]
+    if value.settings.kind == "number" and len(usable) > 1:
+        yield from _of_numbers(value, usable)
+    if value.settings.kind == "probability" and len(usable) > 1:
+        yield from _of_probabilities(value, usable)
+
+
+# Regions
+
+
+def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGrid]:
+    """One grid of regions and metrics for every label image with more than one region."""
+    values = values_of(settings)
+    for name, value in values.items():
+        if value.settings.kind != "labels" or len(value.settings.regions) < 2:
+            continue
+        columns, directions, figures = [], [], []
+        for table in settings.metrics:
+            kind, metric = metric_settings(table, values)
+            if "labels" not in kind.compares or kind.name == "lesions":
+                continue
+            means = [_mean(aggregates, metric, name, region) for region in value.settings.regions]
+            if any(mean is not None for mean in means):
+                columns.append(metric.title or title_of(metric.own_name))
+                directions.append(getattr(kind, "figures")[""].direction)  # noqa: B009  (only metrics of regions)
+                figures.append(means)
+        if len(columns) > 0:
+            yield FigureGrid(
+                title=f"Means by region: {value.title}",
+                corner="Region",
+                rows=[region.replace("_", " ") for region in value.settings.regions],
+                columns=columns,
+                values=[list(row) for row in zip(*figures, strict=True)],
+                directions=directions,
+            )
+
+
+def _mean(aggregates: Figures, metric: MetricSettings, value: str, region: str) -> float | None:
+    for path in (f"{value}_{region}.mean", f"{region}.mean", f"{value}_{region}", region):
+        try:
+            found = get(aggregates, f"{metric.own_name}.{path}")
+        except (KeyError, TypeError):
+            continue
+        if isinstance(found, int | float):
+            return float(found)
+    return None
+
+
+# Numbers
+
+
+def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagram]:
+    pairs = [(float(fact["reference"]), float(fact["prediction"])) for fact in facts]
+    unit = f" ({value.settings.unit})" if value.settings.unit else ""
+    yield Diagram(
+        title=f"Prediction against reference: {value.title}",
+        x=f"Reference{unit}",
+        y=f"Prediction{unit}",
+        dots=pairs,
+        diagonal=True,
+        told=f"{len(pairs)} cases; on the line prediction and reference are equal.",
+    )
+    differences = np.array([found - expected for expected, found in pairs])
+    bias, spread = float(differences.mean()), float(differences.std(ddof=1))
+    yield Diagram(
+        title=f"Bland-Altman: {value.title}",
+        x=f"Mean of prediction and reference{unit}",
+        y=f"Prediction - reference{unit}",
+        dots=[((expected + found) / 2, found - expected) for expected, found in pairs],
+        levels={"bias": bias, "bias + 1.96 SD": bias + 1.96 * spread, "bias - 1.96 SD": bias - 1.96 * spread},
+        told=f"The bias is {bias:.3g}; 95 % of the differences are expected within {1.96 * spread:.3g} (1.96 SD) of it.",
+    )
+
+
+# Probabilities
+
+
+def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagram]:
+    classes = [value.settings.positive] if value.settings.is_binary else list(value.settings.class_table)
+    curves: dict[str, dict[str, Points]] = {"roc": {}, "pr": {}, "calibration": {}}
+    for name in classes:
+        scores = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64)
+        positive = np.array([fact["reference"] == name for fact in facts])
+        if positive.all() or not positive.any():
+            continue
+        curves["roc"][name] = _roc(scores, positive)
+        curves["pr"][name] = _precision_recall(scores, positive)
+        curves["calibration"][name] = _calibration(scores, positive)
+    if not curves["roc"]:
+        return
+    cases = f"{len(facts)} cases"
+    yield Diagram(
+        title=f"ROC: {value.title}",
+        x="False positive rate",
+        y="True positive rate",
+        share=True,
+        lines=curves["roc"],
+        diagonal=True,
+        told=f"{cases}; the dashed line is chance.",
+    )
+    yield Diagram(
+        title=f"Precision and recall: {value.title}",
+        x="Recall",
+        y="Precision",
+        share=True,
+        lines=curves["pr"],
+        told=f"{cases}, the threshold falling from left to right.",
+    )
+    yield Diagram(
+        title=f"Calibration: {value.title}",
+        x="Mean probability",
+        y="Share that is true",
+        share=True,
+        lines=curves["calibration"],
+        diagonal=True,
+        told=f"{cases} in at most {_BINS} bins; on the dashed line probabilities are what happens.",
+    )
+
+
+def _along(scores: Floats, positive: Any) -> tuple[Floats, Floats]:
+    """True and false positives as the threshold falls, cases of equal score together."""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    hits = np.cumsum(positive[order])[ends]
+    return hits.astype(np.float64), (ends + 1 - hits).astype(np.float64)
+
+
+def _roc(scores: Floats, positive: Any) -> Points:
+    hits, misses = _along(scores, positive)
+    return _thinned([(0.0, 0.0), *zip(misses / misses[-1], hits / hits[-1], strict=True)])
+
+
+def _precision_recall(scores: Floats, positive: Any) -> Points:
+    hits, misses = _along(scores, positive)
+    return _thinned(list(zip(hits / hits[-1], hits / (hits + misses), strict=True)))
+
+
+def _calibration(scores: Floats, positive: Any) -> Points:
+    bins = np.minimum((scores * _BINS).astype(int), _BINS - 1)
+    return [(float(scores[bins == each].mean()), float(positive[bins == each].mean())) for each in np.unique(bins)]
+
+
+def _thinned(points: Sequence[tuple[Any, Any]]) -> Points:
+    step = max(1, math.ceil(len(points) / _MOST_POINTS))
+    kept = [*points[::step], points[-1]]
+    return [(float(x), float(y)) for x, y in kept]
+
+
+# Detections
+
+
+def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Iterator[Diagram]:
+    """The FROC curve of every metric that keeps candidates with probabilities."""
+    values = values_of(settings)
+    for table in settings.metrics:
+        kind, metric = metric_settings(table, values)
+        if kind.name not in ("froc", "ap"):
+            continue
+        try:
+            facts = [get(row, f"facts.{metric.own_name}") for row in rows]
+            candidates = Candidates.of(facts)
+        except (KeyError, TypeError):
+            continue
+        findings = int(candidates.references.sum())
+        if not findings or not len(candidates.hit) or not candidates.have_probabilities:
+            continue
+        hits, misses = _along(candidates.probability, candidates.hit)
+        if kind.name == "froc":
+            yield Diagram(
+                title="FROC",
+                x="False positives per case",
+                y="Sensitivity",
+                lines={"all candidates": _froc_points(hits / findings, misses / len(rows))},
+                told=f"{findings} findings in {len(rows)} cases, up to {FROC_RATES[-1]:g} false positives per case.",
+            )
+        else:
+            yield Diagram(
+                title="Precision and recall of candidates",
+                x="Recall",
+                y="Precision",
+                share=True,
+                lines={"all candidates": _thinned(list(zip(hits / findings, hits / (hits + misses), strict=True)))},
+                told=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
+            )
+
+
+def _froc_points(sensitivity: Floats, rate: Floats) -> Points:
+    shown = rate <= FROC_RATES[-1]
+    return _thinned([(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)])
