@@ -122,6 +122,7 @@ def _contents(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore:Please import:DeprecationWarning")  # of surface-distance, about SciPy
 @pytest.mark.parametrize("name", entries())
 def test_regenerating_gives_the_committed_content(name: str, tmp_path: Path) -> None:
     writer(name)(tmp_path)
