@@ -114,6 +114,8 @@ class RegionFigure(Figure, Generic[SettingsT]):
     of                 its formula; None where it is undefined
     worst              the figure of a failed case: a number, "diagonal", or a function of the region
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
+    nothing            whether neither side has anything that counts, for both_empty [no side has a voxel]; with it the
+                       formula decides all else
     pooled             the figure from counts that were summed over cases, `[..., count]`
     """
 
@@ -122,6 +124,7 @@ class RegionFigure(Figure, Generic[SettingsT]):
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
     reference_empty: Default = FORMULA
+    nothing: Callable[[RegionPair, SettingsT], bool] | None = None
     pooled: Callable[[Floats], Floats] | None = None
 
 
@@ -313,15 +316,24 @@ def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings:
 def _of(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
     def of(case: DeclaredCase) -> float | None:
         pair = region_pair(case, place.value, place.region)
-        counts = pair.counts
-        if counts.prediction and counts.reference:
+        key = _emptiness(pair, figure, settings)
+        if key is None:
             return figure.of(pair, settings)
-        key = "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
         chosen = getattr(settings, key)
         given = getattr(figure, key) if chosen is None else chosen
         return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair, settings)
 
     return of
+
+
+def _emptiness(pair: RegionPair, figure: RegionFigure[Any], settings: Any) -> str | None:
+    """The setting that decides instead of the formula, where there is nothing to compare."""
+    if figure.nothing is not None:
+        return "both_empty" if figure.nothing(pair, settings) else None
+    counts = pair.counts
+    if counts.prediction and counts.reference:
+        return None
+    return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
 
 
 def _when_lost(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
