@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, model_validator
 
 from podium.challenges.declared.catalogue.base import Number
 from podium.challenges.declared.catalogue.labels import ConnectedSettings
-from podium.challenges.declared.catalogue.regions import RegionFigure, RegionMetric, RegionPair
+from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric, RegionPair
 from podium.metrics.component_matching import MatchingRule
 from podium.metrics.lesions import LesionMatches, match_components
 from podium.metrics.resampling import Floats
@@ -108,9 +108,9 @@ _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A lost case finds nothing and invents nothing: the counts of an empty prediction.
-    "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=_of("tp"), pooled=_total(0)),
-    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=_of("fp"), pooled=_total(1)),
-    "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=_of("fn"), pooled=_total(2)),
+    "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
+    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
+    "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
     "f1": _share(title="Lesion F1", of=_of("f1"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
     "precision": _share(title="Lesion precision", of=_of("precision"), pooled=_pooled((1, 0, 0), (1, 1, 0))),
     "recall": _share(title="Lesion recall", of=_of("recall"), pooled=_pooled((1, 0, 0), (1, 0, 1))),
@@ -127,9 +127,7 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
         worst=lambda _, settings: settings.miss_mm,
     ),
     "fpv_ml": _figure(title="False positive volume", direction="lower", unit="ml", of=_of("fpv_ml"), worst=_image_ml),
-    "fnv_ml": _figure(
-        title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=_of("fnv_ml")
-    ),
+    "fnv_ml": _figure(title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=EMPTY),
 }
 
 

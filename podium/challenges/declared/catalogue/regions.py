@@ -30,6 +30,7 @@ from podium.validation_errors import ValidationProblem
 
 T = TypeVar("T")
 FORMULA: Literal["formula"] = "formula"
+EMPTY: Literal["empty"] = "empty"
 Default = float | Literal["exclude", "diagonal", "formula"]
 
 
@@ -112,7 +113,8 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """A figure of a region.
 
     of                 its formula; None where it is undefined
-    worst              the figure of a failed case: a number, "diagonal", or a function of the region
+    worst              the figure of a failed case: a number, "diagonal", "empty" for that of an empty prediction, or a
+                       function of the region
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
     nothing            whether neither side has anything that counts, for both_empty [no side has a voxel]; with it the
                        formula decides all else
@@ -120,7 +122,7 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """
 
     of: Callable[[RegionPair, SettingsT], float | None]
-    worst: float | Literal["diagonal"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
+    worst: float | Literal["diagonal", "empty"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
     reference_empty: Default = FORMULA
@@ -307,6 +309,8 @@ def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings:
         given = figure.worst
     if given == "diagonal":
         return pair.diagonal_mm
+    if given == EMPTY:
+        return figure.of(pair, settings)
     if callable(given):
         worst: float | None = given(pair, settings)
         return worst
@@ -337,6 +341,9 @@ def _emptiness(pair: RegionPair, figure: RegionFigure[Any], settings: Any) -> st
 
 
 def _when_lost(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    if settings.failed == "worst" and figure.worst == EMPTY:
+        return _of(place, figure, settings)
+
     def of(case: DeclaredCase) -> float | None:
         return _resolved(settings.failed, figure, region_pair(case, place.value, place.region), settings)
 
