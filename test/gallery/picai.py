@@ -126,8 +126,9 @@ def write_team(
     write_table(folder / "teams" / team / "likelihoods.csv", rows)
     lost = [case for case in FINDINGS if case not in detections]
     found: Lesions = []
-    for case in FINDINGS:
-        found += lesions(drawn(detections[case]), reference(case)) if case in detections else [(1, 0.0)] * 2
+    for case, findings in FINDINGS.items():
+        blocks = detections.get(case)
+        found += [(1, 0.0)] * len(findings) if blocks is None else lesions(drawn(blocks), reference(case))
     worst = {case: 0.0 if FINDINGS[case] else 1.0 for case in lost}
     patients, area = auroc({**likelihoods, **worst}), average_precision(found)
     write_expected(
