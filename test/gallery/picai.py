@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from samples.algorithm_submission import JobFolder, random_id
+from samples.same_bytes import write_json
 from scipy import ndimage
 
 from gallery.files import clear, write_expected, write_table, write_volume
 
-Maps = dict[str, NDArray[np.float32]]
 Lesions = list[tuple[int, float]]  # (whether it is a lesion, confidence); a missed lesion has 0
 Block = tuple[slice, slice, slice]
+Detections = Mapping[str, list[tuple[Block, float]]]
 SHAPE = (8, 20, 20)
 SPACING = (0.5, 0.5, 3.0)
 LEAST_IOU = 0.1
@@ -32,7 +34,7 @@ FINDINGS: dict[str, list[Block]] = {
     "10005_1000005": [block(3, 8, 8)],
     "10006_1000006": [],
 }
-YEW = {
+YEW: Detections = {
     "10001_1000001": [(block(2, 5, 4), 0.8)],
     "10002_1000002": [(block(1, 2, 3), 0.6), (block(4, 12, 12, size=(1, 5, 5)), 0.9), (block(6, 12, 12), 0.4)],
     "10003_1000003": [(block(2, 2, 2), 0.3)],
@@ -40,7 +42,7 @@ YEW = {
     "10005_1000005": [(block(3, 11, 11), 0.6), (block(3, 1, 1), 0.5)],  # the first overlaps too little
     "10006_1000006": [(block(1, 1, 14), 0.6), (block(5, 14, 1), 0.2)],
 }
-OAK = {
+OAK: Detections = {
     "10001_1000001": [(block(2, 4, 4), 0.5)],
     "10003_1000003": [(block(2, 2, 2), 0.7)],
     "10004_1000004": [(block(3, 9, 9), 0.5)],
@@ -112,18 +114,34 @@ def auroc(likelihoods: Mapping[str, float]) -> float:
     return sum(pairs) / len(pairs)
 
 
-def write_team(
-    folder: Path,
-    team: str,
-    detections: Mapping[str, list[tuple[Block, float]]],
-    likelihoods: Mapping[str, float],
-    *,
-    position: int,
-) -> None:
+def write_jobs(folder: Path, detections: Detections, likelihoods: Mapping[str, float]) -> None:
+    """What the platform gives of an algorithm: one job for every case."""
+    rng = np.random.default_rng(2022)
+    jobs = []
     for case, blocks in detections.items():
-        write_volume(folder / "teams" / team / f"{case}_detection_map.nii.gz", drawn(blocks), spacing=SPACING)
+        job = JobFolder(folder, random_id(rng), rng)
+        path = job.output / "images" / "cspca-detection-map" / f"{random_id(rng)}.mha"
+        write_volume(path, drawn(blocks), spacing=SPACING)
+        outputs = [
+            job.image_entry("cspca-detection-map", path),
+            job.output_json_file("cspca-case-level-likelihood", likelihoods[case]),
+        ]
+        inputs = [job.input_image("transverse-t2-prostate-mri", f"{case}.mha")]
+        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration=None, invoke_duration=None))
+    write_json(folder / "predictions.json", jobs)
+
+
+def write_files(folder: Path, detections: Detections, likelihoods: Mapping[str, float]) -> None:
+    """The same as files and a table."""
+    for case, blocks in detections.items():
+        write_volume(folder / f"{case}_detection_map.nii.gz", drawn(blocks), spacing=SPACING)
     rows = [{"case": case, "cspca_case_level_likelihood": value} for case, value in likelihoods.items()]
-    write_table(folder / "teams" / team / "likelihoods.csv", rows)
+    write_table(folder / "likelihoods.csv", rows)
+
+
+def write_expectation(
+    folder: Path, team: str, detections: Detections, likelihoods: Mapping[str, float], *, position: int
+) -> None:
     lost = [case for case in FINDINGS if case not in detections]
     found: Lesions = []
     for case, findings in FINDINGS.items():
@@ -146,5 +164,7 @@ def write(folder: Path) -> None:
     write_table(folder / "references" / "marksheet.csv", rows)
     for case in FINDINGS:
         write_volume(folder / "references" / f"{case}.nii.gz", reference(case), spacing=SPACING)
-    write_team(folder, "yew", YEW, YEW_LIKELIHOODS, position=1)
-    write_team(folder, "oak", OAK, OAK_LIKELIHOODS, position=2)  # without the map of the patient with two lesions
+    write_jobs(folder / "teams" / "yew", YEW, YEW_LIKELIHOODS)
+    write_expectation(folder, "yew", YEW, YEW_LIKELIHOODS, position=1)
+    write_files(folder / "teams" / "oak", OAK, OAK_LIKELIHOODS)  # without the map of the patient with two lesions
+    write_expectation(folder, "oak", OAK, OAK_LIKELIHOODS, position=2)
