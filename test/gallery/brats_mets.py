@@ -35,6 +35,7 @@ def references() -> dict[str, Labels]:
     box(large, ENHANCING, slice(10, 13), slice(16, 20), slice(15, 20))  # and one without oedema
     box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(3, 6))  # two voxels apart: one lesion once grown
     box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(8, 10))
+    box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(13, 15))  # three voxels apart: another lesion
     box(close, OEDEMA, slice(10, 13), slice(14, 18), slice(14, 18))
     box(small, ENHANCING, slice(8, 9), slice(8, 9), slice(8, 10))  # 2 mm3: does not count
     return found  # the last one has no lesion
