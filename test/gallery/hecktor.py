@@ -47,7 +47,7 @@ FIR = {
     "CHUB-001": drawn((GTVP, (6, 9, 10), 4), (GTVN, (7, 20, 20), 2)),
     "CHUB-002": drawn((GTVP, (6, 12, 14), 3), (GTVN, (4, 22, 4), 2)),
     "MDA-003": drawn((GTVP, (6, 8, 8), 3.5), (GTVN, (8, 20, 12), 2)),
-    "USZ-004": np.repeat(REFERENCES["USZ-004"], 2, axis=0),  # "will not be resampled"
+    "USZ-004": np.repeat(REFERENCES["USZ-004"], 2, axis=0),  # another resolution: the rules do not resample it
 }
 
 
