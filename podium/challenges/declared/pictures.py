@@ -105,7 +105,7 @@ def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagr
         y=f"Prediction - reference{unit}",
         dots=[((expected + found) / 2, found - expected) for expected, found in pairs],
         levels={"bias": bias, "bias + 1.96 SD": bias + 1.96 * spread, "bias - 1.96 SD": bias - 1.96 * spread},
-        told=f"The bias is {bias:.3g}; 95 % of the differences are expected within {1.96 * spread:.3g} (1.96 SD) of it.",
+        told=f"The bias is {bias:.3g}; 95 % of the differences are expected within {1.96 * spread:.3g} of it.",
     )
 
 

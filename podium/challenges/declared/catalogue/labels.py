@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from podium.challenges.declared.catalogue.base import Number
-from podium.challenges.declared.catalogue.regions import RegionFigure, RegionMetric, RegionPair, RegionSettings
+from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric, RegionPair, RegionSettings
 from podium.challenges.settings import FigureName
 from podium.metrics.components import Connectivity, as_connectivity
 from podium.metrics.policy import distance_policy
@@ -282,11 +282,10 @@ SHAPE_METRICS = (
         settings_model=ConnectedSettings,
         figures={
             "": RegionFigure(
-                # A lost case has no components.
                 title="Component error",
                 direction="lower",
                 of=_component_error,
-                worst=_component_error,
+                worst=EMPTY,
             )
         },
     ),

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, model_validator
 
 from podium.challenges.declared.catalogue.base import Number
 from podium.challenges.declared.catalogue.labels import ConnectedSettings
-from podium.challenges.declared.catalogue.regions import RegionFigure, RegionMetric, RegionPair
+from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric, RegionPair
 from podium.metrics.component_matching import MatchingRule
 from podium.metrics.lesions import LesionMatches, match_components
 from podium.metrics.resampling import Floats
@@ -26,6 +26,7 @@ class LesionsMetricSettings(ConnectedSettings):
     dilate                 lesions within so many voxels of each other are one
     miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
     boundary               of lesion_hd95: voxels or surface elements
+    both_empty             the quotients of a case without lesions and false positives; counts and volumes are 0 there
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
@@ -36,6 +37,12 @@ class LesionsMetricSettings(ConnectedSettings):
     dilate: Annotated[StrictInt, Field(ge=0)] = 0
     miss_mm: Annotated[Number, Field(ge=0)] | None = None
     boundary: Literal["voxels", "surface"] = "voxels"
+
+    @model_validator(mode="after")
+    def _formulas_decide(self) -> Self:
+        if self.prediction_empty is not None or self.reference_empty is not None:
+            raise ValueError("takes no prediction_empty or reference_empty: its formulas have a value there")
+        return self
 
     @property
     def rule(self) -> MatchingRule:
@@ -92,12 +99,18 @@ def _total(place: int) -> Callable[[Floats], Floats]:
     return lambda totals: np.asarray(totals[..., place])
 
 
-_share: Callable[..., RegionFigure[Any]] = partial(RegionFigure, direction="higher", highest=1.0, worst=0.0)
+def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
+    """No lesion that counts, and no false positive: quotients are 0 / 0."""
+    return not any(_counts(pair, settings))
+
+
+_figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
+_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A lost case finds nothing and invents nothing: the counts of an empty prediction.
-    "tp": RegionFigure(title="TP", direction="higher", of=_of("tp"), worst=_of("tp"), pooled=_total(0)),
-    "fp": RegionFigure(title="FP", direction="lower", of=_of("fp"), worst=_of("fp"), pooled=_total(1)),
-    "fn": RegionFigure(title="FN", direction="lower", of=_of("fn"), worst=_of("fn"), pooled=_total(2)),
+    "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
+    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
+    "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
     "f1": _share(title="Lesion F1", of=_of("f1"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
     "precision": _share(title="Lesion precision", of=_of("precision"), pooled=_pooled((1, 0, 0), (1, 1, 0))),
     "recall": _share(title="Lesion recall", of=_of("recall"), pooled=_pooled((1, 0, 0), (1, 0, 1))),
@@ -105,19 +118,16 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
     "rq": _share(title="RQ", of=_of("rq"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
     "pq": _share(title="PQ", of=_of("pq")),
     "lesion_dice": _share(title="Lesion-wise Dice", of=_of("lesion_dice")),
-    "lesion_hd95": RegionFigure(
+    "lesion_hd95": _figure(
         title="Lesion-wise HD95",
         direction="lower",
         unit="mm",
         of=_hd95,
+        nothing=_nothing,
         worst=lambda _, settings: settings.miss_mm,
     ),
-    "fpv_ml": RegionFigure(
-        title="False positive volume", direction="lower", unit="ml", of=_of("fpv_ml"), worst=_image_ml
-    ),
-    "fnv_ml": RegionFigure(
-        title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=_of("fnv_ml")
-    ),
+    "fpv_ml": _figure(title="False positive volume", direction="lower", unit="ml", of=_of("fpv_ml"), worst=_image_ml),
+    "fnv_ml": _figure(title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=EMPTY),
 }
 
 

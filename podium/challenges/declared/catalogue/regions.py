@@ -30,6 +30,7 @@ from podium.validation_errors import ValidationProblem
 
 T = TypeVar("T")
 FORMULA: Literal["formula"] = "formula"
+EMPTY: Literal["empty"] = "empty"
 Default = float | Literal["exclude", "diagonal", "formula"]
 
 
@@ -112,16 +113,20 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """A figure of a region.
 
     of                 its formula; None where it is undefined
-    worst              the figure of a failed case: a number, "diagonal", or a function of the region
+    worst              the figure of a failed case: a number, "diagonal", "empty" for that of an empty prediction, or a
+                       function of the region
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
+    nothing            whether neither side has anything that counts, for both_empty [no side has a voxel]; with it the
+                       formula decides all else
     pooled             the figure from counts that were summed over cases, `[..., count]`
     """
 
     of: Callable[[RegionPair, SettingsT], float | None]
-    worst: float | Literal["diagonal"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
+    worst: float | Literal["diagonal", "empty"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
     reference_empty: Default = FORMULA
+    nothing: Callable[[RegionPair, SettingsT], bool] | None = None
     pooled: Callable[[Floats], Floats] | None = None
 
 
@@ -304,6 +309,8 @@ def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings:
         given = figure.worst
     if given == "diagonal":
         return pair.diagonal_mm
+    if given == EMPTY:
+        return figure.of(pair, settings)
     if callable(given):
         worst: float | None = given(pair, settings)
         return worst
@@ -313,10 +320,9 @@ def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings:
 def _of(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
     def of(case: DeclaredCase) -> float | None:
         pair = region_pair(case, place.value, place.region)
-        counts = pair.counts
-        if counts.prediction and counts.reference:
+        key = _emptiness(pair, figure, settings)
+        if key is None:
             return figure.of(pair, settings)
-        key = "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
         chosen = getattr(settings, key)
         given = getattr(figure, key) if chosen is None else chosen
         return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair, settings)
@@ -324,7 +330,20 @@ def _of(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[De
     return of
 
 
+def _emptiness(pair: RegionPair, figure: RegionFigure[Any], settings: Any) -> str | None:
+    """The setting that decides instead of the formula, where there is nothing to compare."""
+    if figure.nothing is not None:
+        return "both_empty" if figure.nothing(pair, settings) else None
+    counts = pair.counts
+    if counts.prediction and counts.reference:
+        return None
+    return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
+
+
 def _when_lost(place: _Place, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    if settings.failed == "worst" and figure.worst == EMPTY:
+        return _of(place, figure, settings)
+
     def of(case: DeclaredCase) -> float | None:
         return _resolved(settings.failed, figure, region_pair(case, place.value, place.region), settings)
 
