@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from samples.algorithm_submission import JobFolder, random_id
 from samples.same_bytes import write_json
 
 from gallery.files import clear, write_expected
 
 Points = NDArray[np.float64]
 RADIUS_MM = 7.5e-3
+IMAGE, FIGURES_FOUND = "histopathology-region-of-interest-cropout", "mitotic-figures"
 FIGURES = {"canine_lymphoma_001": 5, "canine_lymphoma_002": 3, "human_melanoma_003": 4, "human_melanoma_004": 0}
 LOST = {"prophase": {}, "telophase": {"canine_lymphoma_002": "missing", "human_melanoma_003": "failed"}}
 
@@ -25,6 +27,7 @@ def write(folder: Path) -> None:
         write_json(folder / "references" / f"{case}.json", _document(points))
     for position, (team, lost) in enumerate(LOST.items(), start=1):
         counts: dict[str, tuple[int, int, int]] = {}
+        sent: dict[str, Any] = {}
         for number, (case, expected) in enumerate(references.items()):
             found = _found(rng, expected, extra=number + position - 1, missed=position - 1)
             if case in lost:
@@ -32,15 +35,30 @@ def write(folder: Path) -> None:
             else:
                 counts[case] = _counted(expected, found)
             if lost.get(case) != "missing":
-                document = _document(found, others=_apart(rng, 1), probability=True)
+                sent[case] = _document(found, others=_apart(rng, 1), probability=True)
                 if case in lost:
-                    document["points"][0]["point"] = "somewhere"
-                write_json(folder / "teams" / team / f"{case}.json", document)
+                    sent[case]["points"][0]["point"] = "somewhere"
+        _write_team(folder / "teams" / team, sent, rng, by_algorithm=not lost)
         aggregates = dict(_figures(list(counts.values())))
         for group in ("canine_lymphoma", "human_melanoma"):
             own = [count for case, count in counts.items() if case.startswith(group)]
             aggregates |= {f"groups.{group}.{name}": figure for name, figure in _figures(own).items()}
         write_expected(folder, team, position=position, aggregates=aggregates, lost=lost)
+
+
+def _write_team(folder: Path, sent: dict[str, Any], rng: np.random.Generator, *, by_algorithm: bool) -> None:
+    """Jobs of an algorithm as the platform gives them, or one file for every image."""
+    if not by_algorithm:
+        for case, document in sent.items():
+            write_json(folder / f"{case}.json", document)
+        return
+    jobs = []
+    for case, document in sent.items():
+        job = JobFolder(folder, random_id(rng), rng)
+        inputs = [job.input_image(IMAGE, f"{case}.tiff")]
+        outputs = [job.output_json_file(FIGURES_FOUND, document)]
+        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration=None, invoke_duration=None))
+    write_json(folder / "predictions.json", jobs)
 
 
 def _counted(expected: Points, found: Points) -> tuple[int, int, int]:
