@@ -160,11 +160,15 @@ class DeclaredFormat(Format[Sources, Sources]):
     def read_reference(self, reference: Sources) -> Mapping[str, object]:
         """Every value of a reference, checked."""
         found = {name: value.read_reference(value.expected(reference[name])) for name, value in self.values.items()}
+        self._check_masks(found)
+        return found
+
+    def _check_masks(self, contents: Mapping[str, object]) -> None:
+        """Refused where an image and the mask that it is compared within differ in size."""
         for name, value in self.values.items():
             within = getattr(value.settings, "within", None)
-            if within is not None and value.shape(found[name]) != self.values[within].shape(found[within]):
+            if within is not None and value.shape(contents[name]) != self.values[within].shape(contents[within]):
                 raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
-        return found
 
     def shapes(self, contents: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
