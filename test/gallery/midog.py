@@ -91,9 +91,9 @@ def _apart(rng: np.random.Generator, number: int) -> Points:
 
 
 def _found(rng: np.random.Generator, expected: Points, *, extra: int, missed: int) -> Points:
-    """Most references, a few micrometres off, one twice and one just outside of the radius; and points elsewhere."""
+    """Most references, a few micrometres off, one twice; one from just outside of the radius; and points elsewhere."""
     kept = expected[missed:]
-    near = kept + np.append(rng.uniform(-0.004, 0.004, 2), 0.0)
+    near = kept[1:] + np.append(rng.uniform(-0.004, 0.004, 2), 0.0)
     beside = kept[:1] + np.array([0.0, 0.0076, 0.0])
     elsewhere = _apart(rng, extra) + np.array([3.0, 0.0, 0.0])
     return np.round(np.concatenate([elsewhere, near, near[:1], beside]), 5)
