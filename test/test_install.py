@@ -84,6 +84,11 @@ def test_ranking_and_reports_need_the_base_install_only(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_challenge_is_begun_with_the_base_install_only(tmp_path: Path) -> None:
+    done = podium("new", "liver", "--output", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("validate", REPORTS / "cuspid"), ("leaderboard", "lesions"), ("arena", "--help"), ("simulate", "--help")],

@@ -37,6 +37,7 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference lies
 CaseT = TypeVar("CaseT")  # one case, compared
+NOTE = "README.md"  # may lie among the references, for people
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 
 
@@ -122,7 +123,8 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
             )
             for name, reason in listing.refused
         ]
-        references = self.sort_references(listing.files, problems)
+        files = [file for file in listing.files if file.name != NOTE]
+        references = self.sort_references(files, problems)
         if self.layout.ignore_case:
             for names in equal_but_for_letter_case(references):
                 what = "Two references have names that differ only in upper and lower case."

@@ -23,6 +23,7 @@ from podium.cli import (
     keys,
     leaderboard,
     manifest,
+    new,
     rank,
     report,
     scribbles,
@@ -35,7 +36,7 @@ from podium.errors import PodiumError
 from podium.extras import missing_packages
 
 _COMMANDS = (
-    *(evaluate, invoke, validate, check, manifest, leaderboard, bundle),
+    *(evaluate, invoke, validate, new, check, manifest, leaderboard, bundle),
     *(judge, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

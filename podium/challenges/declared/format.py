@@ -34,6 +34,7 @@ class DeclaredFormat(Format[Sources, Sources]):
     def __init__(self, cases: CasesSettings, settings: DeclaredSettings) -> None:
         self._cases, self._settings = cases, settings
         self.values = values_of(settings)
+        self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
 
     @cached_property
     def layout(self) -> Layout:
@@ -144,10 +145,19 @@ class DeclaredFormat(Format[Sources, Sources]):
     def read_reference(self, reference: Sources) -> Mapping[str, object]:
         """Every value of a reference, checked."""
         with OpenFiles() as files:
-            return {
+            found = {
                 name: value.read_reference(value.expected(reference[name], files))
                 for name, value in self.values.items()
             }
+        self._check_masks(found)
+        return found
+
+    def _check_masks(self, contents: Mapping[str, object]) -> None:
+        """Refused where an image and the mask that it is compared within differ in size."""
+        for name, value in self.values.items():
+            within = getattr(value.settings, "within", None)
+            if within is not None and value.shape(contents[name]) != self.values[within].shape(contents[within]):
+                raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
 
     def shapes(self, contents: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
@@ -173,7 +183,7 @@ class DeclaredFormat(Format[Sources, Sources]):
                 assert source is not None
                 predictions.setdefault(case, {}).update(dict.fromkeys(names, source))
         for case, sources in predictions.items():
-            missing = [name for name in self.values if name not in sources]
+            missing = [name for name in self._predicted if name not in sources]
             if missing:
                 refused.setdefault(case, self._says_missing(missing[0]))
         return Collected(
@@ -186,8 +196,8 @@ class DeclaredFormat(Format[Sources, Sources]):
     def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
         """Values that stand in the same files or the same table, with the names of these."""
         groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
-        for name, value in self._settings.values.items():
-            groups.setdefault((as_tuple(value.file), value.table), []).append(name)
+        for name, value in self._predicted.items():
+            groups.setdefault((as_tuple(value.settings.file), value.settings.table), []).append(name)
         return [
             (
                 names,
@@ -228,7 +238,7 @@ class DeclaredFormat(Format[Sources, Sources]):
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
         with OpenFiles() as files:
-            for name, value in self.values.items():
+            for name, value in self._predicted.items():
                 shape = shapes.get(name) if shapes else None
                 value.read_prediction(value.predicted(prediction[name], files), Expected(shape=shape))
 
@@ -236,13 +246,13 @@ class DeclaredFormat(Format[Sources, Sources]):
         """Every value of a prediction, checked against the reference."""
         found: dict[str, object] = {}
         with OpenFiles() as files:
-            for name, value in self.values.items():
+            for name, value in self._predicted.items():
                 wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
                 found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
-        return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self.values.items())
+        return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self._predicted.items())
 
 
 def _own_references(value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:

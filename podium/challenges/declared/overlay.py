@@ -25,7 +25,11 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
 
     def __init__(self, format: DeclaredFormat) -> None:  # noqa: A002  (the part's name everywhere)
         self._format = format
-        self._values = {name: value for name, value in format.values.items() if isinstance(value, LabelsValue)}
+        self._values = {
+            name: value
+            for name, value in format.values.items()
+            if isinstance(value, LabelsValue) and value.settings.is_predicted
+        }
 
     def draw(self, case: str, prediction: Sources, reference: Sources, images: Sequence[SafeFile]) -> Sequence[Overlay]:
         expected = self._format.read_reference(reference)

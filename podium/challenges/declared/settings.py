@@ -94,6 +94,11 @@ def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProble
         elif mask in values and values[mask].kind != "labels":
             words = f"names '{mask}', which is not of the kind labels"
             problems.append(ValidationProblem(key=("values", name, "within"), words=words))
+    masks = {mask for _, mask in within}
+    for name in [name for name, value in values.items() if not value.is_predicted and name not in masks]:
+        del values[name]
+        words = "needs a socket, a file or a table: where is the prediction?"
+        problems.append(ValidationProblem(key=("values", name), words=words))
     return values, problems
 
 

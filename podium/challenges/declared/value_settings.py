@@ -66,8 +66,6 @@ class ValueSettings(Settings):
 
     @model_validator(mode="after")
     def _stands_somewhere(self) -> Self:
-        if self.socket is None and self.file is None and self.table is None:
-            raise ValueError("needs a socket, a file or a table: where is the prediction?")
         if self.file is not None and self.table is not None:
             raise ValueError("has a file and a table; one of them")
         if (self.reference is None) == (self.reference_table is None):
@@ -83,6 +81,11 @@ class ValueSettings(Settings):
     def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (the interface)
         """Whether a kind names the columns of a table by keys of its own."""
         return False
+
+    @property
+    def is_predicted(self) -> bool:
+        """A mask that an image is compared `within` may stand in the references only."""
+        return self.socket is not None or self.file is not None or self.table is not None
 
     @property
     def reference_columns(self) -> tuple[str, ...]:
@@ -140,7 +143,7 @@ def label_values(given: int | tuple[int, ...]) -> tuple[int, ...]:
 
 class ImageSettings(ValueSettings):
     """A continuous image. PSNR and SSIM clip it to `range`; it counts where the reference of the labels value `within`
-    is not 0."""
+    is not 0. That value need not be predicted: without socket, file and table it is a mask of the organiser's."""
 
     kind: Literal["image"]
     range: Range | None = None

@@ -101,13 +101,19 @@ def fitting_values(
     kind: MetricKind, settings: MetricSettings, values: Mapping[str, AnyValueKind]
 ) -> tuple[Mapping[str, AnyValueKind], Sequence[ValidationProblem]]:
     """The values that a metric is of, and what is wrong with them."""
-    fitting = {name: value for name, value in values.items() if value.settings.kind in kind.compares}
+    fitting = {
+        name: value
+        for name, value in values.items()
+        if value.settings.kind in kind.compares and value.settings.is_predicted
+    }
     wanted = as_tuple(settings.of)
     problems = []
     kinds = " or ".join(kind.compares)
     for name in wanted:
         if name not in values:
             problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is no value"))
+        elif not values[name].settings.is_predicted:
+            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which nobody predicts"))
         elif name not in fitting:
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"

@@ -43,8 +43,6 @@ def _sides(case: DeclaredCase, value: AnyValueKind) -> tuple[Pixels, Pixels, NDA
     compared = case.values[value.name]
     within = value.settings.within
     mask = None if within is None else case.values[within].reference.labels != 0
-    if mask is not None and mask.shape != compared.reference.pixels.shape:
-        raise ValueError(f"the mask '{within}' is not of the size of the image '{value.name}'")
     return compared.found.pixels, compared.reference.pixels, mask
 
 
