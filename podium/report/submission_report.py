@@ -162,7 +162,7 @@ def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit
 
 def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
     """Curves, scatter plots and grids of figures over all cases, as far as the rows show what they are made of."""
-    if challenge.pictures is None:
+    if challenge.pictures is None or not rows:
         return []
     exhibits = []
     for each in challenge.pictures([row.metrics for row in rows], aggregates):

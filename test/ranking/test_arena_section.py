@@ -120,7 +120,7 @@ def test_what_the_arena_writes_is_read(four_teams: Path) -> None:
     """A whole arena.json of the arena's own code; team1 wins every vote."""
     methods = [f"team{number}" for number in range(1, 5)]
     ballots = [
-        Ballot(case=f"c{case}", left=left, right=right, winner="left", rater=f"r{case % 3}")
+        Ballot(case=f"c{case}", left=left, right=right, answer="left", rater=f"r{case % 3}")
         for case in range(6)
         for left in methods
         for right in methods

@@ -69,7 +69,7 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert values == sorted(values)
     by_case = {case: result["metrics"]["segmentation"] for case, result in expected["results"].items()}
     assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
-    assert len(page.plots) == 12, "one distribution per metric"
+    assert len(page.plots) == 14, "one distribution per metric, and the means by region of both views"
     assert "hidden reference" not in page.all_words
 
 
