@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 SERIAL = {
-    *("adapters", "challenges", "freehand_tools", "report", "ranking", "judge", "literal"),
+    *("adapters", "challenges", "declared", "freehand_tools", "report", "ranking", "judge", "literal"),
     *("test_cli.py", "test_evaluate.py"),
 }
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with

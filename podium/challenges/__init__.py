@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.challenges.base import AnyChallenge, Kind
-from podium.challenges.board import BOARD_TABLES, BoardSettings, extend
+from podium.challenges.board import BOARD_TABLES, examine_board, extend
 from podium.challenges.declared import DECLARED
 from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
-from podium.challenges.settings import CASES, CasesSettings, ChallengeFile, problems_of, without_problems
+from podium.challenges.settings import CASES, CasesSettings, ChallengeFile, problems_of, unknown_key, without_problems
 from podium.errors import ConfigurationError
 from podium.validation_errors import ValidationProblem
 
@@ -31,18 +31,18 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     """The challenge of a known kind under the given tables."""
     kind = KINDS[kind_name]
     known = (CASES, *BOARD_TABLES, *kind.own_tables)
-    problems = [ValidationProblem(key=(key,), words="is not a known key") for key in tables if key not in known]
+    problems = [
+        ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known
+    ]
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)
-    content = {table: tables[table] for table in BOARD_TABLES if table in tables}
-    board_problems = problems_of(BoardSettings, content, ())
-    board = BoardSettings.model_validate(without_problems(content, board_problems, depth=0))
+    board, board_problems, lost = examine_board(tables)
     problems += [*cases_problems, *examined.problems, *board_problems]
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
-    extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused)
+    extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused | lost)
     return Assembled(
         challenge=replace(challenge, board=board, scoreboard=extended.board, ranking=extended.ranking),
         problems=[*problems, *extended.problems],
@@ -51,7 +51,7 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
 
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     """The challenge under the settings of its challenge.toml."""
-    assembled = assemble(folder.name, folder.common.kind, folder.file.tables())
+    assembled = _assembled(folder.name, folder.common.kind, folder.file)
     if assembled.problems or assembled.challenge is None:
         raise folder.file.refusal(assembled.problems)
     return assembled.challenge
@@ -64,8 +64,18 @@ def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
     except ConfigurationError:
         others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
         return Assembled(challenge=None, problems=others)
-    assembled = assemble(name, kind, file.tables())
+    assembled = _assembled(name, kind, file)
     return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
+
+
+def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
+    """The challenge of a challenge.toml, whose values must stand where its submissions have them."""
+    assembled = assemble(name, kind_name, file.tables())
+    kind, challenge = KINDS[kind_name], assembled.challenge
+    if challenge is None or kind.fits_submission is None:
+        return assembled
+    misfits = kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    return replace(assembled, problems=[*assembled.problems, *misfits])
 
 
 def published_settings(challenge: AnyChallenge) -> dict[str, Any]:

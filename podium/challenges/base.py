@@ -336,6 +336,7 @@ class Kind(Generic[SettingsT]):
 
     tables           the tables that are its settings [one, named as the kind]
     examine          finds everything that is wrong with the tables, where the model alone cannot
+    fits_submission  what is wrong with settings under a shape of submission, where values have places in each
     format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
     """
 
@@ -344,6 +345,7 @@ class Kind(Generic[SettingsT]):
     build: Callable[[str, CasesSettings, SettingsT], Challenge[SettingsT, Any, Any]]
     tables: tuple[str, ...] = ()
     examine: Callable[[Any], Examined[SettingsT]] | None = None
+    fits_submission: Callable[[CasesSettings, SettingsT, str], Sequence[ValidationProblem]] | None = None
     format_settings: Mapping[str, Any] | None = field(default_factory=dict)
 
     @property

@@ -9,7 +9,7 @@ from podium.challenges.base import Challenge, Kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.overlay import DeclaredOverlays
 from podium.challenges.declared.scoring import DeclaredScorer, confidential, declare, scoreboard
-from podium.challenges.declared.settings import DeclaredSettings, examine
+from podium.challenges.declared.settings import DeclaredSettings, examine, fits_submission
 from podium.challenges.ranking_rule import NO_RULE
 from podium.challenges.settings import CasesSettings
 from podium.challenges.time_rule import cohort_times, time_given
@@ -43,5 +43,6 @@ DECLARED: Kind[Any] = Kind(
     build=build,
     tables=("values", "metrics", "time"),
     examine=examine,
+    fits_submission=fits_submission,
     format_settings=None,
 )

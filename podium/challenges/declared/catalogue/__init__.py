@@ -24,6 +24,8 @@ METRIC_KINDS: Sequence[MetricKind] = (
     C_INDEX,
 )
 NAMES = tuple(dict.fromkeys(kind.name for kind in METRIC_KINDS))
+SHARED_NAMES = {kind.name for kind in METRIC_KINDS if sum(other.name == kind.name for other in METRIC_KINDS) > 1}
+"""What they mean depends on the value: f1 of classes is another metric than f1 of points."""
 
 
 def find_kind(name: str, value_kinds: Sequence[str]) -> MetricKind | None:

@@ -13,7 +13,7 @@ from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Settings, Text
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
-from podium.validation_errors import ValidationProblem
+from podium.validation_errors import ValidationProblem, did_you_mean
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Empty = Number | Literal["exclude", "worst", "diagonal"]
@@ -109,7 +109,8 @@ def fitting_values(
     kinds = " or ".join(kind.compares)
     for name in wanted:
         if name not in values:
-            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is no value"))
+            words = f"names '{name}', which is no value{did_you_mean(name, values)}"
+            problems.append(ValidationProblem(key=("of",), words=words))
         elif name not in fitting:
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"

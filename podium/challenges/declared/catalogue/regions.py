@@ -142,6 +142,7 @@ class RegionMetric(MetricKind):
     counts        what `pooled` figures are made of: summed over cases
     only_pooled   the metric is of all cases by its definition
     offers        (settings) -> the names of the figures that these settings allow [all]
+    check         what is wrong with settings that are well-formed, for the regions that they choose
     """
 
     compares: tuple[str, ...] = ("labels",)
@@ -150,16 +151,18 @@ class RegionMetric(MetricKind):
     counts: Callable[[RegionPair, Any], Sequence[float]] | None = None
     only_pooled: bool = False
     offers: Callable[[Any], Sequence[str]] | None = None
+    check: Callable[[Any, Sequence[str]], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         known = {region for value in values.values() for region in value.settings.regions}
+        named = [("regions", region) for region in as_tuple(settings.regions)]
+        named += [("tolerances_mm", region) for region in getattr(settings, "tolerances_mm", ())]
         found = [
-            ValidationProblem(
-                key=("regions",), words=f"names '{region}', which is no region; there are: {_listed(known)}"
-            )
-            for region in as_tuple(settings.regions)
+            ValidationProblem(key=(key,), words=f"names '{region}', which is no region; there are: {_listed(known)}")
+            for key, region in named
             if region not in known
         ]
+        found += self.check(settings, [place.region for place in self._places(settings, values)])
         pooled = self._is_pooled(settings)
         if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
