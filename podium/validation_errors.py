@@ -63,9 +63,8 @@ def _key(location: tuple[str | int, ...], content: Any, kind: str) -> tuple[str 
         return location
     key: list[str | int] = []
     for number, part in enumerate(location):
-        if isinstance(content, dict) and part in content:
-            content = content[part]
-        elif isinstance(content, list | tuple) and isinstance(part, int) and part < len(content):
+        inside = range(len(content)) if isinstance(content, list | tuple) else content
+        if isinstance(inside, dict | range) and part in inside:
             content = content[part]
         elif kind != "missing" or number < len(location) - 1:
             continue

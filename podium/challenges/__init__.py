@@ -21,19 +21,19 @@ KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, 
 @dataclass(frozen=True, kw_only=True)
 class Assembled:
     """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
-    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible."""
+    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible.
+    `code_error` says why the organiser's own code could not be run."""
 
     challenge: AnyChallenge | None
     problems: Sequence[ValidationProblem]
+    code_error: ConfigurationError | None = None
 
 
 def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     """The challenge of a known kind under the given tables."""
     kind = KINDS[kind_name]
     known = (CASES, *BOARD_TABLES, *kind.own_tables)
-    problems = [
-        ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known
-    ]
+    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known]
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)
@@ -52,6 +52,8 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     """The challenge under the settings of its challenge.toml."""
     assembled = _assembled(folder.name, folder.common.kind, folder.file)
+    if assembled.code_error is not None:
+        raise assembled.code_error
     if assembled.problems or assembled.challenge is None:
         raise folder.file.refusal(assembled.problems)
     return assembled.challenge
@@ -70,12 +72,27 @@ def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
 
 def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
     """The challenge of a challenge.toml, whose values must stand where its submissions have them."""
-    assembled = assemble(name, kind_name, file.tables())
-    kind, challenge = KINDS[kind_name], assembled.challenge
-    if challenge is None or kind.fits_submission is None:
-        return assembled
-    misfits = kind.fits_submission(challenge.cases, challenge.settings, file.submission)
-    return replace(assembled, problems=[*assembled.problems, *misfits])
+    kind, tables = KINDS[kind_name], file.tables()
+    problems = [
+        ValidationProblem(key=(key,), words="is no table of challenge.toml: it is made from metrics.py")
+        for key in kind.code_tables
+        if tables.pop(key, None) is not None
+    ]
+    added, code_error = _own_code(kind, file)
+    assembled = assemble(name, kind_name, {**tables, **added})
+    if assembled.challenge is not None and kind.fits_submission is not None:
+        challenge = assembled.challenge
+        problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
+    return replace(assembled, problems=[*others, *problems], code_error=code_error)
+
+
+def _own_code(kind: Kind[Any], file: ChallengeFile) -> tuple[Mapping[str, Any], ConfigurationError | None]:
+    """The tables that the organiser's code adds, or why it cannot be run."""
+    try:
+        return (kind.own_code(file.path.parent) if kind.own_code is not None else {}), None
+    except ConfigurationError as error:
+        return {}, error
 
 
 def published_settings(challenge: AnyChallenge) -> dict[str, Any]:

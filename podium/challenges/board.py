@@ -81,7 +81,7 @@ def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[Va
     reason: of figures, or `ranking`."""
     content = {table: tables[table] for table in BOARD_TABLES if table in tables}
     problems = problems_of(BoardSettings, content, ())
-    formulas = {
+    formulas: dict[str, Any] = {
         table: without_problems(content[table], [each for each in problems if each.key[0] == table], depth=1)
         for table in ("figures", "case_figures")
         if table in content

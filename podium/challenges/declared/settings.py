@@ -3,26 +3,36 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from podium.challenges.base import Examined
 from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
+from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
 from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
+from podium.own_metrics import OwnMetric
 from podium.validation_errors import ValidationProblem, all_problems, did_you_mean
 
+OWN_METRICS = "own_metrics"
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
 
 
 class DeclaredSettings(Settings):
-    """The three tables; what a metric's table may hold depends on its kind and is checked apart."""
+    """The three tables; what a metric's table may hold depends on its kind and is checked apart. `own_metrics` come
+    from metrics.py, never from challenge.toml."""
 
     values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    own_metrics: tuple[OwnMetric, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        return content if self.own_metrics else {key: each for key, each in content.items() if key != OWN_METRICS}
 
 
 def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
@@ -30,16 +40,20 @@ def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
     return {name: make_value(name, value) for name, value in settings.values.items()}
 
 
-def metric_kind(table: Mapping[str, Any], values: Mapping[str, AnyValueKind]) -> MetricKind | None:
+def metric_kind(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
+) -> MetricKind | None:
     """The metric of the catalogue that a table means: by its kind, and by what it is of."""
     of = table.get("of")
     named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
-    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values])
+    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values], own)
 
 
-def metric_settings(table: Mapping[str, Any], values: Mapping[str, AnyValueKind]) -> tuple[MetricKind, MetricSettings]:
+def metric_settings(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
+) -> tuple[MetricKind, MetricSettings]:
     """A metric of well-formed settings."""
-    kind = metric_kind(table, values)
+    kind = metric_kind(table, values, own)
     assert kind is not None, "the table was examined"
     return kind, kind.settings_model.model_validate(table)
 
@@ -50,13 +64,23 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
         content = {}
     problems = problems_of(_Outer, content, ())
     values, value_problems = _examined_values(content.get("values"))
-    kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"))
+    own = () if any(problem.key[0] == OWN_METRICS for problem in problems) else _own_metrics(content)
+    problems += [
+        ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
+        for each in own
+        if each.kind in NAMES
+    ]
+    kinds = [own_kind(each) for each in own]
+    kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"), kinds)
     time = None if any(problem.key[0] == "time" for problem in problems) else content.get("time")
     excused |= {"time_score", "total_seconds", "runtime_seconds"} if time is None and "time" in content else set()
     settings = None
     if values and kept:
         settings = DeclaredSettings(
-            values=values, metrics=kept, time=TimeSettings.model_validate(time) if time is not None else None
+            values=values,
+            metrics=kept,
+            time=TimeSettings.model_validate(time) if time is not None else None,
+            own_metrics=own,
         )
     return Examined(
         settings=settings, problems=[*problems, *value_problems, *metric_problems], excused=frozenset(excused)
@@ -89,6 +113,11 @@ class _Outer(Settings):
     values: Annotated[Mapping[FigureName, Mapping[str, Any]], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    own_metrics: tuple[OwnMetric, ...] = ()
+
+
+def _own_metrics(content: Mapping[str, Any]) -> tuple[OwnMetric, ...]:
+    return tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
 
 
 def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProblem]]:
@@ -124,7 +153,7 @@ def _value_problems(name: str, table: Mapping[str, Any], error: ValidationError)
 
 
 def _examined_metrics(
-    tables: Any, values: Mapping[str, Any], all_values: Any
+    tables: Any, values: Mapping[str, Any], all_values: Any, own: Sequence[MetricKind]
 ) -> tuple[list[Mapping[str, Any]], list[ValidationProblem], set[str]]:
     """The metrics that are right, what is wrong with the others, and the names that these would have had."""
     kinds = {name: make_value(name, value) for name, value in values.items()}
@@ -144,7 +173,7 @@ def _examined_metrics(
         is_lost = bool(wanted & lost_values or (not wanted and lost_values))
         if is_lost:
             excused.add(name)
-        found = _metric_problems(table, kinds, is_lost=is_lost)
+        found = _metric_problems(table, kinds, own, is_lost=is_lost)
         if is_lost and not found:
             continue
         if not found and name in names:
@@ -163,16 +192,17 @@ def _examined_metrics(
 
 
 def _metric_problems(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], *, is_lost: bool
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind], *, is_lost: bool
 ) -> list[ValidationProblem]:
     """What is wrong with a metric; where one of its values `is_lost`, being wrong itself, only what does not depend on
     values."""
     if "kind" not in table:
         return [ValidationProblem(key=("kind",), words="is missing")]
-    kind = metric_kind(table, values)
+    kind = metric_kind(table, values, own)
     if kind is None:
+        names = [*NAMES, *(each.name for each in own)]
         words = f"is '{table['kind']}', which is no metric"
-        close = did_you_mean(str(table["kind"]), NAMES) or f"; there are: {', '.join(NAMES)}"
+        close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
         return [ValidationProblem(key=("kind",), words=words + close)]
     if is_lost and kind.name in SHARED_NAMES:
         return []

@@ -62,7 +62,10 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         (("liver = 1", "mean = 1"), "'values.organ' is wrong: a region cannot be called 'mean'"),
         (('"{case}.mha"\nref', '"a.mha"\nref'), "'values.organ.file' is wrong: a file name holds {case} once"),
         (('kind = "labels"\n', ""), "'values.organ.kind' is missing; there are: labels, image"),
-        (("tolerance_mm = 1.0", "tolerances_mm = { liver = 1.0 }"), "'metrics.0.tolerances_mm' gives none for 'spleen'"),
+        (
+            ("tolerance_mm = 1.0", "tolerances_mm = { liver = 1.0 }"),
+            "'metrics.0.tolerances_mm' gives none for 'spleen'",
+        ),
         (
             ("tolerance_mm = 1.0", "tolerance_mm = 1.0\ntolerances_mm = { lung = 1.0 }"),
             "'metrics.0.tolerances_mm' names 'lung', which is no region; there are: liver, spleen",
