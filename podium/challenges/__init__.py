@@ -83,6 +83,9 @@ def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
     if assembled.challenge is not None and kind.fits_submission is not None:
         challenge = assembled.challenge
         problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    if assembled.challenge is not None and assembled.challenge.ranking.by_case and file.per_case == "none":
+        words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
+        problems.append(ValidationProblem(key=("ranking", "method"), words=words))
     others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
     return replace(assembled, problems=[*others, *problems], code_error=code_error)
 

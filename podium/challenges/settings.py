@@ -171,6 +171,11 @@ class ChallengeFile:
         """Which shape of submission the phase takes, whatever else is wrong."""
         return str(self._content.get("submission", Common.model_fields["submission"].default))
 
+    @property
+    def per_case(self) -> str:
+        """What is published of single cases, whatever else is wrong."""
+        return str(self._content.get("per_case"))
+
     def tables(self) -> dict[str, Any]:
         """The tables as they were written, by name."""
         return {key: value for key, value in self._content.items() if isinstance(value, dict | list)}

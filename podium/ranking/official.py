@@ -14,7 +14,7 @@ from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_ratings
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number
-from podium.ranking.positions import Ranks, mean_positions, positions
+from podium.ranking.positions import Ranks, case_positions, mean_positions, positions
 from podium.ranking.schemes import SchemeOutcome
 
 Floats = NDArray[np.float64]
@@ -44,6 +44,8 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
     values = []
     for figures, label in zip(aggregates, labels, strict=True):
         value = figure(figures, criterion.path)
+        if value is None and criterion.absent_is_last:
+            value = np.nan
         if value is None:
             advice = f" {criterion.if_absent}" if criterion.if_absent else ""
             raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
@@ -55,8 +57,8 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
 
 def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
     """`figures` by path, each `[replicate, team]`; a figure that has one replicate serves for all."""
-    criteria = [(_rounded(figures[each.path], each.decimals), each) for each in rule.criteria]
-    tie_breaks = [(_rounded(figures[each.path], each.decimals), each.direction) for each in rule.tie_breaks]
+    criteria = [(_compared(figures[each.path], each), each) for each in rule.criteria]
+    tie_breaks = [(_compared(figures[each.path], each), each.direction) for each in rule.tie_breaks]
     if len(criteria) == 1:
         score, only = criteria[0]
         return SchemeOutcome(
@@ -73,6 +75,35 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcom
         direction="lower",
         score_title="Mean position",
     )
+
+
+def rank_by_case(facts: Facts, resamples: Resamples) -> SchemeOutcome:
+    """Teams have a position in every case by every metric of the rule; the mean of all positions decides, then the
+    tie-breaks. A case where no team has a value by a metric is left out of that metric."""
+    rule = facts.rule
+    total, count = np.zeros((resamples.replicates, len(facts.teams))), np.zeros((resamples.replicates, 1))
+    for name, criterion in zip(rule.case_metrics, rule.criteria, strict=True):
+        if name not in facts.tables:
+            raise MissingFigure(f"{facts.labels[0]} has no single cases of '{name}', which teams are ranked by.")
+        table = facts.tables[name]
+        values = _rounded(table.values[:, table.defined], criterion.decimals)
+        kept = resamples.only(table.defined)
+        total += kept.total(case_positions(values, criterion.direction).T)
+        count += kept.sizes[:, None]
+    mean = np.round(total / np.maximum(count, 1), 9)  # freed of the last digits' noise: equal means stay equal
+    breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
+    ties = [(_compared(breaks[each.path], each), each.direction) for each in rule.tie_breaks]
+    return SchemeOutcome(
+        ranks=positions([(mean, "lower"), *ties]), scores=mean, direction="lower", score_title="Mean position"
+    )
+
+
+def _compared(values: Floats, criterion: Criterion) -> Floats:
+    """What teams are compared by: rounded, and behind all others where a figure that may be absent is."""
+    rounded = _rounded(values, criterion.decimals)
+    if not criterion.absent_is_last:
+        return rounded
+    return np.where(np.isnan(rounded), -np.inf if criterion.direction == "higher" else np.inf, rounded)
 
 
 def _rounded(values: Floats, decimals: int | None) -> Floats:
@@ -95,7 +126,10 @@ class Official:
 def official_ranking(facts: Facts, arena: Path | None) -> Official:
     """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
     and all other teams stay behind them. Organisers may admit fewer, but no team before a better one."""
-    outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
+    if facts.rule.by_case:
+        outcome = rank_by_case(facts, Resamples.whole(len(facts.cases)))
+    else:
+        outcome = apply_rule(facts.rule, rule_figures(facts.rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
     places = facts.rule.finalists or 0
     finalists = np.asarray(ranks <= places)
@@ -113,6 +147,8 @@ def official_ranking(facts: Facts, arena: Path | None) -> Official:
 
 def official_replicates(facts: Facts, resamples: Resamples) -> Ranks | None:
     """The rule's ranks in every replicate; None where the rows do not hold what the rule is made of."""
+    if facts.rule.by_case:
+        return rank_by_case(facts, resamples).ranks
     by_team = []
     for rows, aggregates in zip(facts.rows, facts.aggregates, strict=True):
         ordered = [rows[case].metrics for case in facts.cases]
