@@ -43,8 +43,15 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
     extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused | lost)
+    challenge = replace(
+        challenge,
+        board=board,
+        scoreboard=extended.board,
+        ranking=extended.ranking,
+        confidential=extended.confidential(challenge.confidential),
+    )
     return Assembled(
-        challenge=replace(challenge, board=board, scoreboard=extended.board, ranking=extended.ranking),
+        challenge=challenge,
         problems=[*problems, *extended.problems],
     )
 

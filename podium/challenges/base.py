@@ -268,7 +268,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
                 members.setdefault(self.cases.group_of(result.case) or "", []).append(result.metrics)
             add_groups(self.scoreboard, members, figures)
-        return figures
+        # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
+        return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
         """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""

@@ -94,11 +94,21 @@ def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[Va
 
 @dataclass(frozen=True, kw_only=True)
 class Extended:
-    """A scoreboard and a ranking with the tables added, and what is wrong with the tables."""
+    """A scoreboard and a ranking with the tables added, what is wrong with the tables, and the figures of one case that
+    each of `[case_figures]` is made of."""
 
     board: Scoreboard[Any]
     ranking: RankingRule
     problems: Sequence[ValidationProblem]
+    case_terms: Mapping[str, Collection[str]]
+
+    def confidential(self, paths: Sequence[str]) -> Sequence[str]:
+        """The paths of a row that give a reference away, and the figures of `[case_figures]` that are made of these."""
+        found = list(paths)
+        for name, terms in self.case_terms.items():
+            if any(term == path or term.startswith(f"{path}.") for term in terms for path in found):
+                found.append(name)
+        return found
 
 
 def extend(
@@ -124,6 +134,7 @@ class _Extension:
         self._board, self._settings, self._excused = board, settings, set(excused)
         self._ranking = ranking
         self._problems: list[ValidationProblem] = []
+        self._case_terms: dict[str, Collection[str]] = {}
 
     def result(self) -> Extended:
         self._add_case_figures()
@@ -131,7 +142,7 @@ class _Extension:
         self._add_titles()
         ranking = self._ranked()
         self._add_leaderboard(ranking)
-        return Extended(board=self._board, ranking=ranking, problems=self._problems)
+        return Extended(board=self._board, ranking=ranking, problems=self._problems, case_terms=self._case_terms)
 
     # Formulas
 
@@ -158,6 +169,7 @@ class _Extension:
                     undefined=worst if math.isfinite(worst) else None,
                 )
                 self._board = replace(self._board, metrics=(*self._board.metrics, metric))
+                self._case_terms[name] = prepared.names.values()
 
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():

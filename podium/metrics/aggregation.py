@@ -15,6 +15,7 @@ from podium.metrics.resampling import Floats, Resamples
 
 CaseT = TypeVar("CaseT")
 LOG = logging.getLogger(__name__)
+_NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
 
 
 def row_of(metrics: Sequence[CaseMetric[CaseT]], case: CaseT, *, lost: bool) -> dict[str, Any]:
@@ -124,12 +125,7 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
         if curve.mean:
             figures[curve.mean] = _mean_curve(curve, rows)
     for cohort in board.cohort_metrics:
-        value = float(values[cohort.path].item())
-        known = _or_nan(cohort.undefined) if math.isnan(value) else value
-        if not math.isnan(known):
-            put(figures, cohort.path, int(known) if cohort.whole else known)
-        if cohort.defined:
-            put(figures, cohort.defined, int(not math.isnan(value)))
+        _publish_cohort(figures, cohort, float(values[cohort.path].item()))
     for path, table in board.tables.items():
         put(figures, path, table(rows))
     for path, value in given.items():
@@ -141,6 +137,16 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
             if missing.args[0] not in {figure.path for figure in board.given}:
                 raise
     return figures
+
+
+def _publish_cohort(figures: dict[str, Any], cohort: CohortMetric, value: float) -> None:
+    known = _or_nan(cohort.undefined) if math.isnan(value) else value
+    if math.isnan(known):
+        LOG.info(_NO_VALUE, cohort.path)
+    else:
+        put(figures, cohort.path, int(known) if cohort.whole else known)
+    if cohort.defined:
+        put(figures, cohort.defined, int(not math.isnan(value)))
 
 
 def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) -> None:
@@ -214,7 +220,9 @@ def _holds(row: Figures, path: str) -> bool:
 def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
     mean = float(values[metric.mean_path].item())
     defined = [value for row in rows if (value := get(row, metric.name)) is not None]
-    if not math.isnan(mean):
+    if math.isnan(mean):
+        LOG.info(_NO_VALUE, metric.mean_path)
+    else:
         put(figures, metric.mean_path, mean)
     if metric.std_path and (defined or metric.undefined is not None):
         put(figures, metric.std_path, mean_and_std(defined)[1])

@@ -94,7 +94,7 @@ class DeclaredFormat(Format[Sources, Sources]):
         for template in map(Template, as_tuple(value.reference)):
             for file in files:
                 match = template.match(file.name)
-                if match is None:
+                if match is None or len(str(template)) < self._longest_template(file):
                     continue
                 case = match[0]
                 if case in found and found[case] != file:
@@ -102,6 +102,13 @@ class DeclaredFormat(Format[Sources, Sources]):
                     problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
                 found.setdefault(case, file)
         return list(found.items())
+
+    def _longest_template(self, file: SafeFile) -> int:
+        """Of those that fit a reference: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of
+        another value."""
+        names = {name for value in self._settings.values.values() for name in as_tuple(value.reference)}
+        fitting = [str(template) for template in map(Template, names) if template.match(file.name) is not None]
+        return max(map(len, fitting))
 
     def _reference_tables(self, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
         """The tables among the references, with the values that stand in them."""

@@ -76,7 +76,7 @@ def write_jobs(folder: Path, *, socket_in: str, jobs: Mapping[str, Mapping[str, 
                 "outputs": written,
                 "status": "Succeeded",
                 "exec_duration": "PT10S",
-                "invoke_duration": "PT8S",
+                "invoke_duration": None,
             }
         )
     (folder / "predictions.json").write_text(json.dumps(listed))

@@ -157,6 +157,11 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             figures={f"{self.name}: time": reference.time},
         )
 
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        if any(each.categories[f"{self.name}: event"] == "yes" for each in descriptions):
+            return ()
+        return [f"No reference of '{self.name}' has an event: the C-index is undefined."]
+
 
 def _cell_number(value: Any, label: str) -> float:
     if isinstance(value, bool):
