@@ -42,18 +42,21 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
+    kind_confidential = challenge.confidential
     extended = extend(challenge.scoreboard, challenge.ranking, board, excused=examined.excused | lost)
     challenge = replace(
         challenge,
         board=board,
         scoreboard=extended.board,
         ranking=extended.ranking,
-        confidential=extended.confidential(challenge.confidential),
+        confidential=extended.confidential(kind_confidential),
     )
-    return Assembled(
-        challenge=challenge,
-        problems=[*problems, *extended.problems],
-    )
+    taken = [
+        ValidationProblem(key=("case_figures", name), words="is the name of something that rows keep; choose another")
+        for name in board.case_figures
+        if name in kind_confidential
+    ]
+    return Assembled(challenge=challenge, problems=[*problems, *extended.problems, *taken])
 
 
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:

@@ -347,6 +347,9 @@ class _Extension:
                     self._unknown(("leaderboard", "columns"), name, known)
                 else:
                     paths.append(path)
+            # The platform orders teams by its first column, which must not contradict the ranking.
+            first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
+            paths = [*(each.path for each in first), *paths]
         elif self._settings.ranking is not None or self._settings.figures:
             ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
             figures = [figure.path for figure in reversed(self._board.formulas) if figure.title]

@@ -10,13 +10,14 @@ from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
-from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
+from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, AnyValueKind, make_value
 from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
 from podium.own_metrics import OwnMetric
 from podium.validation_errors import ValidationProblem, all_problems, did_you_mean
 
 OWN_METRICS = "own_metrics"
+_TAKEN = {"facts", "groups", "confusion_matrix"}
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
 
 
@@ -176,6 +177,8 @@ def _examined_metrics(
         found = _metric_problems(table, kinds, own, is_lost=is_lost)
         if is_lost and not found:
             continue
+        if not found and (taken := _taken(name, kinds)):
+            found = [ValidationProblem(key=("name",), words=f"is '{name}', {taken}; choose another name")]
         if not found and name in names:
             first = names[name]
             words = f"is '{name}' a second time: figures of metrics {first} and {number} would stand in one place"
@@ -189,6 +192,13 @@ def _examined_metrics(
             names[name] = number
             kept.append(table)
     return kept, problems, excused
+
+
+def _taken(name: str, values: Mapping[str, AnyValueKind]) -> str:
+    """Why a metric cannot have a name: something else stands there in rows or aggregates."""
+    if name in values and values[name].settings.kind in KINDS_WITH_FACTS:
+        return "which is the name of a value: rows keep both of its sides there"
+    return "which is taken" if name in _TAKEN else ""
 
 
 def _metric_problems(

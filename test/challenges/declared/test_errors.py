@@ -148,3 +148,38 @@ def test_an_unknown_kind_hides_no_other_key(tmp_path: Path) -> None:
     assert kind == "challenge.toml, line 1: 'kind' is 'decalred'; the kinds are: declared, freehand, lesions, reports."
     assert missing == "challenge.toml: 'title' is missing."
     assert unknown == "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?"
+
+
+AGE = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.json"\nrange = [0, 100]\n'
+
+
+def test_names_of_values_are_taken_in_rows(tmp_path: Path) -> None:
+    metric = '[[metrics]]\nkind = "mae"\n'
+    (error,) = errors(tmp_path, AGE + metric + 'name = "age"\n[ranking]\nby = "age"\n')
+    assert "'metrics.0.name' is 'age', which is the name of a value: rows keep both of its sides there" in error
+    (error,) = errors(tmp_path, AGE + metric + '[case_figures]\nage = "2 * mae"\n[ranking]\nby = "mae"\n')
+    assert "'case_figures.age' is the name of something that rows keep" in error
+    lesions = VALUE.replace("values.organ", "values.nsd")
+    assert errors(tmp_path, lesions + METRIC + RANKING) == []
+
+
+@pytest.mark.parametrize(("line", "key"), [("failed = 0.5", "failed"), ("prediction_empty = 1.0", "prediction_empty")])
+def test_pooled_counts_leave_no_figure_of_a_case(tmp_path: Path, line: str, key: str) -> None:
+    metric = f'[[metrics]]\nkind = "dice"\nover = "pooled"\n{line}\n'
+    (error,) = errors(tmp_path, VALUE + metric + '[ranking]\nby = "dice.liver"\n')
+    assert f"'metrics.0.{key}'" in error
+    assert "with pooled counts" in error
+
+
+def test_a_number_needs_a_range_or_says_what_a_missing_one_is(tmp_path: Path) -> None:
+    toml = AGE.replace("range = [0, 100]\n", "") + '[[metrics]]\nkind = "mae"\n[ranking]\nby = "mae"\n'
+    (error,) = errors(tmp_path, toml)
+    assert "'metrics.0.failed' is missing: mae has no worst value without a range" in error
+    assert errors(tmp_path, toml.replace('kind = "mae"', 'kind = "mae"\nfailed = 50')) == []
+
+
+def test_a_direction_that_the_terms_do_not_decide(tmp_path: Path) -> None:
+    figures = '[[metrics]]\nkind = "hd"\n[figures]\nscore = "nsd + hd"\n[ranking]\nby = "score"\n'
+    (error,) = errors(tmp_path, VALUE + METRIC + figures)
+    assert "'figures.score' needs a direction" in error
+    assert errors(tmp_path, VALUE + METRIC + figures.replace("nsd + hd", "nsd - hd")) == []

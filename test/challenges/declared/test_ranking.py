@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium import rank
+from podium.cli import main
 from podium.ranking.options import RankingOptions
 from podium.ranking.result import Ranking
 
@@ -80,6 +81,15 @@ def test_by_positions_in_every_case(tmp_path: Path) -> None:
     assert places(found) == {"three": 1, "two": 1, "one": 3}
     assert found.deciding.stability is not None
     assert sum(found.deciding.stability.win_probabilities) == pytest.approx(1)
+
+
+def test_the_commands_rank_by_positions_in_every_case(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
+    ranked(tmp_path, rule, TEAMS, bootstraps=0)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking"), "--bootstraps", "20"]) == 0
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(page)]) == 0
+    assert "the mean of their positions in every case by Age error and Weight error" in page.read_text()
 
 
 def test_a_case_without_prediction_has_the_worst_position(tmp_path: Path) -> None:

@@ -158,6 +158,9 @@ def test_pooled_counts_are_summed_first(tmp_path: Path) -> None:
     found = score(tmp_path, toml, references, predictions)["aggregates"]
     # shared 4; predicted 4 + 0 + 4; reference 8 + 4 + 0: b is missing, and its voxels are missed
     assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 12))
+    without = toml.replace("pooled", 'pooled"\nfailed = "exclude')
+    found = score(tmp_path, without, references, predictions)["aggregates"]
+    assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 8))
 
 
 EMPTY = {"both": (0, 0), "prediction": (0, 1), "reference": (1, 0)}
@@ -323,4 +326,8 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
     folder = write_challenge(tmp_path / "challenge", toml, {"a.mha": picture(0, 1)})
     assert main(["leaderboard", "--ground-truth", str(folder)]) == 0
     columns = json.loads(capsys.readouterr().out)["challenge"]
-    assert "Overlap" in json.dumps(columns)
+    assert columns["score_jsonpath"] == "aggregates.dice.mean"  # the platform orders teams by it
+    assert [(extra["title"], extra["path"]) for extra in columns["extra_results_columns"]] == [
+        ("Overlap", "aggregates.iou.mean"),
+        ("Dice liver", "aggregates.dice.liver.mean"),
+    ]

@@ -161,3 +161,42 @@ def test_probabilities_of_several_classes(tmp_path: Path) -> None:
     assert found["aggregates"]["accuracy"] == pytest.approx(0.75)
     # one against the rest: g0 1, g1 1, g2: 0.7 before 0.3 and 0.1, 0.1 before none and equal to one: (2 + 0.5) / 4
     assert found["aggregates"]["auroc"] == pytest.approx((1 + 1 + 0.625) / 3)
+
+
+@pytest.mark.parametrize(
+    ("classes", "cells"),
+    [
+        ('one = "001", two = "2.0"', ("001", "2.0")),
+        ('one = "I", two = "II"', ("I", " II ")),
+        ("one = 1, two = 2", ("1", "2.0")),
+        ("one = true, two = false", ("true", "False")),
+    ],
+)
+def test_classes_as_cells_spell_them(tmp_path: Path, classes: str, cells: tuple[str, str]) -> None:
+    text = f'[values.v]\nkind = "class"\nclasses = {{ {classes} }}\ntable = "p.csv"\ncolumn = "v"\n'
+    text += '[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "accuracy"\n'
+    table = f"case,v\na,{cells[0]}\nb,{cells[1]}\n"
+    rows = score(tmp_path, text, {"p.csv": table}, {"p.csv": table})["results"]
+    assert [rows[case]["metrics"]["v"]["prediction"] for case in "ab"] == ["one", "two"]
+
+
+def test_json_tables_hold_any_value(tmp_path: Path) -> None:
+    text = (
+        '[values.v]\nkind = "class"\nclasses = { yes = true, no = false }\ntable = "p.json"\ncolumn = "v"\n'
+        '[values.s]\nkind = "survival"\ntable = "p.json"\ncolumn = "risk"\n'
+        '[[metrics]]\nkind = "accuracy"\n[[metrics]]\nkind = "c_index"\n[ranking]\nby = "accuracy"\n'
+    )
+    references = [
+        {"case": "a", "v": True, "time": 2.5, "event": True},
+        {"case": "b", "v": False, "time": 3, "event": 0},
+    ]
+    predictions = [{"case": "a", "v": True, "risk": 0.5}, {"case": "b", "v": True, "risk": 0.25}]
+    found = score(tmp_path, text, {"p.json": references}, {"p.json": predictions})["aggregates"]
+    assert (found["accuracy"], found["c_index"]) == (0.5, 1.0)
+
+
+def test_a_case_without_findings_is_a_row_without_coordinates(tmp_path: Path) -> None:
+    truth = "case,x,y\na,1,2\nb,,\n"
+    found = score(tmp_path, toml("points", 'table = "p.csv"'), {"p.csv": truth}, {"p.csv": "case,x,y\na,1,2\nb,9,9\n"})
+    assert found["counts"]["scored"] == 2
+    assert found["aggregates"]["f1"] == pytest.approx(2 / 3)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Settings, Text
@@ -33,7 +34,7 @@ class MetricSettings(Settings):
     kind    which metric of the catalogue
     name    where its figures stand [the kind]
     of      the values that it compares [the only one that fits]
-    title   of its columns [that of the kind]
+    title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
     """
 
@@ -46,6 +47,14 @@ class MetricSettings(Settings):
     @property
     def own_name(self) -> str:
         return self.name or self.kind
+
+    def title_of(self, figure: "Figure", *, alone: bool = True) -> str:
+        """Of a figure's columns; a metric with a name of its own can be told from another of its kind. `alone` is
+        whether the metric has one figure."""
+        own = self.title or (title_of(self.name) if self.name else "")
+        if not own:
+            return title_of(figure.title)
+        return own if alone else f"{own} {figure.title}"
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
     Declared,
     DeclaredCase,
@@ -164,6 +163,13 @@ class RegionMetric(MetricKind):
         ]
         found += self.check(settings, [place.region for place in self._places(settings, values)])
         pooled = self._is_pooled(settings)
+        if pooled and settings.failed not in ("worst", "exclude"):
+            words = 'is "worst" or "exclude" with pooled counts: a missing case has no figure of its own'
+            found.append(ValidationProblem(key=("failed",), words=words))
+        for key in ("prediction_empty", "reference_empty"):
+            if pooled and getattr(settings, key) is not None:
+                words = "has no meaning with pooled counts: no case has a figure of its own"
+                found.append(ValidationProblem(key=(key,), words=words))
         if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
                 ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
@@ -207,7 +213,7 @@ class RegionMetric(MetricKind):
         suffix: str,
     ) -> None:
         figure = self.figures[suffix]
-        title = settings.title or title_of(figure.title)
+        title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
         places = self._places(settings, values)
         paths = [_joined(settings.own_name, place.name, suffix) for place in places]
         overall = _joined(settings.own_name, "", suffix)
@@ -250,7 +256,9 @@ class RegionMetric(MetricKind):
         for place in self._places(settings, values):
 
             def fact(case: DeclaredCase, place: _Place = place) -> list[float]:
-                return list(counts(region_pair(case, place.value, place.region), settings))
+                pair = region_pair(case, place.value, place.region)
+                found = list(counts(pair, settings))
+                return [0.0] * len(found) if pair.is_lost and settings.failed == "exclude" else found
 
             declared.facts[_facts_path(settings, place.name)] = fact
         declared.confidential.append(f"facts.{settings.own_name}")
