@@ -193,14 +193,16 @@ def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str
 
 
 class _Published(Mapping[str, Floats]):
-    """Published aggregates as the values that formulas read."""
+    """Published aggregates as the values that formulas read; NaN where a figure is not published, being undefined."""
 
     def __init__(self, changed: Mapping[str, float], aggregates: Figures) -> None:
         self.changed: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in changed.items()}
         self._aggregates = aggregates
 
     def __getitem__(self, path: str) -> Floats:
-        return self.changed[path] if path in self.changed else np.asarray(float(get(self._aggregates, path)))
+        if path in self.changed:
+            return self.changed[path]
+        return np.asarray(float(get(self._aggregates, path)) if _holds(self._aggregates, path) else math.nan)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.changed)

@@ -11,9 +11,11 @@ from challenges.declared.declaring import HEAD, errors, score, write_challenge, 
 from evaluating import evaluate
 from numpy.typing import NDArray
 
+from podium import rank
 from podium.checking import check
 from podium.cli import main
 from podium.execution.serial import Serial
+from podium.ranking.options import RankingOptions
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
 LIVER = ORGAN + "labels = { liver = 1 }\n"
@@ -211,6 +213,17 @@ def test_regions_tolerances_names_and_several_values(tmp_path: Path) -> None:
     assert set(found["aggregates"]["overlap"]["organ_one"]) == {"mean", "std", "median", "n"}
 
 
+def test_a_region_that_no_case_has_is_no_figure_and_costs_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = ORGAN + 'labels = { one = 1, two = 2 }\n[[metrics]]\nkind = "dice"\nboth_empty = "exclude"\n'
+    toml += '[ranking]\nby = "dice.region_mean"\n'
+    found = score(tmp_path, toml, {"a.mha": picture(0, 1)}, {"a.mha": picture(0, 1)})["aggregates"]["dice"]
+    assert found["two"] == {"n": 0}
+    assert found["mean"] == found["region_mean"] == 1.0
+    assert "undefined: the figure 'dice.two.mean' has no value for these cases" in capsys.readouterr().out
+
+
 # Groups
 
 
@@ -258,6 +271,22 @@ def test_the_other_clock_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(AssertionError):
         timed(tmp_path, '[time]\nrule = "none"\nclock = "invoke"\n', '[ranking]\nby = "mae"\n')
     assert "2 of 2 jobs were measured by exec_duration" in capsys.readouterr().err
+
+
+def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
+    """Formulas are evaluated again once all times are known; what was left out stays undefined."""
+    toml = (
+        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
+        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n'
+        '[time]\nrule = "cohort"\nbaseline_seconds = 10.0\n'
+        '[figures]\nodd = "auroc / 2"\nscore = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
+    )
+    truth = {"p.csv": "case,v\na,1\nb,1\n"}
+    for team, seconds in (("fast", 5), ("slow", 15)):
+        files = {"p.csv": "case,v\na,0.5\nb,1\n", "timing.json": {"total_seconds": seconds}}
+        score(tmp_path, toml, truth, files, team=team)
+    (ranking,) = rank(tmp_path / "teams", options=RankingOptions(bootstraps=0))
+    assert [(team.name, team.score) for team in ranking.teams] == [("fast", 87.5), ("slow", -12.5)]
 
 
 # Formulas

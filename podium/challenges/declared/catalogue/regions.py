@@ -238,7 +238,7 @@ class RegionMetric(MetricKind):
                     unit=figure.unit,
                     median=f"{path}.median",
                     count=f"{path}.n",
-                    undefined=worst if math.isfinite(worst) else None,
+                    undefined=None,
                     of=_of(place, figure, settings),
                     when_lost=_when_lost(place, figure, settings),
                 )
@@ -378,7 +378,10 @@ def _mean_over_regions(
 
 def _mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
     def of(values: Values) -> Floats:
-        return np.asarray(np.nanmean(np.stack([values[f"{each}.mean"] for each in paths]), axis=0))
+        """Over the regions that have a value in some case."""
+        means = np.stack([values[f"{each}.mean"] for each in paths])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nansum(means, axis=0) / np.count_nonzero(~np.isnan(means), axis=0))
 
     return Formula(
         path=path,
