@@ -1,6 +1,7 @@
 """metrics.py in a challenge's folder: an organiser's own functions, declared as those of the catalogue."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,32 @@ def test_a_cohort_function_that_fails_leaves_its_figure_out(tmp_path: Path, caps
     assert "within_one" not in aggregates
     assert aggregates["share"]["mean"] == pytest.approx(1 / 3)
     assert "the metric 'within_one' of metrics.py failed over all cases: ZeroDivisionError" in capsys.readouterr().out
+
+
+# Other platforms
+
+
+def test_the_bundle_for_codabench_holds_the_code(tmp_path: Path) -> None:
+    folder = challenge(tmp_path, NUMBERS, TRUTH)
+    bundle = tmp_path / "bundle.zip"
+    arguments = ("--ground-truth", str(folder), "--output", str(bundle), "--start", "2026-12-31")
+    assert main(["bundle", "codabench", "challenge", *arguments]) == 0
+    with zipfile.ZipFile(bundle) as content:
+        assert content.read("reference_data/challenge/metrics.py").decode() == CODE
+
+
+def test_medperf_takes_the_code_of_the_image(tmp_path: Path) -> None:
+    folder = challenge(tmp_path, NUMBERS, TRUTH)
+    submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\n"})
+    parameters, results = tmp_path / "parameters.yaml", tmp_path / "results.yaml"
+    parameters.write_text("challenge: challenge\n")
+    arguments = {
+        "--predictions": submission,
+        "--labels": folder / "references",
+        "--parameters_file": parameters,
+        "--output_path": results,
+        "--ground-truth": folder,
+    }
+    words = [str(word) for pair in arguments.items() for word in pair]
+    assert main(["evaluate", "--platform", "medperf", *words]) == 0
+    assert "within_one" in results.read_text()
