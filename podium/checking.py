@@ -58,6 +58,8 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         checked.errors.append(str(error))
     assembled = problems_of_file(name, file)
     checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in assembled.problems]
+    if assembled.code_error is not None:
+        checked.errors.append(str(assembled.code_error))
     challenge = assembled.challenge
     if challenge is None:
         return checked

@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 SERIAL = {
-    *("adapters", "challenges", "freehand_tools", "report", "ranking", "judge", "literal", "gallery"),
+    *("adapters", "challenges", "declared", "freehand_tools", "report", "ranking", "judge", "literal", "gallery"),
     *("test_cli.py", "test_evaluate.py"),
 }
 DECODERS = "podium.evaluation.decoders"  # what they read submitted files with

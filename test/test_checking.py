@@ -85,7 +85,7 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         "challenge.toml: 'title' is missing.",
         "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
         "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
-        "challenge.toml, line 2: 'titel' is not a known key.",
+        "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?",
         "challenge.toml, line 7: 'cases.groups' is wrong: it is no regular expression: "
         "missing ), unterminated subpattern at position 0.",
         "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",

@@ -12,7 +12,7 @@ import numpy as np
 from podium.adapters.flat import LONGEST_KEY, flat_keys
 from podium.adapters.yaml_text import to_yaml
 from podium.challenges import load_challenge
-from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, ChallengeFolder
+from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.leaderboard import Column
 from podium.readers.files import list_files
@@ -68,6 +68,8 @@ def bundle(folder: ChallengeFolder, plan: BundlePlan) -> Iterator[tuple[str, byt
     if listing.refused or not listing.files:
         raise GroundTruthError("The references are missing or not all regular files; 'podium check' lists them.")
     yield f"reference_data/{folder.name}/{CHALLENGE_FILE}", folder.path / CHALLENGE_FILE
+    if (folder.path / METRICS_CODE).is_file():
+        yield f"reference_data/{folder.name}/{METRICS_CODE}", folder.path / METRICS_CODE
     for file in listing.files:
         yield f"reference_data/{folder.name}/{REFERENCES}/{file.name}", file.path
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from podium import evaluation
 from podium.adapters.yaml_text import to_yaml
 from podium.challenges import KINDS
-from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, read_challenge_folders
+from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, read_challenge_folders
 from podium.errors import ConfigurationError, GroundTruthError, UsageError
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import MetricsFile
@@ -87,7 +87,7 @@ def read_parameters(path: Path) -> str | None:
 
 @contextmanager
 def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[Path]:
-    """The labels where they bring a challenge.toml, else a folder of the image's challenge.toml and the labels."""
+    """The labels where they bring a challenge.toml, else a folder of the image's rules and the labels."""
     if not labels.is_dir():
         raise GroundTruthError("There are no labels: their folder does not exist.", detail=str(labels))
     if any((folder / CHALLENGE_FILE).is_file() for folder in (labels, *labels.iterdir())):
@@ -97,6 +97,8 @@ def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[
     with TemporaryDirectory(prefix="podium-") as workspace:
         folder = Path(workspace) / chosen.name
         folder.mkdir()
-        (folder / CHALLENGE_FILE).write_bytes((chosen.path / CHALLENGE_FILE).read_bytes())
+        for name in (CHALLENGE_FILE, METRICS_CODE):
+            if (chosen.path / name).is_file():
+                (folder / name).write_bytes((chosen.path / name).read_bytes())
         (folder / REFERENCES).symlink_to(labels.resolve(), target_is_directory=True)
         yield folder

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.challenges.base import AnyChallenge, Kind
-from podium.challenges.board import BOARD_TABLES, BoardSettings, extend
+from podium.challenges.board import BOARD_TABLES, examine_board, extend
 from podium.challenges.declared import DECLARED
 from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
@@ -18,6 +18,7 @@ from podium.challenges.settings import (
     ChallengeFile,
     SealedSettings,
     problems_of,
+    unknown_key,
     without_problems,
 )
 from podium.errors import ConfigurationError
@@ -29,50 +30,56 @@ KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, 
 @dataclass(frozen=True, kw_only=True)
 class Assembled:
     """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
-    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible."""
+    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible.
+    `code_error` says why the organiser's own code could not be run."""
 
     challenge: AnyChallenge | None
     problems: Sequence[ValidationProblem]
+    code_error: ConfigurationError | None = None
 
 
 def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     """The challenge of a known kind under the given tables."""
     kind = KINDS[kind_name]
     known = (CASES, SEALED, *BOARD_TABLES, *kind.own_tables)
-    problems = [ValidationProblem(key=(key,), words="is not a known key") for key in tables if key not in known]
+    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known]
     problems += problems_of(SealedSettings, tables.get(SEALED, {}), (SEALED,))
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)
-    content = {table: tables[table] for table in BOARD_TABLES if table in tables}
-    board_problems = problems_of(BoardSettings, content, ())
-    board = BoardSettings.model_validate(without_problems(content, board_problems, depth=0))
+    board, board_problems, lost = examine_board(tables)
     problems += [*cases_problems, *examined.problems, *board_problems]
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
+    kind_confidential = challenge.confidential
     extended = extend(
         challenge.scoreboard,
         challenge.ranking,
         board,
-        confidential=challenge.confidential,
-        excused=examined.excused,
+        confidential=kind_confidential,
+        excused=examined.excused | lost,
     )
-    return Assembled(
-        challenge=replace(
-            challenge,
-            board=board,
-            scoreboard=extended.board,
-            ranking=extended.ranking,
-            confidential=extended.confidential,
-        ),
-        problems=[*problems, *extended.problems],
+    challenge = replace(
+        challenge,
+        board=board,
+        scoreboard=extended.board,
+        ranking=extended.ranking,
+        confidential=extended.confidential,
     )
+    taken = [
+        ValidationProblem(key=("case_figures", name), words="is the name of something that rows keep; choose another")
+        for name in board.case_figures
+        if name in kind_confidential
+    ]
+    return Assembled(challenge=challenge, problems=[*problems, *extended.problems, *taken])
 
 
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     """The challenge under the settings of its challenge.toml."""
-    assembled = assemble(folder.name, folder.common.kind, folder.file.tables())
+    assembled = _assembled(folder.name, folder.common.kind, folder.file)
+    if assembled.code_error is not None:
+        raise assembled.code_error
     if assembled.problems or assembled.challenge is None:
         raise folder.file.refusal(assembled.problems)
     return assembled.challenge
@@ -85,8 +92,36 @@ def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
     except ConfigurationError:
         others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
         return Assembled(challenge=None, problems=others)
-    assembled = assemble(name, kind, file.tables())
+    assembled = _assembled(name, kind, file)
     return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
+
+
+def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
+    """The challenge of a challenge.toml, whose values must stand where its submissions have them."""
+    kind, tables = KINDS[kind_name], file.tables()
+    problems = [
+        ValidationProblem(key=(key,), words="is no table of challenge.toml: it is made from metrics.py")
+        for key in kind.code_tables
+        if tables.pop(key, None) is not None
+    ]
+    added, code_error = _own_code(kind, file)
+    assembled = assemble(name, kind_name, {**tables, **added})
+    if assembled.challenge is not None and kind.fits_submission is not None:
+        challenge = assembled.challenge
+        problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    if assembled.challenge is not None and assembled.challenge.ranking.by_case and file.per_case == "none":
+        words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
+        problems.append(ValidationProblem(key=("ranking", "method"), words=words))
+    others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
+    return replace(assembled, problems=[*others, *problems], code_error=code_error)
+
+
+def _own_code(kind: Kind[Any], file: ChallengeFile) -> tuple[Mapping[str, Any], ConfigurationError | None]:
+    """The tables that the organiser's code adds, or why it cannot be run."""
+    try:
+        return (kind.own_code(file.path.parent) if kind.own_code is not None else {}), None
+    except ConfigurationError as error:
+        return {}, error
 
 
 def published_settings(challenge: AnyChallenge) -> dict[str, Any]:

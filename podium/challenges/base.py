@@ -273,7 +273,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
                 members.setdefault(self.cases.group_of(result.case) or "", []).append(result.metrics)
             add_groups(self.scoreboard, members, figures)
-        return figures
+        # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
+        return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
         """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
@@ -343,6 +344,9 @@ class Kind(Generic[SettingsT]):
 
     tables           the tables that are its settings [one, named as the kind]
     examine          finds everything that is wrong with the tables, where the model alone cannot
+    own_code         reads an organiser's code in the challenge's folder: the tables that it adds
+    code_tables      those tables, which challenge.toml cannot have
+    fits_submission  what is wrong with settings under a shape of submission, where values have places in each
     format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
     """
 
@@ -351,6 +355,9 @@ class Kind(Generic[SettingsT]):
     build: Callable[[str, CasesSettings, SettingsT], Challenge[SettingsT, Any, Any]]
     tables: tuple[str, ...] = ()
     examine: Callable[[Any], Examined[SettingsT]] | None = None
+    own_code: Callable[[Path], Mapping[str, Any]] | None = None
+    code_tables: tuple[str, ...] = ()
+    fits_submission: Callable[[CasesSettings, SettingsT, str], Sequence[ValidationProblem]] | None = None
     format_settings: Mapping[str, Any] | None = field(default_factory=dict)
 
     @property

@@ -4,21 +4,20 @@ Every kind of challenge takes these tables. They are added to what the kind itse
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from podium.challenges.ranking_rule import NO_RULE, Criterion, RankingRule
-from podium.challenges.settings import FigureName, Positive, Settings, Text
+from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, parse
 from podium.metrics.declaration import CaseMetric, Direction, Formula, GivenFigure, Metric, Scoreboard, Values
 from podium.metrics.resampling import Floats
-from podium.validation_errors import ValidationProblem
+from podium.validation_errors import ValidationProblem, did_you_mean
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
@@ -76,6 +75,22 @@ class BoardSettings(Settings):
     case_figures: Mapping[FigureName, Text | FigureSettings] = {}
     leaderboard: LeaderboardSettings = LeaderboardSettings()
     ranking: RankingSettings | None = None
+
+
+def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[ValidationProblem], frozenset[str]]:
+    """The four tables without what is wrong, everything that is wrong, and the names that are missing for that
+    reason: of figures, or `ranking`."""
+    content = {table: tables[table] for table in BOARD_TABLES if table in tables}
+    problems = problems_of(BoardSettings, content, ())
+    formulas: dict[str, Any] = {
+        table: without_problems(content[table], [each for each in problems if each.key[0] == table], depth=1)
+        for table in ("figures", "case_figures")
+        if table in content
+    }
+    right = {**without_problems(content, problems, depth=0), **formulas}
+    lost = {str(each.key[-1] if len(each.key) < 2 else each.key[1]) for each in problems if each.key[0] in formulas}
+    lost |= {"ranking"} if "ranking" in content and "ranking" not in right else set()
+    return BoardSettings.model_validate(right), problems, frozenset(lost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +227,7 @@ class _Extension:
         )
 
     def _resolved(
-        self, key: tuple[str, ...], names: Iterator[str], known: Mapping[str, Known]
+        self, key: tuple[str, ...], names: Iterable[str], known: Mapping[str, Known]
     ) -> Mapping[str, str] | None:
         """Every name with the path it means; None where one means nothing."""
         found = {name: resolve(name, known) for name in dict.fromkeys(names)}
@@ -225,12 +240,11 @@ class _Extension:
         if name.split(".", maxsplit=1)[0] in self._excused:
             self._excused.add(key[1])
             return
-        later = name in self._settings.figures
-        close = get_close_matches(name, [*known, *(path.removesuffix(_MEAN) for path in known)], n=1)
-        if later:
+        if name in self._settings.figures and key[0] == "figures":
             advice = "; a figure can only name those before it"
         else:
-            advice = f"; did you mean '{close[0]}'?" if close else ""
+            means = (path.removesuffix(_MEAN) for path in known if path.endswith(_MEAN))
+            advice = did_you_mean(name, [*known, *means])
         self._problem(key, f"names '{name}', which does not exist{advice}")
 
     def _problem(self, key: tuple[str, ...], words: str) -> None:
@@ -243,7 +257,7 @@ class _Extension:
     def _ranked(self) -> RankingRule:
         settings = self._settings.ranking
         if settings is None:
-            if self._ranking is NO_RULE:
+            if self._ranking is NO_RULE and "ranking" not in self._excused:
                 self._problem(("ranking",), 'is missing: say what teams are ranked by, as in [ranking] by = "score"')
             return self._ranking
         names = settings.names
@@ -291,7 +305,7 @@ class _Extension:
             if path is None:
                 names_known = [metric.name for metric in self._board.metrics] if by_case else known
                 self._unknown(key, name, dict.fromkeys(names_known))
-                return None
+                continue
             figure = shown(self._board, path)
             criteria.append(
                 Criterion(
@@ -302,7 +316,7 @@ class _Extension:
                     absent_is_last=True,
                 )
             )
-        return criteria
+        return criteria if len(criteria) == len(names) else None
 
     def _add_titles(self) -> None:
         known = dict(known_figures(self._board))
@@ -326,6 +340,9 @@ class _Extension:
                     self._unknown(("leaderboard", "columns"), name, known)
                 else:
                     paths.append(path)
+            # The platform orders teams by its first column, which must not contradict the ranking.
+            first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
+            paths = [*(each.path for each in first), *paths]
         elif self._settings.ranking is not None or self._settings.figures:
             ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
             figures = [figure.path for figure in reversed(self._board.formulas) if figure.title]

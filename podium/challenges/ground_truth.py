@@ -11,6 +11,7 @@ from podium.readers.names import escape_for_display
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
+METRICS_CODE = "metrics.py"  # an organiser's own metrics
 REFERENCES = "references"
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
 

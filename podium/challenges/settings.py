@@ -5,15 +5,25 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from podium.errors import ConfigurationError
 from podium.platform.privacy import PerCase
 from podium.platform.sealing import decoded_key
 from podium.platform.submission import SubmissionShape
-from podium.validation_errors import ValidationProblem, all_problems
+from podium.validation_errors import UNKNOWN_KEY, ValidationProblem, all_problems, did_you_mean
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
@@ -31,6 +41,28 @@ class Settings(BaseModel):
     """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _guess_what_was_meant(cls, content: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """An unknown key says which known one is close; pydantic's own message does not know the others."""
+        try:
+            return validate(content)
+        except ValidationError as error:
+            problems = [_renamed(each, cls.model_fields) for each in error.errors()]
+            raise ValidationError.from_exception_data(error.title, problems) from None
+
+
+def _renamed(problem: Any, known: Collection[str]) -> InitErrorDetails:
+    kind, message, location = problem["type"], problem["msg"], problem["loc"]
+    if kind == "extra_forbidden" and len(location) == 1:
+        kind, message = UNKNOWN_KEY, unknown_key(location[0], known)
+    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
+
+
+def unknown_key(key: str, known: Collection[str]) -> str:
+    """What is wrong with a key that does not exist."""
+    return f"is not a known key{did_you_mean(key, known)}"
 
 
 class Common(Settings):
@@ -150,6 +182,16 @@ class ChallengeFile:
         """What is wrong outside of the tables."""
         return problems_of(Common, self._without_tables(), ())
 
+    @property
+    def submission(self) -> str:
+        """Which shape of submission the phase takes, whatever else is wrong."""
+        return str(self._content.get("submission", Common.model_fields["submission"].default))
+
+    @property
+    def per_case(self) -> str:
+        """What is published of single cases, whatever else is wrong."""
+        return str(self._content.get("per_case"))
+
     def sealed(self) -> SealedSettings:
         """The table `[sealed]`."""
         content = self.tables().get(SEALED, {})
@@ -184,7 +226,7 @@ def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) ->
     try:
         model.model_validate(content)
     except ValidationError as error:
-        return all_problems(error, prefix=prefix)
+        return all_problems(error, prefix=prefix, content=content)
     return []
 
 

@@ -15,6 +15,7 @@ from podium.metrics.resampling import Floats, Resamples
 
 CaseT = TypeVar("CaseT")
 LOG = logging.getLogger(__name__)
+_NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
 
 
 def row_of(metrics: Sequence[CaseMetric[CaseT]], case: CaseT, *, lost: bool) -> dict[str, Any]:
@@ -124,12 +125,7 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
         if curve.mean:
             figures[curve.mean] = _mean_curve(curve, rows)
     for cohort in board.cohort_metrics:
-        value = float(values[cohort.path].item())
-        known = _or_nan(cohort.undefined) if math.isnan(value) else value
-        if not math.isnan(known):
-            put(figures, cohort.path, int(known) if cohort.whole else known)
-        if cohort.defined:
-            put(figures, cohort.defined, int(not math.isnan(value)))
+        _publish_cohort(figures, cohort, float(values[cohort.path].item()))
     for path, table in board.tables.items():
         put(figures, path, table(rows))
     for path, value in given.items():
@@ -141,6 +137,16 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
             if missing.args[0] not in {figure.path for figure in board.given}:
                 raise
     return figures
+
+
+def _publish_cohort(figures: dict[str, Any], cohort: CohortMetric, value: float) -> None:
+    known = _or_nan(cohort.undefined) if math.isnan(value) else value
+    if math.isnan(known):
+        LOG.info(_NO_VALUE, cohort.path)
+    else:
+        put(figures, cohort.path, int(known) if cohort.whole else known)
+    if cohort.defined:
+        put(figures, cohort.defined, int(not math.isnan(value)))
 
 
 def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) -> None:
@@ -187,14 +193,16 @@ def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str
 
 
 class _Published(Mapping[str, Floats]):
-    """Published aggregates as the values that formulas read."""
+    """Published aggregates as the values that formulas read; NaN where a figure is not published, being undefined."""
 
     def __init__(self, changed: Mapping[str, float], aggregates: Figures) -> None:
         self.changed: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in changed.items()}
         self._aggregates = aggregates
 
     def __getitem__(self, path: str) -> Floats:
-        return self.changed[path] if path in self.changed else np.asarray(float(get(self._aggregates, path)))
+        if path in self.changed:
+            return self.changed[path]
+        return np.asarray(float(get(self._aggregates, path)) if _holds(self._aggregates, path) else math.nan)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.changed)
@@ -214,7 +222,9 @@ def _holds(row: Figures, path: str) -> bool:
 def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
     mean = float(values[metric.mean_path].item())
     defined = [value for row in rows if (value := get(row, metric.name)) is not None]
-    if not math.isnan(mean):
+    if math.isnan(mean):
+        LOG.info(_NO_VALUE, metric.mean_path)
+    else:
         put(figures, metric.mean_path, mean)
     if metric.std_path and (defined or metric.undefined is not None):
         put(figures, metric.std_path, mean_and_std(defined)[1])

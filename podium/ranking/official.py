@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, get
+from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import ArenaFile, finalists_ranks, read_arena
 from podium.ranking.facts import Facts
 from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
-from podium.ranking.positions import mean_positions, positions
+from podium.ranking.positions import case_positions, mean_positions, positions
 from podium.ranking.schemes import SchemeOutcome
 
 Floats = NDArray[np.float64]
@@ -43,6 +44,8 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
     values = []
     for figures, label in zip(aggregates, labels, strict=True):
         value = figure(figures, criterion.path)
+        if value is None and criterion.absent_is_last:
+            value = np.nan
         if value is None:
             advice = f" {criterion.if_absent}" if criterion.if_absent else ""
             raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
@@ -54,8 +57,8 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
 
 def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
     """`figures` by path, each `[replicate, team]`; a figure that has one replicate serves for all."""
-    criteria = [(_rounded(figures[each.path], each.decimals), each) for each in rule.criteria]
-    tie_breaks = [(_rounded(figures[each.path], each.decimals), each.direction) for each in rule.tie_breaks]
+    criteria = [(_compared(figures[each.path], each), each) for each in rule.criteria]
+    tie_breaks = [(_compared(figures[each.path], each), each.direction) for each in rule.tie_breaks]
     if len(criteria) == 1:
         score, only = criteria[0]
         return SchemeOutcome(
@@ -72,6 +75,34 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcom
         direction="lower",
         score_title="Mean position",
     )
+
+
+def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> SchemeOutcome:
+    """Teams have a position in every case by every metric of the rule; the mean of all positions decides, then the
+    tie-breaks. A case where no team has a value by a metric is left out of that metric."""
+    total, count = np.zeros((resamples.replicates, len(facts.teams))), np.zeros((resamples.replicates, 1))
+    for name, criterion in zip(rule.case_metrics, rule.criteria, strict=True):
+        if name not in facts.tables:
+            raise MissingFigure(f"{facts.labels[0]} has no single cases of '{name}', which teams are ranked by.")
+        table = facts.tables[name]
+        values = _rounded(table.values[:, table.defined], criterion.decimals)
+        kept = resamples.only(table.defined)
+        total += kept.total(case_positions(values, criterion.direction).T)
+        count += kept.sizes[:, None]
+    mean = np.round(total / np.maximum(count, 1), 9)  # freed of the last digits' noise: equal means stay equal
+    breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
+    ties = [(_compared(breaks[each.path], each), each.direction) for each in rule.tie_breaks]
+    return SchemeOutcome(
+        ranks=positions([(mean, "lower"), *ties]), scores=mean, direction="lower", score_title="Mean position"
+    )
+
+
+def _compared(values: Floats, criterion: Criterion) -> Floats:
+    """What teams are compared by: rounded, and behind all others where a figure that may be absent is."""
+    rounded = _rounded(values, criterion.decimals)
+    if not criterion.absent_is_last:
+        return rounded
+    return np.where(np.isnan(rounded), -np.inf if criterion.direction == "higher" else np.inf, rounded)
 
 
 def _rounded(values: Floats, decimals: int | None) -> Floats:
@@ -99,7 +130,10 @@ def official_ranking(facts: Facts, options: RankingOptions) -> Official:
     rule = facts.rule
     if rule is None:
         raise MissingFigure("A table of scores has no official rule.")
-    outcome = apply_rule(rule, rule_figures(rule, facts.aggregates, facts.labels))
+    if rule.by_case:
+        outcome = rank_by_case(facts, rule, Resamples.whole(len(facts.cases)))
+    else:
+        outcome = apply_rule(rule, rule_figures(rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]
     places = rule.finalists or 0
     finalists = np.asarray(ranks <= places)

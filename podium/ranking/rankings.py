@@ -10,7 +10,7 @@ from podium.ranking.facts import Facts
 from podium.ranking.intervals import percentile_intervals
 from podium.ranking.kendall import tau_b
 from podium.ranking.live_leaderboard import live_leaderboard
-from podium.ranking.official import Official, official_replicates
+from podium.ranking.official import Official, official_replicates, rank_by_case
 from podium.ranking.options import OFFICIAL, PLATFORM, RankingOptions
 from podium.ranking.plain import plain_row
 from podium.ranking.result import SchemeRanking, Table
@@ -62,7 +62,13 @@ def scheme_rankings(
 
 def _official(facts: Facts, official: Official, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
     names = (OFFICIAL, "Official", official.rule.words)
-    replicates = official_replicates(facts, official.rule, bootstrap.figures) if bootstrap else None
+    replicates = None
+    if bootstrap:
+        replicates = (
+            rank_by_case(facts, official.rule, bootstrap.resamples)
+            if official.rule.by_case
+            else official_replicates(facts, official.rule, bootstrap.figures)
+        )
     if official.ratings is not None:
         reason = "The arena decides among the finalists, and resampling the cases says nothing about its votes."
         return _ranked(names, official.outcome, replicates, reason, options)

@@ -72,6 +72,11 @@ class Row:
         advice = "; write a decimal point" if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell[:50]) else ""
         raise Refused(f"{self._holds(column)}, which is not a number{advice}.")
 
+    def value(self, column: str) -> Any:
+        """The cell as it is, not empty: text without white space around it in CSV, any value in JSON."""
+        cell = self._filled(column)
+        return cell.strip() if isinstance(cell, str) else cell
+
     def text(self, column: str) -> str:
         """A text, without white space around it; of JSON also a whole number."""
         cell = self._filled(column)

@@ -78,7 +78,11 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("tolerance_px = 3", "tolerance = 3", "challenge.toml, line 23: 'metrics.1.tolerance' is not a known key."),
+        (
+            "tolerance_px = 3",
+            "tolerance = 3",
+            "challenge.toml, line 23: 'metrics.1.tolerance' is not a known key; did you mean 'tolerance_px'?",
+        ),
         ("tolerance_px = 3", "", "line 21: 'metrics.1' is wrong: needs either tolerance_mm or tolerance_px."),
         (
             "tolerance_px = 3",
@@ -113,7 +117,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
         ),
         ("baseline_seconds = 90.0", "", "line 28: 'time' is wrong: baseline_seconds is missing."),
         ("baseline_seconds = 90.0", "baseline_seconds = 0", "line 30: 'time.baseline_seconds' is wrong"),
-        ("baseline_seconds = 90.0", "baseline = 90.0", "line 30: 'time.baseline' is not a known key."),
+        ("baseline_seconds = 90.0", "baseline = 90.0", "line 30: 'time.baseline' is not a known key; did you mean"),
         ("low_risk = 0", '"low.risk" = 0', "line 16: 'values.risk.classes.low.risk' is wrong: string should match"),
         ("low_risk = 0", "low_risk = 1", "line 12: 'values.risk' is wrong: two classes have the same value."),
         ("vessel = 1", "vessel = 2", "line 6: 'values.mask' is wrong: two regions have the same value."),
@@ -126,7 +130,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
             "line 37: 'ranking.by' names 'scores', which does not exist; did you mean 's",
         ),
         ('[ranking]\nby = "score"\n', "", "challenge.toml: 'ranking' is missing: say what teams are ranked by"),
-        ("[ranking]", "[rank]", "line 36: 'rank' is not a known key."),
+        ("[ranking]", "[rank]", "line 36: 'rank' is not a known key; did you mean 'ranking'?"),
         ('version = "1.0"\n', "", "challenge.toml: 'version' is missing."),
         ('per_case = "full"', 'per_case = "some"', "line 4: 'per_case' is wrong: input should be 'full', 'anonymous'"),
         (

@@ -3,14 +3,18 @@
 See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from podium.challenges.base import Challenge, Kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.overlay import DeclaredOverlays
+from podium.challenges.declared.own_code import load_own_metrics
 from podium.challenges.declared.pictures import pictures_of
 from podium.challenges.declared.scoring import DeclaredScorer, confidential, declare, scoreboard
-from podium.challenges.declared.settings import DeclaredSettings, examine
+from podium.challenges.declared.settings import OWN_METRICS, DeclaredSettings, examine, fits_submission
+from podium.challenges.ground_truth import METRICS_CODE
 from podium.challenges.ranking_rule import NO_RULE
 from podium.challenges.settings import CasesSettings
 from podium.challenges.time_rule import cohort_times, time_given
@@ -39,11 +43,20 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
     )
 
 
+def load_own_code(folder: Path) -> Mapping[str, Any]:
+    """The table that metrics.py in a challenge's folder adds, if there is one."""
+    path = folder / METRICS_CODE
+    return {OWN_METRICS: load_own_metrics(path)} if path.is_file() else {}
+
+
 DECLARED: Kind[Any] = Kind(
     name="declared",
     settings_model=DeclaredSettings,
     build=build,
-    tables=("values", "metrics", "time"),
+    tables=("values", "metrics", "time", OWN_METRICS),
+    own_code=load_own_code,
+    code_tables=(OWN_METRICS,),
     examine=examine,
+    fits_submission=fits_submission,
     format_settings=None,
 )

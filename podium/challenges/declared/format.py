@@ -64,7 +64,7 @@ class DeclaredFormat(Format[Sources, Sources]):
         references: dict[str, dict[str, Source]] = {}
         known: set[SafeFile] = set()
         for name, value in self._settings.values.items():
-            for case, file in _own_references(value, files):
+            for case, file in self._own_references(value, files):
                 known.add(file)
                 if name in references.setdefault(case, {}):
                     what = f"A case has two references for the value '{name}'."
@@ -88,6 +88,23 @@ class DeclaredFormat(Format[Sources, Sources]):
                     what = f"A case has no reference for the value '{name}'."
                     problems.append(ReferenceProblem(what=what, where=case))
         return references
+
+    def _own_references(self, value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:
+        """The references of one value with their cases; the first name that fits a file counts. Names fit ends of
+        paths, since predictions may lie deeper, but references lie where the settings say."""
+        for file in files:
+            fitting = _fitting(as_tuple(value.reference), file)
+            if fitting and len(fitting[0].text) >= self._longest_name(file):
+                found = fitting[0].match(file.name)
+                assert found is not None
+                yield found[0], file
+
+    def _longest_name(self, file: SafeFile) -> int:
+        """Of those that fit a reference: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of
+        another value. Of one value the first that fits counts."""
+        values = self._settings.values.values()
+        firsts = [fitting[0] for value in values if (fitting := _fitting(as_tuple(value.reference), file))]
+        return max(len(template.text) for template in firsts)
 
     def _reference_tables(self, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
         """The tables among the references, with the values that stand in them."""
@@ -255,15 +272,9 @@ class DeclaredFormat(Format[Sources, Sources]):
         return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self._predicted.items())
 
 
-def _own_references(value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:
-    """The references of one value with their cases; the first name that fits a file counts. Names fit ends of paths,
-    since predictions may lie deeper, but references lie where the settings say."""
-    templates = [Template(name) for name in as_tuple(value.reference)]
-    for file in files:
-        fitting = [each for each in templates if each.text.count("/") == file.name.count("/")]
-        match = next((match for each in fitting if (match := each.match(file.name)) is not None), None)
-        if match is not None:
-            yield match[0], file
+def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
+    templates = [Template(name) for name in names if name.count("/") == file.name.count("/")]
+    return [template for template in templates if template.match(file.name) is not None]
 
 
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:

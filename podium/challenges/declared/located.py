@@ -1,7 +1,7 @@
 """Where one value of one case stands, and how it is taken out of its file, table or socket."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +14,8 @@ from podium.errors import Refused
 from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
 from podium.readers.annotations import (
+    BOX_COLUMNS,
+    POINT_COLUMNS,
     Annotations,
     boxes_of_json,
     boxes_of_rows,
@@ -150,15 +152,17 @@ class Located:
         image = read_image(file, shape=shape)
         return image.array, Geometry(image.spacing, image.origin, image.direction)
 
-    def scalar(self) -> Any:
-        """One number or text: of a JSON value, a dataset with one element, or a cell."""
+    def scalar(self, *, texts: Collection[Any] = ()) -> Any:
+        """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is
+        that text, even if it spells a number."""
         if isinstance(self.source, SafeFile) and self._is_hdf5(self.source):
             value = self.files.hdf5(self.source).read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
             if value.size != 1:
                 raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
             return value.reshape(()).item()
         if isinstance(self.source, Entry):
-            return _cell(self._row().text(self.place.columns[0]))
+            value = self._row().value(self.place.columns[0])
+            return value if value in texts else _cell(value)
         return self.json()
 
     def number(self) -> float:
@@ -178,7 +182,7 @@ class Located:
         """Several named facts: a JSON object, or the cells of these columns."""
         if isinstance(self.source, Entry):
             row = self._row()
-            return {column: _cell(row.text(column)) for column in columns}
+            return {column: _cell(row.value(column)) for column in columns}
         found = self.json()
         if not isinstance(found, dict):
             raise Refused(f"'{self.label}' must be an object with {' and '.join(columns)}.")
@@ -195,7 +199,10 @@ class Located:
             else (boxes_of_json, boxes_of_rows, read_boxes)
         )
         if isinstance(self.source, Entry):
-            return of_rows(self.source.value.rows(), name=self.source.label)
+            # A case without findings is a row without coordinates: without a row there is no case.
+            columns = POINT_COLUMNS if kind == "points" else BOX_COLUMNS
+            rows = [row for row in self.source.value.rows() if any(column in row for column in columns)]
+            return of_rows(rows, name=self.source.label)
         if isinstance(self.source, SafeFile) and self.place.pointers == ("",):
             return of_file(self.source)
         return of_json(self.json(), name=self.label)

@@ -8,6 +8,8 @@ import numpy as np
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import MetricSettings
+from podium.challenges.declared.catalogue.own import own_kind
+from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
@@ -47,19 +49,19 @@ def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture
 
 def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGrid]:
     """One grid of regions and metrics for every label image with more than one region."""
-    values = values_of(settings)
+    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
     for name, value in values.items():
         if value.settings.kind != "labels" or len(value.settings.regions) < 2:
             continue
         columns, directions, figures = [], [], []
         for table in settings.metrics:
-            kind, metric = metric_settings(table, values)
-            if "labels" not in kind.compares or kind.name == "lesions":
+            kind, metric = metric_settings(table, values, own)
+            if not isinstance(kind, RegionMetric) or "" not in kind.figures:
                 continue
             means = [_mean(aggregates, metric, name, region) for region in value.settings.regions]
             if any(mean is not None for mean in means):
                 columns.append(metric.title or title_of(metric.own_name))
-                directions.append(getattr(kind, "figures")[""].direction)  # noqa: B009  (only metrics of regions)
+                directions.append(kind.figures[""].direction)
                 figures.append(means)
         if len(columns) > 0:
             yield FigureGrid(
@@ -188,9 +190,9 @@ def _thinned(points: Sequence[tuple[Any, Any]]) -> Points:
 
 def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Iterator[Diagram]:
     """The FROC curve of every metric that keeps candidates with probabilities."""
-    values = values_of(settings)
+    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
     for table in settings.metrics:
-        kind, metric = metric_settings(table, values)
+        kind, metric = metric_settings(table, values, own)
         if kind.name not in ("froc", "ap"):
             continue
         try:

@@ -7,6 +7,7 @@ from typing import Any
 from podium.challenges.base import Scorer
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
 from podium.challenges.declared.value_settings import MISSING
@@ -76,9 +77,10 @@ class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
+    own = [own_kind(each) for each in settings.own_metrics]
     declared = []
     for table in settings.metrics:
-        kind, metric = metric_settings(table, values)
+        kind, metric = metric_settings(table, values, own)
         chosen, _ = fitting_values(kind, metric, values)
         declared.append(kind.declare(metric, chosen))
     return declared

@@ -1,28 +1,39 @@
 """The tables of a declared challenge: `[values]`, `[[metrics]]` and `[time]`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from podium.challenges.base import Examined
-from podium.challenges.declared.catalogue import NAMES, find_kind
+from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
+from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
-from podium.challenges.declared.values import AnyValueKind, make_value
-from podium.challenges.settings import FigureName, Settings, problems_of
+from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, AnyValueKind, make_value
+from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
-from podium.validation_errors import ValidationProblem, all_problems
+from podium.own_metrics import OwnMetric
+from podium.validation_errors import ValidationProblem, all_problems, did_you_mean
 
+OWN_METRICS = "own_metrics"
+_TAKEN = {"facts", "groups", "confusion_matrix"}
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
 
 
 class DeclaredSettings(Settings):
-    """The three tables; what a metric's table may hold depends on its kind and is checked apart."""
+    """The three tables; what a metric's table may hold depends on its kind and is checked apart. `own_metrics` come
+    from metrics.py, never from challenge.toml."""
 
     values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    own_metrics: tuple[OwnMetric, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        return content if self.own_metrics else {key: each for key, each in content.items() if key != OWN_METRICS}
 
 
 def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
@@ -30,16 +41,20 @@ def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
     return {name: make_value(name, value) for name, value in settings.values.items()}
 
 
-def metric_kind(table: Mapping[str, Any], values: Mapping[str, AnyValueKind]) -> MetricKind | None:
+def metric_kind(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
+) -> MetricKind | None:
     """The metric of the catalogue that a table means: by its kind, and by what it is of."""
     of = table.get("of")
     named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
-    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values])
+    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values], own)
 
 
-def metric_settings(table: Mapping[str, Any], values: Mapping[str, AnyValueKind]) -> tuple[MetricKind, MetricSettings]:
+def metric_settings(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
+) -> tuple[MetricKind, MetricSettings]:
     """A metric of well-formed settings."""
-    kind = metric_kind(table, values)
+    kind = metric_kind(table, values, own)
     assert kind is not None, "the table was examined"
     return kind, kind.settings_model.model_validate(table)
 
@@ -50,17 +65,48 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
         content = {}
     problems = problems_of(_Outer, content, ())
     values, value_problems = _examined_values(content.get("values"))
-    kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"))
+    own = () if any(problem.key[0] == OWN_METRICS for problem in problems) else _own_metrics(content)
+    problems += [
+        ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
+        for each in own
+        if each.kind in NAMES
+    ]
+    kinds = [own_kind(each) for each in own]
+    kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"), kinds)
     time = None if any(problem.key[0] == "time" for problem in problems) else content.get("time")
     excused |= {"time_score", "total_seconds", "runtime_seconds"} if time is None and "time" in content else set()
     settings = None
     if values and kept:
         settings = DeclaredSettings(
-            values=values, metrics=kept, time=TimeSettings.model_validate(time) if time is not None else None
+            values=values,
+            metrics=kept,
+            time=TimeSettings.model_validate(time) if time is not None else None,
+            own_metrics=own,
         )
     return Examined(
         settings=settings, problems=[*problems, *value_problems, *metric_problems], excused=frozenset(excused)
     )
+
+
+def fits_submission(cases: CasesSettings, settings: DeclaredSettings, shape: str) -> Sequence[ValidationProblem]:
+    """Values without a place in the submissions that the phase takes, and jobs whose case nobody could tell."""
+    problems = []
+    predicted = {name: value for name, value in settings.values.items() if value.is_predicted}
+    for name, value in predicted.items():
+        if shape == "algorithm" and value.socket is None:
+            words = 'is missing: submission = "algorithm", so every value stands in a socket'
+            problems.append(ValidationProblem(key=("values", name, "socket"), words=words))
+        if shape == "predictions" and value.file is None and value.table is None:
+            words = 'is missing: submission = "predictions", so every value stands in a file or a table'
+            problems.append(ValidationProblem(key=("values", name, "file"), words=words))
+    sockets = [value.socket for value in settings.values.values() if value.socket is not None]
+    if sockets and shape != "predictions" and cases.input is None:
+        words = (
+            f"is missing: the image or file name of which input of a job is the case, for outputs such as "
+            f"'{sockets[0]}'? Or write submission = \"predictions\""
+        )
+        problems.append(ValidationProblem(key=("cases", "input"), words=words))
+    return problems
 
 
 class _Outer(Settings):
@@ -69,6 +115,11 @@ class _Outer(Settings):
     values: Annotated[Mapping[FigureName, Mapping[str, Any]], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    own_metrics: tuple[OwnMetric, ...] = ()
+
+
+def _own_metrics(content: Mapping[str, Any]) -> tuple[OwnMetric, ...]:
+    return tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
 
 
 def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProblem]]:
@@ -80,20 +131,15 @@ def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProble
         try:
             values[name] = _ONE_VALUE.validate_python(table)
         except ValidationError as error:
-            kind = table.get("kind")
-            for problem in all_problems(error, prefix=("values", name)):
-                # pydantic names the kind between the table and its key
-                key = (*problem.key[:2], *problem.key[3:]) if problem.key[2:3] == (kind,) else problem.key
-                problems.append(ValidationProblem(key=_without_union(key, table), words=problem.words))
+            problems += _value_problems(name, table, error)
     within = [(name, value.within) for name, value in values.items() if getattr(value, "within", None)]
     for name, mask in within:
-        if mask not in (tables or {}):
-            problems.append(
-                ValidationProblem(key=("values", name, "within"), words=f"names '{mask}', which is no value")
-            )
+        key = ("values", name, "within")
+        if mask not in tables:
+            words = f"names '{mask}', which is no value{did_you_mean(mask, tables)}"
+            problems.append(ValidationProblem(key=key, words=words))
         elif mask in values and values[mask].kind != "labels":
-            words = f"names '{mask}', which is not of the kind labels"
-            problems.append(ValidationProblem(key=("values", name, "within"), words=words))
+            problems.append(ValidationProblem(key=key, words=f"names '{mask}', which is not of the kind labels"))
     masks = {mask for _, mask in within}
     for name in [name for name, value in values.items() if not value.is_predicted and name not in masks]:
         del values[name]
@@ -102,27 +148,19 @@ def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProble
     return values, problems
 
 
-def _without_union(key: tuple[str | int, ...], table: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """The key without what pydantic adds for alternatives of a type, such as `str` or `tuple[...]`."""
-    found: list[str | int] = list(key[:2])
-    content: Any = table
-    for part in key[2:]:
-        if isinstance(content, dict) and len(found) > 2 and part not in content:
-            break
-        if not isinstance(content, dict | list | tuple) and len(found) > 2:
-            break
-        found.append(part)
-        if isinstance(content, dict):
-            content = content.get(part)
-        elif isinstance(content, list | tuple) and isinstance(part, int) and part < len(content):
-            content = content[part]
-        else:
-            content = None
-    return tuple(found)
+def _value_problems(name: str, table: Mapping[str, Any], error: ValidationError) -> list[ValidationProblem]:
+    kind = table.get("kind")
+    if kind not in VALUE_KINDS:
+        words = "is missing" if kind is None else f"is '{kind}', which is no kind of value"
+        close = did_you_mean(str(kind), VALUE_KINDS) or f"; there are: {', '.join(VALUE_KINDS)}"
+        return [ValidationProblem(key=("values", name, "kind"), words=words + close)]
+    # pydantic names the kind between the table and its keys
+    found = all_problems(error, content={kind: table})
+    return [ValidationProblem(key=("values", name, *problem.key[1:]), words=problem.words) for problem in found]
 
 
 def _examined_metrics(
-    tables: Any, values: Mapping[str, Any], all_values: Any
+    tables: Any, values: Mapping[str, Any], all_values: Any, own: Sequence[MetricKind]
 ) -> tuple[list[Mapping[str, Any]], list[ValidationProblem], set[str]]:
     """The metrics that are right, what is wrong with the others, and the names that these would have had."""
     kinds = {name: make_value(name, value) for name, value in values.items()}
@@ -139,10 +177,14 @@ def _examined_metrics(
         wanted = (
             set(as_tuple(tuple(of) if isinstance(of, list) else of)) if isinstance(of, str | list | tuple) else set()
         )
-        if wanted & lost_values or (not wanted and lost_values):
+        is_lost = bool(wanted & lost_values or (not wanted and lost_values))
+        if is_lost:
             excused.add(name)
+        found = _metric_problems(table, kinds, own, is_lost=is_lost)
+        if is_lost and not found:
             continue
-        found = _metric_problems(table, kinds)
+        if not found and (taken := _taken(name, kinds)):
+            found = [ValidationProblem(key=("name",), words=f"is '{name}', {taken}; choose another name")]
         if not found and name in names:
             first = names[name]
             words = f"is '{name}' a second time: figures of metrics {first} and {number} would stand in one place"
@@ -158,16 +200,32 @@ def _examined_metrics(
     return kept, problems, excused
 
 
-def _metric_problems(table: Mapping[str, Any], values: Mapping[str, AnyValueKind]) -> list[ValidationProblem]:
+def _taken(name: str, values: Mapping[str, AnyValueKind]) -> str:
+    """Why a metric cannot have a name: something else stands there in rows or aggregates."""
+    if name in values and values[name].settings.kind in KINDS_WITH_FACTS:
+        return "which is the name of a value: rows keep both of its sides there"
+    return "which is taken" if name in _TAKEN else ""
+
+
+def _metric_problems(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind], *, is_lost: bool
+) -> list[ValidationProblem]:
+    """What is wrong with a metric; where one of its values `is_lost`, being wrong itself, only what does not depend on
+    values."""
     if "kind" not in table:
         return [ValidationProblem(key=("kind",), words="is missing")]
-    kind = metric_kind(table, values)
+    kind = metric_kind(table, values, own)
     if kind is None:
-        words = f"is '{table['kind']}', which is no metric; there are: {', '.join(NAMES)}"
-        return [ValidationProblem(key=("kind",), words=words)]
+        names = [*NAMES, *(each.name for each in own)]
+        words = f"is '{table['kind']}', which is no metric"
+        close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
+        return [ValidationProblem(key=("kind",), words=words + close)]
+    if is_lost and kind.name in SHARED_NAMES:
+        return []
     found = problems_of(kind.settings_model, table, ())
-    if found:
+    right = without_problems(table, found, depth=0)
+    if is_lost or (found and problems_of(kind.settings_model, right, ())):
         return found
-    settings = kind.settings_model.model_validate(table)
+    settings = kind.settings_model.model_validate(right)
     chosen, problems = fitting_values(kind, settings, values)
-    return [*problems] if problems else [*kind.problems(settings, chosen)]
+    return [*found, *problems] if problems else [*found, *kind.problems(settings, chosen)]

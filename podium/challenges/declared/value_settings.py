@@ -48,6 +48,14 @@ class ValueSettings(Settings):
     reference_dataset: Text | None = None
     reference_pointer: StrictStr | tuple[StrictStr, ...] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _reference_is_in_the_same_table(cls, content: Any) -> Any:
+        """References stand in a table of the same name, unless the settings name another place."""
+        if isinstance(content, dict) and "table" in content and not {"reference", "reference_table"} & {*content}:
+            return {**content, "reference_table": content["table"]}
+        return content
+
     @field_validator("file", "reference")
     @classmethod
     def _has_a_case(cls, names: Texts | None) -> Texts | None:

@@ -24,10 +24,13 @@ METRIC_KINDS: Sequence[MetricKind] = (
     C_INDEX,
 )
 NAMES = tuple(dict.fromkeys(kind.name for kind in METRIC_KINDS))
+SHARED_NAMES = {kind.name for kind in METRIC_KINDS if sum(other.name == kind.name for other in METRIC_KINDS) > 1}
+"""What they mean depends on the value: f1 of classes is another metric than f1 of points."""
 
 
-def find_kind(name: str, value_kinds: Sequence[str]) -> MetricKind | None:
-    """The metric of this name that compares values of one of these kinds; several kinds share names such as f1."""
-    named = [kind for kind in METRIC_KINDS if kind.name == name]
+def find_kind(name: str, value_kinds: Sequence[str], own: Sequence[MetricKind]) -> MetricKind | None:
+    """The metric of this name that compares values of one of these kinds; several kinds share names such as f1. `own`
+    are those of the organiser."""
+    named = [kind for kind in (*METRIC_KINDS, *own) if kind.name == name]
     fitting = [kind for kind in named if set(kind.compares) & set(value_kinds)]
     return next(iter(fitting or named), None)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Finite, Settings, Text
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
-from podium.validation_errors import ValidationProblem
+from podium.validation_errors import ValidationProblem, did_you_mean
 
 Number = Finite
 Empty = Number | Literal["exclude", "worst", "diagonal"]
@@ -31,7 +32,7 @@ class MetricSettings(Settings):
     kind    which metric of the catalogue
     name    where its figures stand [the kind]
     of      the values that it compares [the only one that fits]
-    title   of its columns [that of the kind]
+    title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
     """
 
@@ -44,6 +45,14 @@ class MetricSettings(Settings):
     @property
     def own_name(self) -> str:
         return self.name or self.kind
+
+    def title_of(self, figure: "Figure", *, alone: bool = True) -> str:
+        """Of a figure's columns; a metric with a name of its own can be told from another of its kind. `alone` is
+        whether the metric has one figure."""
+        own = self.title or (title_of(self.name) if self.name else "")
+        if not own:
+            return title_of(figure.title)
+        return own if alone else f"{own} {figure.title}"
 
 
 @dataclass(kw_only=True)
@@ -111,7 +120,8 @@ def fitting_values(
     kinds = " or ".join(kind.compares)
     for name in wanted:
         if name not in values:
-            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is no value"))
+            words = f"names '{name}', which is no value{did_you_mean(name, values)}"
+            problems.append(ValidationProblem(key=("of",), words=words))
         elif not values[name].settings.is_predicted:
             problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which nobody predicts"))
         elif name not in fitting:

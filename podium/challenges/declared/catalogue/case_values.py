@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Figure, MetricKind, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.metrics.declaration import CaseMetric
@@ -52,7 +51,7 @@ class CaseValueMetric(MetricKind):
         declared = Declared()
         for name, value in values.items():
             path = f"{settings.own_name}.{name}" if len(values) > 1 else settings.own_name
-            title = settings.title or title_of(self.figure.title)
+            title = settings.title_of(self.figure)
             worst = self._worst_number(settings, value)
             declared.metrics.append(
                 CaseMetric(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Figure, MetricKind, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.figures import Figures, get
@@ -57,7 +56,7 @@ class CohortValueMetric(MetricKind):
                 declared.cohort_metrics.append(
                     CohortMetric(
                         path=path,
-                        title=f"{settings.title or title_of(self.figure.title)} {words}".strip(),
+                        title=f"{settings.title_of(self.figure)} {words}".strip(),
                         direction=self.figure.direction,
                         lowest=self.figure.lowest,
                         highest=self.figure.highest,

@@ -16,6 +16,7 @@ from podium.metrics.policy import distance_policy
 from podium.metrics.resampling import Floats
 from podium.metrics.topology import cldice, component_error
 from podium.metrics.volumes import relative_volume_difference, volume_similarity
+from podium.validation_errors import ValidationProblem
 
 Tolerance = Annotated[Number, Field(ge=0)]
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
@@ -110,6 +111,14 @@ def _nsd(pair: RegionPair, settings: NsdSettings) -> float | None:
     return pair.surfaces(boundary=settings.boundary, in_mm=in_mm).nsd(tolerance)
 
 
+def _check_tolerances(settings: NsdSettings, regions: Sequence[str]) -> Sequence[ValidationProblem]:
+    lacking = [region for region in regions if region not in settings.tolerances_mm]
+    if not lacking or settings.tolerance_mm is not None or settings.tolerance_px is not None:
+        return ()
+    words = f"gives none for '{lacking[0]}'; add it, or tolerance_mm for all other regions"
+    return [ValidationProblem(key=("tolerances_mm",), words=words)]
+
+
 def _hausdorff(percentile: float) -> Callable[[RegionPair, HausdorffSettings], float | None]:
     def of(pair: RegionPair, settings: HausdorffSettings) -> float | None:
         surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
@@ -141,6 +150,7 @@ SURFACE_METRICS = (
         definition="share of both boundaries that lies within the tolerance of the other",
         settings_model=NsdSettings,
         figures={"": _agreement(title="NSD", of=_nsd)},
+        check=_check_tolerances,
     ),
     RegionMetric(
         name="hd",

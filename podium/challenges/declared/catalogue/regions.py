@@ -7,7 +7,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
     Declared,
     DeclaredCase,
@@ -147,6 +146,7 @@ class RegionMetric(MetricKind):
     counts        what `pooled` figures are made of: summed over cases
     only_pooled   the metric is of all cases by its definition
     offers        (settings) -> the names of the figures that these settings allow [all]
+    check         what is wrong with settings that are well-formed, for the regions that they choose
     """
 
     compares: tuple[str, ...] = ("labels",)
@@ -155,17 +155,26 @@ class RegionMetric(MetricKind):
     counts: Callable[[RegionPair, Any], Sequence[float]] | None = None
     only_pooled: bool = False
     offers: Callable[[Any], Sequence[str]] | None = None
+    check: Callable[[Any, Sequence[str]], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         known = {region for value in values.values() for region in value.settings.regions}
+        named = [("regions", region) for region in as_tuple(settings.regions)]
+        named += [("tolerances_mm", region) for region in getattr(settings, "tolerances_mm", ())]
         found = [
-            ValidationProblem(
-                key=("regions",), words=f"names '{region}', which is no region; there are: {_listed(known)}"
-            )
-            for region in as_tuple(settings.regions)
+            ValidationProblem(key=(key,), words=f"names '{region}', which is no region; there are: {_listed(known)}")
+            for key, region in named
             if region not in known
         ]
+        found += self.check(settings, [place.region for place in self._places(settings, values)])
         pooled = self._is_pooled(settings)
+        if pooled and settings.failed not in ("worst", "exclude"):
+            words = 'is "worst" or "exclude" with pooled counts: a missing case has no figure of its own'
+            found.append(ValidationProblem(key=("failed",), words=words))
+        for key in ("prediction_empty", "reference_empty"):
+            if pooled and getattr(settings, key) is not None:
+                words = "has no meaning with pooled counts: no case has a figure of its own"
+                found.append(ValidationProblem(key=(key,), words=words))
         if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
                 ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
@@ -209,7 +218,7 @@ class RegionMetric(MetricKind):
         suffix: str,
     ) -> None:
         figure = self.figures[suffix]
-        title = settings.title or title_of(figure.title)
+        title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
         places = self._places(settings, values)
         paths = [_joined(settings.own_name, place.name, suffix) for place in places]
         overall = _joined(settings.own_name, "", suffix)
@@ -234,7 +243,7 @@ class RegionMetric(MetricKind):
                     unit=figure.unit,
                     median=f"{path}.median",
                     count=f"{path}.n",
-                    undefined=worst if math.isfinite(worst) else None,
+                    undefined=None,
                     of=_of(place, figure, settings),
                     when_lost=_when_lost(place, figure, settings),
                 )
@@ -252,7 +261,9 @@ class RegionMetric(MetricKind):
         for place in self._places(settings, values):
 
             def fact(case: DeclaredCase, place: _Place = place) -> list[float]:
-                return list(counts(region_pair(case, place.value, place.region), settings))
+                pair = region_pair(case, place.value, place.region)
+                found = list(counts(pair, settings))
+                return [0.0] * len(found) if pair.is_lost and settings.failed == "exclude" else found
 
             declared.facts[_facts_path(settings, place.name)] = fact
         declared.confidential.append(f"facts.{settings.own_name}")
@@ -386,7 +397,10 @@ def _mean_over_regions(
 
 def _mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
     def of(values: Values) -> Floats:
-        return np.asarray(np.nanmean(np.stack([values[f"{each}.mean"] for each in paths]), axis=0))
+        """Over the regions that have a value in some case."""
+        means = np.stack([values[f"{each}.mean"] for each in paths])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nansum(means, axis=0) / np.count_nonzero(~np.isnan(means), axis=0))
 
     return Formula(
         path=path,

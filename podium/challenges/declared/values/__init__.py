@@ -16,7 +16,7 @@ from podium.challenges.declared.values.scalars import (
     TextValue,
 )
 
-__all__ = ["VALUE_KINDS", "AnyValueKind", "Compared", "Value", "make_value"]
+__all__ = ["KINDS_WITH_FACTS", "VALUE_KINDS", "AnyValueKind", "Compared", "Value", "make_value"]
 
 VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "labels": LabelsValue,
@@ -30,6 +30,8 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "text": TextValue,
     "survival": SurvivalValue,
 }
+KINDS_WITH_FACTS = ("number", "class", "probability", "survival")
+"""Of these a row keeps both sides, under the name of the value."""
 
 
 def make_value(name: str, settings: ValueSettings) -> AnyValueKind:

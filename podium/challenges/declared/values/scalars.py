@@ -48,10 +48,10 @@ class ClassValue(Value[ClassSettings, str, str]):
     """One of several classes, by name."""
 
     def read_reference(self, located: Located) -> str:
-        return known_class(located.scalar(), self.settings.classes, located.label)
+        return known_class(located, self.settings.classes)
 
     def read_prediction(self, located: Located, expected: Expected[str]) -> str:  # noqa: ARG002  (the interface)
-        return known_class(located.scalar(), self.settings.classes, located.label)
+        return known_class(located, self.settings.classes)
 
     def facts(self, compared: Compared[str, str]) -> Figures:
         return {
@@ -71,7 +71,7 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
     """A probability for every class; the reference is a class."""
 
     def read_reference(self, located: Located) -> str:
-        return known_class(located.scalar(), self.settings.class_table, located.label)
+        return known_class(located, self.settings.class_table)
 
     def read_prediction(self, located: Located, expected: Expected[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
         classes = list(self.settings.class_table)
@@ -157,6 +157,11 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             figures={f"{self.name}: time": reference.time},
         )
 
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        if any(each.categories[f"{self.name}: event"] == "yes" for each in descriptions):
+            return ()
+        return [f"No reference of '{self.name}' has an event: the C-index is undefined."]
+
 
 def _cell_number(value: Any, label: str) -> float:
     if isinstance(value, bool):
@@ -171,15 +176,19 @@ def _cell_number(value: Any, label: str) -> float:
     return finite_number(value, label=label)
 
 
-def known_class(value: Any, classes: Mapping[str, Any], label: str) -> str:
+def known_class(located: Located, classes: Mapping[str, Any]) -> str:
     """The name of the class that a file means."""
+    label = located.label
+    value = located.scalar(texts=[known for known in classes.values() if isinstance(known, str)])
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     for name, known in classes.items():
         if type(known) is type(value) and known == value:
             return name
         if isinstance(known, str) and isinstance(value, int | float) and str(value) == known:
-            return name  # a cell such as 3 where the classes are texts
+            return name  # JSON such as 3 where the classes are texts
+        if isinstance(known, bool) and isinstance(value, str) and value.lower() == str(known).lower():
+            return name  # a cell
     allowed = ", ".join(map(str, classes.values()))
     given = escape_for_display(value) if isinstance(value, str) else value
     if isinstance(value, dict | list) or value is None:

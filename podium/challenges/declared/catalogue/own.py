@@ -1,0 +1,156 @@
+"""An organiser's own metrics as kinds of the catalogue. Without their code, as in metrics.json, they only declare."""
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.board import title_of
+from podium.challenges.declared.catalogue.base import DeclaredCase, Figure, MetricKind, MetricSettings
+from podium.challenges.declared.catalogue.case_values import CaseValueMetric
+from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
+from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
+from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.declared.values.images import ContinuousImage
+from podium.metrics.resampling import Floats, Resamples
+from podium.own_metrics import OwnMetric
+from podium.validation_errors import ValidationProblem
+
+LOG = logging.getLogger(__name__)
+_TELLING = {"number", "class", "probability", "survival"}  # with one's own prediction the figure gives the reference
+
+
+def own_kind(own: OwnMetric) -> MetricKind:
+    """The kind of metric that a declaration stands for."""
+    if own.scope == "cohort":
+        return CohortValueMetric(
+            name=own.kind,
+            definition=_definition(own),
+            compares=own.compares,
+            figure=_figure(own),
+            compute=lambda _, settings, __: _of_all(own, settings),
+            check=_check_failed,
+        )
+    if own.is_of_regions:
+        return RegionMetric(name=own.kind, definition=_definition(own), figures={"": _region_figure(own)})
+    worst = own.worst_value
+    assert worst != "diagonal"
+    return CaseValueMetric(
+        name=own.kind,
+        definition=_definition(own),
+        compares=own.compares,
+        figure=_figure(own),
+        of=lambda case, value, _: _of_values(own, case, value),
+        worst=lambda _, __: worst,
+        tells=bool(_TELLING.intersection(own.compares)),
+    )
+
+
+def _definition(own: OwnMetric) -> str:
+    return f"{own.kind} of the challenge's metrics.py"
+
+
+def _range(own: OwnMetric) -> dict[str, Any]:
+    return {
+        "title": own.title or title_of(own.kind),
+        "direction": own.direction,
+        "lowest": -math.inf if own.lowest is None else own.lowest,
+        "highest": math.inf if own.highest is None else own.highest,
+        "unit": own.unit,
+    }
+
+
+def _figure(own: OwnMetric) -> Figure:
+    return Figure(**_range(own))
+
+
+def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
+    worst = own.worst_value
+    assert worst is not None
+
+    def empty(given: Any) -> Any:
+        return FORMULA if given is None else worst if given == "worst" else given
+
+    return RegionFigure(
+        **_range(own),
+        of=lambda pair, _: _of_region(own, pair),
+        worst=worst,
+        both_empty=empty(own.both_empty),
+        prediction_empty=empty(own.prediction_empty),
+        reference_empty=empty(own.reference_empty),
+    )
+
+
+def _called(own: OwnMetric, **arguments: Any) -> float | None:
+    """What the organiser's function says: a finite number within its range, or None. Anything else is an error, which
+    costs the case, so that a wrong declaration is found with the first submission."""
+    if own.function is None:
+        raise KeyError(own.kind)  # as a row without the facts: it cannot be computed again
+    found = own.function(**arguments)
+    if found is None or math.isnan(value := float(found)):
+        return None
+    if not math.isfinite(value) or not own.holds(value):
+        raise ValueError(f"the metric '{own.kind}' is {value}, outside of its declared range")
+    return value
+
+
+def _of_region(own: OwnMetric, pair: RegionPair) -> float | None:
+    shape = pair.region.reference_labels.shape
+    whole = replace(pair.region, box=tuple(slice(0, length) for length in shape))
+    prediction, reference = whole.masks()
+    return _called(own, prediction=prediction, reference=reference, spacing_mm=pair.spacing)
+
+
+def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float | None:
+    compared = case.values[value.name]
+    found, expected = compared.found, compared.reference
+    if isinstance(found, ContinuousImage) and isinstance(expected, ContinuousImage):
+        axes = expected.pixels.ndim
+        spacing = (1.0,) * axes if expected.geometry is None else tuple(reversed(expected.geometry.spacing))[-axes:]
+        return _called(own, prediction=found.pixels, reference=expected.pixels, spacing_mm=spacing)
+    return _called(own, prediction=found, reference=expected)
+
+
+# All cases
+
+
+def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationProblem]:
+    if settings.failed in ("worst", "exclude"):
+        return []
+    words = 'is "exclude", or left out: the metric is given the cases without a usable prediction'
+    return [ValidationProblem(key=("failed",), words=words)]
+
+
+def _of_all(own: OwnMetric, settings: MetricSettings) -> Compute:
+    def of(facts: Facts, resamples: Resamples) -> Floats:
+        if own.function is None:
+            raise KeyError(own.kind)
+        draws = (np.repeat(np.arange(resamples.cases), counts) for counts in resamples.counts)
+        return np.array([_of_drawn(own, settings, facts, drawn) for drawn in draws])
+
+    return of
+
+
+def _of_drawn(own: OwnMetric, settings: MetricSettings, facts: Facts, drawn: NDArray[np.int64]) -> float:
+    chosen = [facts[place] for place in drawn]
+    if settings.failed == "exclude":
+        chosen = [fact for fact in chosen if fact["prediction"] is not None]
+    try:
+        found = _called(
+            own,
+            predictions=[fact["prediction"] for fact in chosen],
+            references=[_reference(fact) for fact in chosen],
+        )
+    except Exception as error:  # of the organiser's code: no submission may lose its other figures over it
+        reason = f"{type(error).__name__}: {error}"
+        LOG.info("undefined: the metric '%s' of metrics.py failed over all cases: %s", own.kind, reason)
+        return math.nan
+    return math.nan if found is None else found
+
+
+def _reference(fact: Mapping[str, Any]) -> Any:
+    return fact["reference"] if "reference" in fact else {"time": fact["time"], "event": fact["event"]}

@@ -1,0 +1,147 @@
+"""An organiser's own metrics: what `metrics.py` in a challenge's folder imports.
+
+    from podium.own_metrics import cohort_metric, metric
+
+    @metric(compares="labels", direction="higher", lowest=0.0, highest=1.0, both_empty=1.0)
+    def overlap(*, prediction, reference, spacing_mm):
+        return ...
+
+The declaration is published with the settings; the code stays with the organiser. See docs/own-metrics.md.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Function = Callable[..., Any]
+FunctionT = TypeVar("FunctionT", bound=Function)
+Number = Annotated[float, Field(allow_inf_nan=False)]
+WhereEmpty = Number | Literal["exclude", "worst", "diagonal"]
+Compared = Literal[
+    "labels", "image", "detection_map", "number", "class", "probability", "points", "boxes", "text", "survival"
+]
+_WITH_FACTS = ("class", "number", "probability", "survival")
+_DECLARATION = "_podium_metric"
+
+
+class OwnMetric(BaseModel):
+    """One metric as it is published.
+
+    kind             its name in `[[metrics]]` [the function's]
+    scope            case: a figure of every case; cohort: one of all cases
+    compares         the kinds of values that it is for
+    lowest, highest  its range [without a bound]
+    worst            of a case without a usable prediction [the worse end of the range]
+    both_empty, prediction_empty, reference_empty
+                     of a region without voxels [the function is called]
+    code             SHA-256 of metrics.py: files that other code scored must not be ranked together
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    scope: Literal["case", "cohort"]
+    compares: Annotated[tuple[Compared, ...], Field(min_length=1)]
+    direction: Literal["higher", "lower"]
+    title: str = ""
+    unit: str = ""
+    lowest: Number | None = None
+    highest: Number | None = None
+    worst: Number | Literal["diagonal"] | None = None
+    both_empty: WhereEmpty | None = None
+    prediction_empty: WhereEmpty | None = None
+    reference_empty: WhereEmpty | None = None
+    code: str = ""
+    function: Annotated[Function | None, Field(exclude=True, repr=False)] = None
+
+    @property
+    def is_of_regions(self) -> bool:
+        return self.compares == ("labels",)
+
+    @property
+    def worst_value(self) -> float | Literal["diagonal"] | None:
+        """As declared, or the worse end of the range."""
+        if self.worst is not None:
+            return self.worst
+        return self.lowest if self.direction == "higher" else self.highest
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if "labels" in self.compares and not self.is_of_regions:
+            raise ValueError("labels are compared region by region: a metric of labels compares nothing else")
+        if self.scope == "cohort" and not set(self.compares) <= set(_WITH_FACTS):
+            raise ValueError(f"a metric of all cases compares {', '.join(_WITH_FACTS)}: rows keep no other values")
+        given = (self.both_empty, self.prediction_empty, self.reference_empty)
+        if not self.is_of_regions and (self.worst == "diagonal" or given != (None, None, None)):
+            raise ValueError("diagonal, both_empty, prediction_empty and reference_empty are for labels")
+        if self.scope == "cohort" and self.worst is not None:
+            raise ValueError("a metric of all cases has no worst value: it is given the cases without a prediction")
+        if self.lowest is not None and self.highest is not None and not self.lowest < self.highest:
+            raise ValueError("lowest must be below highest")
+        if self.is_of_regions and self.worst_value is None:
+            raise ValueError("worst is missing: the figure of a case without a usable prediction")
+        if isinstance(self.worst, float) and not self.holds(self.worst):
+            raise ValueError("worst lies outside of lowest to highest")
+        return self
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is within the range."""
+        return (self.lowest is None or self.lowest <= value) and (self.highest is None or value <= self.highest)
+
+
+def metric(  # noqa: PLR0913  (a declaration)
+    *,
+    compares: str | Sequence[str],
+    direction: Literal["higher", "lower"],
+    kind: str | None = None,
+    title: str = "",
+    unit: str = "",
+    lowest: float | None = None,
+    highest: float | None = None,
+    worst: float | Literal["diagonal"] | None = None,
+    both_empty: float | str | None = None,
+    prediction_empty: float | str | None = None,
+    reference_empty: float | str | None = None,
+) -> Callable[[FunctionT], FunctionT]:
+    """Declare a function of one case: `function(*, prediction, reference)` returns a number, or None where it has no
+    value. For labels the two are masks of one region, and `spacing_mm` is a third argument; so it is for images."""
+    return _declared("case", **{name: value for name, value in locals().items() if value is not None})
+
+
+def cohort_metric(  # noqa: PLR0913  (a declaration)
+    *,
+    compares: str | Sequence[str],
+    direction: Literal["higher", "lower"],
+    kind: str | None = None,
+    title: str = "",
+    unit: str = "",
+    lowest: float | None = None,
+    highest: float | None = None,
+) -> Callable[[FunctionT], FunctionT]:
+    """Declare a function of all cases: `function(*, predictions, references)`, two lists in one order. A case without a
+    usable prediction has None among the predictions."""
+    return _declared("cohort", **{name: value for name, value in locals().items() if value is not None})
+
+
+def _declared(scope: str, *, compares: str | Sequence[str], **given: Any) -> Callable[[FunctionT], FunctionT]:
+    def declare(function: FunctionT) -> FunctionT:
+        declaration = OwnMetric.model_validate(
+            {
+                "kind": function.__name__,
+                "scope": scope,
+                "compares": (compares,) if isinstance(compares, str) else tuple(compares),
+                "function": function,
+                **given,
+            }
+        )
+        setattr(function, _DECLARATION, declaration)
+        return function
+
+    return declare
+
+
+def declaration_of(thing: object) -> OwnMetric | None:
+    """What a decorated function declares; None for everything else."""
+    found = getattr(thing, _DECLARATION, None)
+    return found if isinstance(found, OwnMetric) else None

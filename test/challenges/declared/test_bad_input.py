@@ -1,0 +1,149 @@
+"""Bad tables and files of submissions: a sentence, and no more lost than must be."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.declared.declaring import errors, score, write_challenge, write_predictions
+from evaluating import evaluate_command, read_metrics
+
+from podium.readers.tables import MAX_ROWS
+
+AGE = """\
+[values.age]
+kind = "number"
+table = "p.csv"
+column = "age"
+range = [0, 100]
+[[metrics]]
+kind = "mae"
+[ranking]
+by = "mae"
+"""
+TRUTH = {"p.csv": "case,age\na,10\nb,20\nc,30\n"}
+
+
+def rows(tmp_path: Path, table: Any, *, name: str = "p.csv") -> dict[str, Any]:
+    toml = AGE.replace('table = "p.csv"', f'table = "{name}"\nreference_table = "p.csv"')
+    found: dict[str, Any] = score(tmp_path, toml, TRUTH, {name: table})["results"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("=1+1", "'age' holds '=1+1', which is not a number"),
+        ("=cmd|' /C calc'!A0", "which is not a number"),
+        ("nan", "'age' holds 'nan', which is not a finite number"),
+        ("-inf", "which is not a finite number"),
+        ("1e999", "which is not a finite number"),
+        ('"10,5"', "write a decimal point"),
+        ("", "'age' is empty"),
+        ("0x10", "which is not a number"),
+        ("1_0", "which is not a number"),
+        ("١٠", "which is not a number"),
+        ("101", "must be between 0 and 100"),
+        ("1\nb,3", "has 2 rows for the case 'b'"),
+    ],
+)
+def test_a_bad_cell_costs_its_case(tmp_path: Path, cell: str, sentence: str) -> None:
+    found = rows(tmp_path, f"case,age\na,10\nb,{cell}\nc,30\n")
+    assert found["a"]["status"] == found["c"]["status"] == "scored"
+    assert found["b"]["status"] == "failed"
+    assert sentence in found["b"]["error"]
+    assert found["b"]["metrics"]["mae"] == 80.0  # the worst within the range
+
+
+@pytest.mark.parametrize("value", [None, True, "ten", [10], {"x": 1}, 1e400, "NaN"])
+def test_a_bad_json_value_costs_its_case(tmp_path: Path, value: Any) -> None:
+    found = rows(tmp_path, [{"case": "a", "age": 10}, {"case": "b", "age": value}], name="p.json")
+    assert found["a"]["status"] == "scored"
+    assert found["b"]["status"] == "failed"
+    assert found["c"]["status"] == "missing"
+
+
+def test_rows_of_no_expected_case_are_unmatched(tmp_path: Path) -> None:
+    found = score(tmp_path, AGE, TRUTH, {"p.csv": "case,age\na,10\nzzz,5\nyyy,1\n,4\n"})
+    assert found["counts"]["unmatched"] == 2
+    assert found["counts"]["scored"] == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ("case,agee\na,10\n", "has no column 'age'; it has 'case' and 'agee'"),
+        ("name,age\na,10\n", "has no column 'case'"),
+        ("case,age,age\na,10,11\n", "has the column 'age' twice"),
+        ("", "has no column 'case' and 'age'; it has none"),
+        ("case,age\n", "holds no prediction"),
+        (b"\xff\xfe\x00\x00", ""),
+        ("case,age\n" + "a,1\n" * (MAX_ROWS + 2), "more than 1,000,000"),
+    ],
+    ids=["wrong column", "no cases", "twice", "empty", "no rows", "no text", "too many rows"],
+)
+def test_a_table_that_tells_no_cases_is_refused_as_a_whole(
+    tmp_path: Path, table: Any, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = write_challenge(tmp_path / "challenge", AGE, TRUTH)
+    submission = write_predictions(tmp_path / "submission", {"p.csv": table})
+    assert evaluate_command(submission, truth, tmp_path / "out") == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert sentence in last
+    assert "Traceback" not in last
+
+
+def test_a_reference_table_that_is_wrong_is_an_error_of_the_organiser(tmp_path: Path) -> None:
+    (error,) = errors(tmp_path, AGE, references={"p.csv": "case;age\na;10\na;11\n"})
+    assert "has 2 rows for the case 'a'" in error
+    (error,) = errors(tmp_path / "column", AGE, references={"p.csv": "case,years\na,10\n"})
+    assert "has no column 'age'" in error
+    (error,) = errors(tmp_path / "range", AGE, references={"p.csv": "case,age\na,1000\n"})
+    assert "must be between 0 and 100" in error
+
+
+def test_tables_of_two_values_are_lost_one_by_one(tmp_path: Path) -> None:
+    toml = AGE + '[values.sex]\nkind = "class"\ntable = "p.csv"\ncolumn = "sex"\nclasses = { f = "F", m = "M" }\n'
+    toml += '[[metrics]]\nkind = "accuracy"\n'
+    truth = {"p.csv": "case,age,sex\na,10,F\nb,20,M\n"}
+    found = score(tmp_path, toml, truth, {"p.csv": "case,age,sex\na,10,F\nb,20,X\n"})
+    assert found["results"]["a"]["status"] == "scored"
+    assert found["results"]["b"]["error"].endswith("is X; the classes are F, M.")
+
+
+LABELS = """\
+[values.organ]
+kind = "labels"
+file = "{case}.mha"
+reference = "{case}.mha"
+labels = { liver = 1 }
+[[metrics]]
+kind = "boom"
+[ranking]
+by = "boom"
+"""
+BOOM = """\
+from podium.own_metrics import metric
+
+@metric(compares="labels", direction="higher", lowest=0.0, highest=1.0, both_empty=1.0)
+def boom(*, prediction, reference, spacing_mm):
+    if prediction.sum() == 9:
+        raise {error}
+    return 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    "error", ["ValueError('x')", "MemoryError", "RuntimeError('x')", "KeyError('x')", "StopIteration"]
+)
+def test_a_metric_that_raises_costs_that_case(tmp_path: Path, error: str) -> None:
+    mask, other = np.zeros((2, 5, 5), np.uint8), np.zeros((2, 5, 5), np.uint8)
+    mask[0, 1:4, 1:4] = 1
+    other[0, 1:3, 1:3] = 1
+    truth = write_challenge(tmp_path / "challenge", LABELS, {"a.mha": mask, "b.mha": mask})
+    write_predictions(truth, {"metrics.py": BOOM.replace("{error}", error)})
+    submission = write_predictions(tmp_path / "submission", {"a.mha": mask, "b.mha": other})
+    assert evaluate_command(submission, truth, tmp_path / "out") == 0
+    found = read_metrics(tmp_path / "out")["results"]
+    assert (found["a"]["status"], found["a"]["metrics"]["boom"]["liver"]) == ("failed", 0.0)
+    assert (found["b"]["status"], found["b"]["metrics"]["boom"]["liver"]) == ("scored", 0.5)

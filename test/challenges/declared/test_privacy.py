@@ -1,0 +1,98 @@
+"""per_case = "anonymous" publishes nothing of a row that gives a reference away, whatever kind of value it is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from challenges.declared.declaring import HEAD, score, write_predictions
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+ANONYMOUS = HEAD.replace('"full"', '"anonymous"')
+TABLE = 'table = "p.csv"\n'
+COLUMN = TABLE + 'column = "v"\n'
+CODE = """\
+from podium.own_metrics import metric
+
+@metric(compares="number", direction="lower", lowest=0.0, highest=100.0)
+def distance(*, prediction, reference):
+    return abs(prediction - reference)
+"""
+# kind: its table, its metrics, the columns of both sides, a prediction, and references
+KINDS: dict[str, tuple[str, tuple[str, ...], tuple[str, str], str, st.SearchStrategy[str]]] = {
+    "number": (
+        COLUMN + "range = [0, 100]\n",
+        ("mae", "bias", "rmse", "median_absolute_error", "r2", "distance"),
+        ("v", "v"),
+        "50",
+        st.integers(0, 100).map(str),
+    ),
+    "class": (
+        COLUMN + "classes = { a = 0, b = 1, c = 2 }\n",
+        ("accuracy", "f1", "kappa", "mcc", "balanced_accuracy"),
+        ("v", "v"),
+        "1",
+        st.sampled_from("012"),
+    ),
+    "probability": (
+        COLUMN + 'positive = "ill"\n',
+        ("auroc", "brier", "log_loss", "ece", "average_precision"),
+        ("v", "v"),
+        "0.25",
+        st.sampled_from("01"),
+    ),
+    "survival": (
+        COLUMN,
+        ("c_index",),
+        ("v", "time,event"),
+        "3",
+        st.tuples(st.integers(1, 9), st.integers(0, 1)).map(lambda pair: f"{pair[0]},{pair[1]}"),
+    ),
+    "points": (
+        TABLE + 'unit = "mm"\n',
+        ("f1", "recall", "froc"),
+        ("x,y,probability", "x,y,probability"),
+        "1,1,0.5",
+        st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda pair: f"{pair[0]},{pair[1]},1"),
+    ),
+}
+CASE_FIGURES = {"number": '[case_figures]\ntwice = "2 * mae"\nagain = "twice + distance"\n'}
+
+
+def published(folder: Path, kind: str, references: list[str]) -> list[Any]:
+    """The rows' figures; the second case has no prediction, and that of the last cannot be read."""
+    keys, metrics, (found, true), prediction, _ = KINDS[kind]
+    options = "radius_mm = 1.5\n" if kind == "points" else ""
+    toml = f'[values.v]\nkind = "{kind}"\n{keys}' + "".join(
+        f'[[metrics]]\nkind = "{metric}"\n{options}' for metric in metrics
+    )
+    toml += CASE_FIGURES.get(kind, "") + f'[ranking]\nby = "{"f1.macro" if kind == "class" else metrics[0]}"\n'
+    if kind == "points":
+        toml = toml.replace('by = "f1"', 'by = "recall"')
+    write_predictions(folder / "challenge", {"metrics.py": CODE})
+    names = [f"c{number}" for number in range(len(references))]
+    truth = "\n".join([f"case,{true}", *(f"{name},{each}" for name, each in zip(names, references, strict=True))])
+    rows = [f"{names[0]},{prediction}", *(f"{name},{prediction}" for name in names[2:-1]), f"{names[-1]},=1"]
+    table = "\n".join([f"case,{found}", *rows])
+    metrics_file = score(folder, toml, {"p.csv": truth}, {"p.csv": table}, head=ANONYMOUS)
+    return sorted((str(row["metrics"]), row["status"], str(row["error"])) for row in metrics_file["results"].values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_rows_are_the_same_whatever_the_references_are(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
+) -> None:
+    lists = st.lists(KINDS[kind][4], min_size=4, max_size=4)
+    one, other = data.draw(lists), data.draw(lists)
+    folders = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("other")
+    assert published(folders[0], kind, one) == published(folders[1], kind, other)
+
+
+def test_the_same_rows_in_full_hold_the_references(tmp_path: Path) -> None:
+    """Else the test above would not see anything."""
+    toml = f'[values.v]\nkind = "number"\n{KINDS["number"][0]}[[metrics]]\nkind = "mae"\n[ranking]\nby = "mae"\n'
+    found = score(tmp_path, toml, {"p.csv": "case,v\na,17\n"}, {"p.csv": "case,v\na,20\n"})
+    assert found["results"]["a"]["metrics"]["v"]["reference"] == 17
+    assert found["results"]["a"]["metrics"]["mae"] == 3

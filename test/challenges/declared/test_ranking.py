@@ -1,0 +1,174 @@
+"""[ranking] of declared challenges through `podium rank`: by values, by positions, by positions in every case."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.declared.declaring import HEAD, errors, score
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podium import rank
+from podium.cli import main
+from podium.ranking.options import RankingOptions
+from podium.ranking.result import Ranking
+
+VALUES = """\
+[values.age]
+kind = "number"
+table = "p.csv"
+column = "age"
+range = [0, 100]
+[values.weight]
+kind = "number"
+table = "p.csv"
+column = "weight"
+range = [0, 100]
+[[metrics]]
+kind = "mae"
+name = "age_error"
+of = "age"
+[[metrics]]
+kind = "mae"
+name = "weight_error"
+of = "weight"
+"""
+CASES = ("a", "b", "c")
+
+
+def table(ages: Any, weights: Any) -> dict[str, str]:
+    lines = [f"{case},{age},{weight}" for case, age, weight in zip(CASES, ages, weights, strict=False)]
+    return {"p.csv": "\n".join(["case,age,weight", *lines])}
+
+
+def ranked(
+    tmp_path: Path, ranking: str, errors_of: dict[str, tuple[Any, Any]], *, per_case: str = "full", bootstraps: int = 50
+) -> Ranking:
+    """The references are 0, so that a prediction is its own error."""
+    head = HEAD.replace('"full"', f'"{per_case}"')
+    for team, (ages, weights) in errors_of.items():
+        score(tmp_path, VALUES + ranking, table((0, 0, 0), (0, 0, 0)), table(ages, weights), team=team, head=head)
+    return rank(tmp_path / "teams", options=RankingOptions(bootstraps=bootstraps))[0]
+
+
+def places(ranking: Ranking) -> dict[str, int | None]:
+    return {team.name: team.rank for team in ranking.teams}
+
+
+TEAMS = {"one": ((1, 1, 9), (5, 5, 5)), "two": ((2, 2, 2), (4, 4, 4)), "three": ((3, 3, 3), (1, 1, 1))}
+
+
+def test_by_one_figure(tmp_path: Path) -> None:
+    found = ranked(tmp_path, '[ranking]\nby = "age_error"\n', TEAMS)
+    assert places(found) == {"two": 1, "three": 2, "one": 3}  # 2, 3, 11/3
+
+
+def test_by_the_mean_of_positions_with_weights(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "mean_of_positions"\nweights = [3.0, 1.0]\n'
+    found = ranked(tmp_path, rule, TEAMS)
+    assert places(found) == {"two": 1, "three": 2, "one": 3}
+    assert found.deciding.scores == (1.25, 1.75, 3.0)
+
+
+def test_by_positions_in_every_case(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
+    found = ranked(tmp_path, rule, TEAMS)
+    # ages: one 1 1 3, two 2 2 1, three 3 3 2; weights: one 3 3 3, two 2 2 2, three 1 1 1
+    assert dict(zip([team.name for team in found.teams], found.deciding.scores, strict=True)) == pytest.approx(
+        {"two": 11 / 6, "three": 11 / 6, "one": 14 / 6}
+    )
+    assert places(found) == {"three": 1, "two": 1, "one": 3}
+    assert found.deciding.stability is not None
+    assert sum(found.deciding.stability.win_probabilities) == pytest.approx(1)
+
+
+def test_the_commands_rank_by_positions_in_every_case(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
+    ranked(tmp_path, rule, TEAMS, bootstraps=0)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking"), "--bootstraps", "20"]) == 0
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(page)]) == 0
+    assert "the mean of their positions in every case by Age error and Weight error" in page.read_text()
+
+
+def test_a_case_without_prediction_has_the_worst_position(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = "age_error"\nmethod = "positions_by_case"\n'
+    found = ranked(tmp_path, rule, {"all": ((5, 5, 5), (0, 0, 0)), "two": ((1, 1), (0, 0))})
+    assert found.deciding.scores == pytest.approx((4 / 3, 5 / 3))
+    assert places(found) == {"two": 1, "all": 2}
+
+
+def test_ties_are_broken_after_positions_by_case(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\ntie_break = ["age_error"]\n'
+    assert places(ranked(tmp_path, rule, TEAMS)) == {"two": 1, "three": 2, "one": 3}
+
+
+def test_rounded_figures_are_equal_and_the_tie_break_decides(tmp_path: Path) -> None:
+    teams = {"one": ((1.001,) * 3, (5,) * 3), "two": ((1.002,) * 3, (4,) * 3), "three": ((1.3,) * 3, (0,) * 3)}
+    assert places(ranked(tmp_path, '[ranking]\nby = "age_error"\nround = 1\n', teams)) == {
+        "one": 1,
+        "two": 1,
+        "three": 3,
+    }
+    rule = '[ranking]\nby = "age_error"\nround = 1\ntie_break = ["weight_error"]\n'
+    assert places(ranked(tmp_path, rule, teams)) == {"two": 1, "one": 2, "three": 3}
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 6), min_size=2, max_size=4))
+def test_positions_by_case_read_literally(tmp_path_factory: pytest.TempPathFactory, given_errors: list[Any]) -> None:
+    teams = {f"t{number}": (each[:3], each[3:]) for number, each in enumerate(given_errors)}
+    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
+    found = ranked(tmp_path_factory.mktemp("ranked"), rule, teams, bootstraps=0)
+    expected = {}
+    for team in teams:
+        mine = []
+        for metric in range(2):
+            for case in range(3):
+                own = teams[team][metric][case]
+                mine.append(1 + sum(other[metric][case] < own for other in teams.values()))
+        expected[team] = np.mean(mine)
+    scores = dict(zip([team.name for team in found.teams], found.deciding.scores, strict=True))
+    assert scores == pytest.approx(expected)
+
+
+def test_positions_by_case_need_published_rows(tmp_path: Path) -> None:
+    rule = '[ranking]\nby = "age_error"\nmethod = "positions_by_case"\n'
+    head = HEAD.replace('"full"', '"none"')
+    (error,) = errors(tmp_path, VALUES + rule, head=head)
+    assert "'ranking.method' is positions_by_case, which needs the rows of single cases" in error
+
+
+def test_positions_by_case_names_figures_of_cases(tmp_path: Path) -> None:
+    rule = '[[metrics]]\nkind = "r2"\nof = "age"\n[ranking]\nby = "r2"\nmethod = "positions_by_case"\n'
+    (error,) = errors(tmp_path, VALUES + rule)
+    assert "'ranking.by' names 'r2', which does not exist" in error
+
+
+COHORT = '[[metrics]]\nkind = "pearson"\nof = "age"\nfailed = "exclude"\n[ranking]\nby = "pearson"\n'
+AGES = {"one": ((1, 2, 9), (0, 0, 0)), "two": ((3, 2, 1), (0, 0, 0)), "flat": ((5, 5, 5), (0, 0, 0))}
+
+
+def cohort_ranking(tmp_path: Path, per_case: str) -> Ranking:
+    head = HEAD.replace('"full"', f'"{per_case}"')
+    for team, (ages, weights) in AGES.items():
+        truth = table((1, 2, 3), (0, 0, 0))
+        score(tmp_path, VALUES + COHORT, truth, table(ages, weights), team=team, head=head)
+    return rank(tmp_path / "teams", options=RankingOptions(bootstraps=50))[0]
+
+
+def test_a_team_whose_figure_is_undefined_is_last(tmp_path: Path) -> None:
+    assert places(cohort_ranking(tmp_path, "full")) == {"one": 1, "two": 2, "flat": 3}
+
+
+def test_figures_of_all_cases_are_drawn_again_from_full_rows(tmp_path: Path) -> None:
+    official = cohort_ranking(tmp_path, "full").scheme("official")
+    assert official.stability is not None
+    assert official.stability.rank_intervals[2][1] == 3
+
+
+def test_anonymous_rows_do_not_hold_what_it_takes_and_the_words_say_so(tmp_path: Path) -> None:
+    official = cohort_ranking(tmp_path, "anonymous").scheme("official")
+    assert official.stability is None
+    assert "The rows are anonymous" in (official.why_no_stability or "")

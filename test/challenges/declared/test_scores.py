@@ -1,0 +1,362 @@
+"""The golden figures of the catalogue, labels and their options, time and formulas, through the real evaluation."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_file, write_jobs
+from evaluating import evaluate
+from numpy.typing import NDArray
+
+from podium import rank
+from podium.checking import check
+from podium.cli import main
+from podium.execution.serial import Serial
+from podium.ranking.options import RankingOptions
+
+ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
+LIVER = ORGAN + "labels = { liver = 1 }\n"
+BY_DICE = '[[metrics]]\nkind = "dice"\n[ranking]\nby = "dice"\n'
+
+
+def cube(y: int, *, label: int = 1) -> NDArray[np.uint8]:
+    values = np.zeros((6, 8, 8), np.uint8)
+    values[1:5, y : y + 4, 2:6] = label
+    return values
+
+
+def picture(*labels: int) -> NDArray[np.uint8]:
+    """A row of 4 pixels for each label."""
+    return np.repeat(np.array(labels, np.uint8)[:, None], 4, axis=1)
+
+
+# Golden figures
+
+
+def test_the_two_boxes(tmp_path: Path) -> None:
+    metrics = '[[metrics]]\nkind = "nsd"\nname = "nsd_0"\ntolerance_mm = 0\n'
+    metrics += '[[metrics]]\nkind = "nsd"\nname = "nsd_1"\ntolerance_mm = 1.0\n'
+    for kind in ("dice", "hd", "hd95", "assd", "masd", "volume_difference_ml"):
+        metrics += f'[[metrics]]\nkind = "{kind}"\n'
+    toml = LIVER + metrics + '[ranking]\nby = "dice"\n'
+    found = score(tmp_path, toml, {"a.mha": cube(2)}, {"a.mha": cube(3)}, spacing=(2.0, 1.0, 1.0))
+    figures = {name: value["liver"] for name, value in found["results"]["a"]["metrics"].items()}
+    assert figures == pytest.approx(
+        {
+            "dice": 0.75,
+            "nsd_0": 0.642857,
+            "nsd_1": 1.0,
+            "hd": 1.0,
+            "hd95": 1.0,
+            "assd": 0.357143,
+            "masd": 0.357143,
+            "volume_difference_ml": 0.0,
+        },
+        abs=1e-6,
+    )
+
+
+def test_the_five_classes(tmp_path: Path) -> None:
+    toml = (
+        '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { no = 0, yes = 1 }\n'
+        '[[metrics]]\nkind = "f1"\n[[metrics]]\nkind = "accuracy"\n[[metrics]]\nkind = "balanced_accuracy"\n'
+        '[ranking]\nby = "f1.macro"\n'
+    )
+    found = score(
+        tmp_path,
+        toml,
+        {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\ne,1\n"},
+        {"p.csv": "case,v\na,0\nb,1\nc,1\nd,1\n"},
+    )["aggregates"]
+    assert found["f1"] == pytest.approx({"no": 2 / 3, "yes": 2 / 3, "macro": 2 / 3, "micro": 2 / 3, "weighted": 2 / 3})
+    assert (found["accuracy"], found["balanced_accuracy"]) == pytest.approx((0.6, 7 / 12))
+
+
+def test_the_four_probabilities(tmp_path: Path) -> None:
+    toml = (
+        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
+        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "average_precision"\n[ranking]\nby = "auroc"\n'
+    )
+    found = score(
+        tmp_path,
+        toml,
+        {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\n"},
+        {"p.csv": "case,v\na,0.1\nb,0.4\nc,0.35\nd,0.8\n"},
+    )["aggregates"]
+    assert (found["auroc"], found["average_precision"]) == pytest.approx((0.75, 0.833333), abs=1e-6)
+
+
+# Labels
+
+
+def test_unions_spellings_and_other_labels(tmp_path: Path) -> None:
+    toml = ORGAN + (
+        "labels = [{ core = 1, whole = [1, 2] }, { background = 10, core = 128, whole = [128, 255] }]\n" + BY_DICE
+    )
+    references = {"a.mha": picture(0, 1, 2, 0), "b.mha": picture(10, 128, 255, 10), "c.mha": picture(0, 1, 2, 0)}
+    predictions = {
+        "a.mha": picture(10, 128, 255, 10),
+        "b.mha": picture(0, 0, 1, 0),
+        "c.mha": picture(0, 1, 2, 9),
+    }
+    rows = score(tmp_path, toml, references, predictions)["results"]
+    assert rows["a"]["metrics"]["dice"] == {"core": 1.0, "whole": 1.0, "mean": 1.0}
+    assert rows["b"]["metrics"]["dice"] == pytest.approx({"core": 0.0, "whole": 2 / 3, "mean": 1 / 3})
+    assert rows["c"]["status"] == "failed"
+    assert "holds the value 9" in rows["c"]["error"]
+    allowed = toml.replace("labels =", 'other_labels = "background"\nlabels =')
+    rows = score(tmp_path / "allowed", allowed, references, predictions)["results"]
+    assert rows["c"]["metrics"]["dice"]["mean"] == 1.0
+
+
+def test_a_named_background(tmp_path: Path) -> None:
+    toml = ORGAN + "labels = { background = 3, zero = 0, one = 1 }\n" + BY_DICE
+    rows = score(tmp_path, toml, {"a.mha": picture(3, 0, 1, 1)}, {"a.mha": picture(3, 0, 1, 3)})["results"]
+    assert rows["a"]["metrics"]["dice"] == pytest.approx({"zero": 1.0, "one": 2 / 3, "mean": 5 / 6})
+
+
+def test_ignored_voxels_are_left_out(tmp_path: Path) -> None:
+    toml = ORGAN + "labels = { liver = 1 }\nignore = 255\n" + BY_DICE
+    rows = score(tmp_path, toml, {"a.mha": picture(0, 1, 255)}, {"a.mha": picture(0, 1, 1)})["results"]
+    assert rows["a"]["metrics"]["dice"]["liver"] == 1.0
+    references = {"a.mha": picture(0, 1, 255), "b.mha": picture(0, 1, 255)}
+    lost = score(tmp_path / "lost", toml, references, {"a.mha": picture(0, 1, 255), "b.mha": picture(0, 1, 0)})
+    assert {case: row["status"] for case, row in lost["results"].items()} == {"a": "failed", "b": "scored"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "warnings"), [("strict", "failed", 0), ("warn", "scored", 1), ("ignore", "scored", 0)]
+)
+def test_another_geometry(tmp_path: Path, rule: str, status: str, warnings: int) -> None:
+    toml = LIVER + f'geometry = "{rule}"\n' + BY_DICE
+    truth = write_challenge(tmp_path / "challenge", toml, {"a.mha": cube(2), "b.mha": cube(2)})
+    (tmp_path / "p").mkdir()
+    write_file(tmp_path / "p" / "a.mha", cube(2), spacing=(1.0, 1.0, 1.5))
+    write_file(tmp_path / "p" / "b.mha", cube(2))
+    rows = evaluate(tmp_path / "p", truth, tmp_path / "out")["results"]
+    assert rows["a"]["status"] == status
+    assert len(rows["a"]["warnings"]) == warnings
+    assert rows["b"]["status"] == "scored"
+
+
+def test_another_shape_costs_the_case(tmp_path: Path) -> None:
+    references = {"a.mha": picture(0, 1, 1), "b.mha": picture(0, 1)}
+    rows = score(tmp_path, LIVER + BY_DICE, references, {"a.mha": picture(0, 1), "b.mha": picture(0, 1)})["results"]
+    assert rows["a"]["status"] == "failed"
+    assert "3" in rows["a"]["error"]
+    assert rows["b"]["metrics"]["dice"]["liver"] == 1.0
+
+
+# Options of metrics
+
+
+def test_pooled_counts_are_summed_first(tmp_path: Path) -> None:
+    toml = LIVER + '[[metrics]]\nkind = "dice"\nover = "pooled"\n[ranking]\nby = "dice.liver"\n'
+    references = {"a.mha": picture(1, 1, 0), "b.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 0)}
+    predictions = {"a.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 1)}
+    found = score(tmp_path, toml, references, predictions)["aggregates"]
+    # shared 4; predicted 4 + 0 + 4; reference 8 + 4 + 0: b is missing, and its voxels are missed
+    assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 12))
+    without = toml.replace("pooled", 'pooled"\nfailed = "exclude')
+    found = score(tmp_path, without, references, predictions)["aggregates"]
+    assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 8))
+
+
+EMPTY = {"both": (0, 0), "prediction": (0, 1), "reference": (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("0.25", 0.25), ('"exclude"', None), ('"worst"', 0.0), (None, {"both": 1.0})]
+)
+@pytest.mark.parametrize("side", EMPTY)
+def test_what_empty_masks_mean(tmp_path: Path, side: str, given: str | None, expected: Any) -> None:
+    line = "" if given is None else f"{side}_empty = {given}\n"
+    toml = LIVER + f'[[metrics]]\nkind = "dice"\n{line}[ranking]\nby = "dice"\n'
+    found, true = EMPTY[side]
+    row = score(tmp_path, toml, {"a.mha": picture(0, true)}, {"a.mha": picture(0, found)})["results"]["a"]
+    wanted = expected.get(side, 0.0) if isinstance(expected, dict) else expected
+    assert row["metrics"]["dice"]["liver"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [("", math.hypot(3, 4)), ("failed = 7.5\n", 7.5), ('failed = "diagonal"\n', 5.0), ('failed = "exclude"\n', None)],
+)
+def test_what_a_missing_case_means(tmp_path: Path, failed: str, expected: float | None) -> None:
+    toml = LIVER + f'[[metrics]]\nkind = "hd"\n{failed}[ranking]\nby = "hd"\n'
+    references = {"a.mha": picture(0, 1, 1), "b.mha": picture(0, 1, 1)}
+    found = score(tmp_path, toml, references, {"a.mha": picture(0, 1, 1)})
+    assert found["results"]["b"]["metrics"]["hd"]["liver"] == expected
+    assert found["aggregates"]["hd"]["liver"]["n"] == (1 if expected is None else 2)
+    assert found["aggregates"]["hd"]["liver"]["mean"] == pytest.approx((expected or 0) / 2)
+
+
+def test_regions_tolerances_names_and_several_values(tmp_path: Path) -> None:
+    toml = (
+        ORGAN
+        + "labels = { one = 1, two = 2 }\n"
+        + ORGAN.replace("values.organ", "values.tumour").replace("{case}.mha", "{case}_t.mha")
+        + "labels = { one = 1 }\n"
+        + '[[metrics]]\nkind = "dice"\nname = "overlap"\nof = ["organ", "tumour"]\n'
+        + '[[metrics]]\nkind = "nsd"\nof = "organ"\nregions = ["two"]\ntolerances_mm = { two = 1.0 }\n'
+        + '[ranking]\nby = "overlap.organ_two"\n'
+    )
+    files = {"a.mha": picture(0, 1, 2, 2), "a_t.mha": picture(0, 1)}
+    found = score(tmp_path, toml, files, {"a.mha": picture(0, 1, 2, 0), "a_t.mha": picture(0, 1)})
+    row = found["results"]["a"]["metrics"]
+    assert row["overlap"] == pytest.approx({"organ_one": 1.0, "organ_two": 2 / 3, "tumour_one": 1.0, "mean": 8 / 9})
+    assert set(row["nsd"]) == {"two", "mean"}
+    assert found["aggregates"]["overlap"]["region_mean"] == pytest.approx(8 / 9)
+    assert set(found["aggregates"]["overlap"]["organ_one"]) == {"mean", "std", "median", "n"}
+
+
+def test_a_region_that_no_case_has_is_no_figure_and_costs_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = ORGAN + 'labels = { one = 1, two = 2 }\n[[metrics]]\nkind = "dice"\nboth_empty = "exclude"\n'
+    toml += '[ranking]\nby = "dice.region_mean"\n'
+    found = score(tmp_path, toml, {"a.mha": picture(0, 1)}, {"a.mha": picture(0, 1)})["aggregates"]["dice"]
+    assert found["two"] == {"n": 0}
+    assert found["mean"] == found["region_mean"] == 1.0
+    assert "undefined: the figure 'dice.two.mean' has no value for these cases" in capsys.readouterr().out
+
+
+# Groups
+
+
+def test_figures_of_every_group(tmp_path: Path) -> None:
+    toml = "[cases]\ngroups = '^(?P<group>fdg|psma)_'\n" + LIVER + BY_DICE
+    references = {f"{case}.mha": picture(0, 1) for case in ("fdg_1", "fdg_2", "psma_1")}
+    found = score(tmp_path, toml, references, {"fdg_1.mha": picture(0, 1), "fdg_2.mha": picture(0, 1)})["aggregates"]
+    assert found["groups"]["fdg"]["dice"]["mean"] == 1.0
+    assert found["groups"]["psma"]["dice"]["mean"] == 0.0
+    lost = {**references, "ct_1.mha": picture(0, 1), "mr_1.mha": picture(0, 1)}
+    (error,) = errors(tmp_path, toml, references=lost)
+    assert error.startswith("ct_1, mr_1: 2 cases belong to no group")
+
+
+# Time
+
+
+def timed(tmp_path: Path, time: str, ranking: str) -> dict[str, Any]:
+    toml = (
+        '[cases]\ninput = "scan"\n[values.v]\nkind = "number"\nrange = [0, 1]\nsocket = "out"\n'
+        'reference = "{case}.json"\n[[metrics]]\nkind = "mae"\n' + time + ranking
+    )
+    head = HEAD.replace('"predictions"', '"algorithm"')
+    truth = write_challenge(tmp_path / "challenge", toml, {"a.json": 1.0, "b.json": 1.0}, head=head)
+    jobs = write_jobs(tmp_path / "jobs", socket_in="scan", jobs={"a": {"out": 1.0}, "b": {"out": 1.0}})
+    found: dict[str, Any] = evaluate(jobs, truth, tmp_path / "out")["aggregates"]
+    return found
+
+
+def test_seconds_without_a_score(tmp_path: Path) -> None:
+    ranking = '[ranking]\nby = "mae"\ntie_break = ["runtime_seconds"]\n'
+    found = timed(tmp_path, '[time]\nrule = "none"\nclock = "exec"\n', ranking)
+    assert (found["total_seconds"], found["runtime_seconds"], found["time_known"]) == (20.0, 10.0, 1)
+    assert "time_score" not in found
+
+
+def test_a_fixed_time_rule(tmp_path: Path) -> None:
+    time = '[time]\nrule = "fixed"\nbaseline_seconds = 20.0\nfastest = "1/2"\nslowest = "3/2"\nclock = "exec"\n'
+    found = timed(tmp_path, time, '[figures]\nscore = "time_score - 100 * mae"\n[ranking]\nby = "score"\n')
+    assert found["time_score"] == pytest.approx(50.0)
+    assert found["score"] == pytest.approx(50.0)
+
+
+def test_the_other_clock_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError):
+        timed(tmp_path, '[time]\nrule = "none"\nclock = "invoke"\n', '[ranking]\nby = "mae"\n')
+    assert "2 of 2 jobs were measured by exec_duration" in capsys.readouterr().err
+
+
+def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
+    """Formulas are evaluated again once all times are known; what was left out stays undefined."""
+    toml = (
+        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
+        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n'
+        '[time]\nrule = "cohort"\nbaseline_seconds = 10.0\n'
+        '[figures]\nodd = "auroc / 2"\nscore = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
+    )
+    truth = {"p.csv": "case,v\na,1\nb,1\n"}
+    for team, seconds in (("fast", 5), ("slow", 15)):
+        files = {"p.csv": "case,v\na,0.5\nb,1\n", "timing.json": {"total_seconds": seconds}}
+        score(tmp_path, toml, truth, files, team=team)
+    (ranking,) = rank(tmp_path / "teams", options=RankingOptions(bootstraps=0))
+    assert [(team.name, team.score) for team in ranking.teams] == [("fast", 87.5), ("slow", -12.5)]
+
+
+# Formulas
+
+
+def test_formulas_of_cases_and_of_all(tmp_path: Path) -> None:
+    toml = LIVER + (
+        '[[metrics]]\nkind = "dice"\n[[metrics]]\nkind = "iou"\n'
+        '[case_figures]\nboth = "harmonic(dice.liver, iou.liver)"\n'
+        '[figures]\nhalf = "dice / 2"\nscore = { formula = "100 * max(half, both)", title = "The score" }\n'
+        '[ranking]\nby = "score"\n'
+    )
+    references = {"a.mha": picture(0, 1, 1), "b.mha": picture(0, 1, 1)}
+    found = score(tmp_path, toml, references, {"a.mha": picture(0, 1, 0), "b.mha": picture(0, 1, 1)})
+    assert found["results"]["a"]["metrics"]["both"] == pytest.approx(2 / (1.5 + 2))  # dice 2/3, iou 1/2
+    both = (2 / 3.5 + 1) / 2
+    assert found["aggregates"]["both"]["mean"] == pytest.approx(both)
+    assert found["aggregates"]["score"] == pytest.approx(100 * max((2 / 3 + 1) / 4, both))
+
+
+def test_a_value_that_is_not_finite_is_the_worst_and_the_log_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = LIVER + (
+        '[[metrics]]\nkind = "dice"\n'
+        '[figures]\nscore = { formula = "1 / (1 - dice)", direction = "higher", range = [-5, 100] }\n'
+        'without = { formula = "log(dice - 1)", direction = "lower" }\n[ranking]\nby = "score"\n'
+    )
+    found = score(tmp_path, toml, {"a.mha": picture(0, 1)}, {"a.mha": picture(0, 1)})["aggregates"]
+    assert found["score"] == -5
+    assert "without" not in found
+    log = capsys.readouterr().out
+    assert "undefined: the figure 'score' has no finite value: it counts as the worst of its range, -5" in log
+    assert "undefined: the figure 'without' has no finite value: it is left out" in log
+
+
+def test_the_log_names_undefined_figures_of_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toml = (
+        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
+        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n[ranking]\nby = "auroc"\n'
+    )
+    found = score(tmp_path, toml, {"p.csv": "case,v\na,1\nb,1\n"}, {"p.csv": "case,v\na,0.5\nb,1\n"})["aggregates"]
+    assert "auroc" not in found
+    assert found["brier"] == pytest.approx(0.125)
+    assert "undefined: the figure 'auroc' has no value for these cases" in capsys.readouterr().out
+
+
+def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path: Path) -> None:
+    toml = (
+        '[values.v]\nkind = "survival"\ntable = "p.csv"\ncolumn = "v"\nreference_table = "t.csv"\n'
+        '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
+    )
+    references = {"t.csv": "case,time,event\na,1,0\nb,2,0\n"}
+    found = score(tmp_path, toml, references, {"p.csv": "case,v\na,0.5\nb,1\n"})
+    assert found["aggregates"] == {"scored_cases": 2}
+    checked = check("challenge", tmp_path / "challenge", images=None, executor=Serial())
+    assert checked.warnings == ["No reference of 'v' has an event: the C-index is undefined."]
+
+
+# Leaderboard
+
+
+def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    board = '[leaderboard]\ncolumns = ["iou", "dice.liver"]\ntitles = { iou = "Overlap" }\n'
+    toml = LIVER + '[[metrics]]\nkind = "dice"\n[[metrics]]\nkind = "iou"\n[ranking]\nby = "dice"\n' + board
+    folder = write_challenge(tmp_path / "challenge", toml, {"a.mha": picture(0, 1)})
+    assert main(["leaderboard", "--ground-truth", str(folder)]) == 0
+    columns = json.loads(capsys.readouterr().out)["challenge"]
+    assert columns["score_jsonpath"] == "aggregates.dice.mean"  # the platform orders teams by it
+    assert [(extra["title"], extra["path"]) for extra in columns["extra_results_columns"]] == [
+        ("Overlap", "aggregates.iou.mean"),
+        ("Dice liver", "aggregates.dice.liver.mean"),
+    ]
