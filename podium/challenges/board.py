@@ -4,25 +4,34 @@ Every kind of challenge takes these tables. They are added to what the kind itse
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from podium.challenges.figure_names import (
+    BETTER,
+    MEAN,
+    case_metrics_of,
+    known_figures,
+    known_of,
+    resolve,
+    retitled,
+    shown,
+    title_of,
+)
 from podium.challenges.ranking_rule import NO_RULE, Criterion, RankingRule
 from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, parse
-from podium.metrics.declaration import CaseMetric, Direction, Formula, GivenFigure, Metric, Scoreboard, Values
+from podium.metrics.declaration import CaseMetric, Direction, Formula, Scoreboard, Values
 from podium.metrics.resampling import Floats
 from podium.validation_errors import ValidationProblem, did_you_mean
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
-_BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
-_MEAN = ".mean"
 
 
 class FigureSettings(Settings):
@@ -203,7 +212,7 @@ class _Extension:
         if names is None:
             return None
         known = node.known({name: terms[path] for name, path in names.items()})
-        direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
+        direction = settings.direction or next((each for each, sign in BETTER.items() if sign == known.better), None)
         if direction is None:
             self._problem(
                 place,
@@ -243,7 +252,7 @@ class _Extension:
         if name in self._settings.figures and key[0] == "figures":
             advice = "; a figure can only name those before it"
         else:
-            means = (path.removesuffix(_MEAN) for path in known if path.endswith(_MEAN))
+            means = (path.removesuffix(MEAN) for path in known if path.endswith(MEAN))
             advice = did_you_mean(name, [*known, *means])
         self._problem(key, f"names '{name}', which does not exist{advice}")
 
@@ -394,78 +403,3 @@ def _words(titles: Sequence[str], settings: RankingSettings) -> str:
         weighted = "weighted mean" if settings.weights else "mean"
         return f"teams are ranked by the {weighted} of their positions in {listed}"
     return f"teams are ranked by {listed}"
-
-
-# Names
-
-
-def known_of(metric: Metric) -> Known:
-    """Range and direction of a per-case figure and its mean."""
-    return Known(lowest=metric.lowest, highest=metric.highest, better=_BETTER[metric.direction])
-
-
-def known_figures(board: Scoreboard[Any]) -> Iterator[tuple[str, Known]]:
-    """Every figure below `aggregates` that a formula may name, with what is known of it."""
-    for metric in board.metrics:
-        known = known_of(metric)
-        spread = Known(lowest=0.0, better=0)
-        for path, each in (
-            (metric.mean_path, known),
-            (metric.median, known),
-            (metric.std_path, spread),
-            (metric.count, spread),
-        ):
-            if path:
-                yield path, each
-    for figure in (*board.cohort_metrics, *board.given, *board.formulas):
-        better = _BETTER[figure.direction] if figure.title else 0
-        yield figure.path, Known(lowest=figure.lowest, highest=figure.highest, better=better)
-
-
-def resolve(name: str, known: Mapping[str, Any]) -> str | None:
-    """The path that a name means: itself, or its mean."""
-    return next((path for path in (name, name + _MEAN) if path in known), None)
-
-
-def shown(board: Scoreboard[Any], path: str) -> GivenFigure:
-    """Title and direction of the figure at a path."""
-    for metric in board.metrics:
-        if path in (metric.mean_path, metric.median, metric.std_path, metric.count):
-            return GivenFigure(path=path, title=metric.title, direction=metric.direction, unit=metric.unit)
-    return next(each for each in (*board.cohort_metrics, *board.given, *board.formulas) if each.path == path)
-
-
-def retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:
-    """The scoreboard with other titles, by path."""
-
-    def renamed(figures: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(replace(each, title=titles.get(each.path, each.title)) for each in figures)
-
-    return replace(
-        board,
-        metrics=tuple(replace(each, title=titles.get(each.mean_path, each.title)) for each in board.metrics),
-        cohort_metrics=renamed(board.cohort_metrics),
-        given=renamed(board.given),
-        formulas=renamed(board.formulas),
-    )
-
-
-def case_metrics_of(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[str, ...]:
-    """The per-case metrics that stand for a challenge in the general schemes: the case figures with what has no mean of
-    its own, else means over regions, else all."""
-    if case_figures:
-        return (*case_figures, *(metric.name for metric in board.metrics if not metric.mean_path))
-    combined = [metric.name for metric in board.metrics if metric.of_row is not None]
-    inner = {name.removesuffix(_MEAN) for name in combined}
-    alone = [
-        metric.name
-        for metric in board.metrics
-        if metric.of_row is None and metric.name.rpartition(".")[0] not in inner and metric.name not in inner
-    ]
-    return (*combined, *alone)
-
-
-def title_of(name: str) -> str:
-    """`segmentation_score` as a title."""
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]

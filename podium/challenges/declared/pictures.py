@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
 from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.figure_names import title_of
 from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
 from podium.figures import Figures, get
 from podium.metrics.detection_curves import FROC_RATES

@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Any
 
 from podium.challenges.base import Scorer
-from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
@@ -14,6 +13,7 @@ from podium.challenges.declared.value_settings import MISSING
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.declared.values.labels import LabelsValue
 from podium.challenges.declared.values.scalars import ClassValue
+from podium.challenges.figure_names import title_of
 from podium.challenges.time_rule import time_figures
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts

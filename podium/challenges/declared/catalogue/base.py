@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
+from podium.challenges.figure_names import title_of
 from podium.challenges.settings import FigureName, Finite, Settings, Text
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
 from podium.validation_errors import ValidationProblem, did_you_mean

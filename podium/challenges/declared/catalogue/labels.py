@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from podium.challenges.declared.catalogue.base import Number
-from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric, RegionPair, RegionSettings
+from podium.challenges.declared.catalogue.region_pairs import RegionPair
+from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric, RegionSettings
 from podium.challenges.settings import FigureName
 from podium.metrics.components import Connectivity, as_connectivity
 from podium.metrics.policy import distance_policy
