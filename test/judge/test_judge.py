@@ -180,6 +180,14 @@ def test_a_report_of_a_megabyte_is_not_put_to_the_judge(desk: Desk, server: Scri
     assert max(len(json.dumps(call.body)) for call in server.calls) < 40_000
 
 
+def test_the_length_is_that_of_the_report_as_it_was_sent(desk: Desk, server: ScriptedServer) -> None:
+    """What cleaning would take away counts: nobody has to clean a text that is too long."""
+    desk.write_team("long", {**ALPHA, "A1": "Tooth 46 is missing." + "\u200b" * 20_000})
+    assert desk.run(teams=("long",)) == 0
+    assert "longer than 20,000 characters" in desk.rows("long")["A1"]["warnings"][0]
+    assert not any(call.question == "Tooth 46 is missing." for call in server.calls)
+
+
 def test_concurrency_is_bounded(desk: Desk, server: ScriptedServer) -> None:
     under_way, most = [], []
 
