@@ -124,8 +124,8 @@ class _Stage:
                 return None
             except PodiumError:
                 raise
-            except Exception:  # whatever it was, it costs this question and is counted; the log has the details
-                self._meter.failed()
+            except Exception as error:  # it costs this question and is counted; the log has the details
+                self._meter.failed(f"unexpected {type(error).__name__}")
                 print(traceback.format_exc(), flush=True)
                 return None
             finally:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import Asker
+from podium.challenges.reports.judge.asking import Asker, JudgeStopped
 from podium.challenges.reports.judge.dry_run import DryRunAsker, Estimate
 from podium.challenges.reports.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
 from podium.challenges.reports.judge.figures import (
@@ -25,7 +25,7 @@ from podium.challenges.reports.judge.figures import (
     radfact_aggregates,
 )
 from podium.challenges.reports.judge.judging import JudgedPair, ReportPair, judge_pairs
-from podium.challenges.reports.judge.meter import Meter
+from podium.challenges.reports.judge.meter import Meter, Totals, by_count
 from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, find_teams, open_references, read_team
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
@@ -104,6 +104,7 @@ def judge(request: Request) -> list[TeamVerdict]:
         )
         judged, host = _ask(request, prepared, meter)
         print(meter.summary(), flush=True)
+        _check_answered(meter.totals)
         written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
     return [*written, *prepared.unusable]
 
@@ -170,11 +171,7 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         timeout=settings.timeout_seconds,
         max_retries=0,  # ours are counted, shown, and honour Retry-After
     )
-    patience = RetryPolicy(
-        attempts=settings.attempts,
-        backoff_seconds=settings.backoff_seconds,
-        give_up_after=max(4, settings.concurrency),
-    )
+    patience = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
     cache = _cache(request, settings.model)
     asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
     try:
@@ -183,6 +180,15 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         asker.stop()
         client.close()
         cache.close()
+
+
+def _check_answered(totals: Totals) -> None:
+    """A run of few questions may end before the server counts as gone; without any answer nothing is written."""
+    reasons = by_count(totals.reasons)
+    if totals.failures and not totals.calls and not totals.hits:
+        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
+    if totals.failures:
+        print(f"Questions that failed: {reasons}.", flush=True)
 
 
 def _cache(request: Request, model: str) -> AnswerCache:
