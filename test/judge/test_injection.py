@@ -60,6 +60,27 @@ def test_the_attack_is_noticed_counted_and_bounded(desk: Desk, obedient: Scripte
     assert obedient.calls
 
 
+def test_an_order_that_rests_on_the_attack_is_told_first(desk: Desk, obedient: ScriptedServer) -> None:
+    """Mallory's A2 alone is better than alpha's, by verdicts that nothing supports."""
+    desk.write_team("mallory", {**ALPHA, "A2": INJECTED})
+    assert desk.run(teams=("alpha", "mallory")) == 0
+    _, warning, alpha, mallory = desk.said()[0][-4:]
+    assert warning.endswith("By score: 1 mallory, 2 alpha. By lower bound: 1 alpha, 2 mallory.")
+    figures = {team: desk.metrics(team)["aggregates"] for team in ("alpha", "mallory")}
+    assert alpha.startswith(
+        f"alpha: {figures['alpha']['score_final']:.4f}, lower bound {figures['alpha']['score_final']:.4f}; "
+        "0 suspicious and 0 failed of 12 verdicts, 0 suspicious findings; in "
+    )
+    assert mallory.startswith(
+        f"mallory: {figures['mallory']['score_final']:.4f}, "
+        f"lower bound {figures['mallory']['score_final_lower_bound']:.4f}; "
+        "4 suspicious and 0 failed of 14 verdicts, 3 suspicious findings; in "
+    )
+    expected = 0.8 * figures["mallory"]["radfact"]["lower_bound"] + 0.2 * figures["mallory"]["captioning"]
+    assert figures["mallory"]["score_final_lower_bound"] == pytest.approx(expected, rel=1e-12)
+    assert obedient.calls
+
+
 def test_honest_teams_are_not_suspected(desk: Desk, obedient: ScriptedServer) -> None:
     assert desk.run() == 0
     for team in ("alpha", "beta"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -578,6 +579,22 @@ def test_a_dry_run_needs_no_server_and_counts_what_would_be_asked(desk: Desk, se
     assert desk.said()[0][-1] == (
         f"About 0 calls with 0 prompt and 0 answer tokens; {len(server.calls)} answers are in the cache."
     )
+
+
+def test_a_dry_run_tells_the_cost_where_prices_are_configured(desk: Desk) -> None:
+    prices = "price_per_million_prompt_tokens = 2.5\nprice_per_million_answer_tokens = 1000.0\n"
+    desk.write_truth(judge=prices)
+    assert desk.run("--dry-run") == 0
+    said = desk.said()[0][-1]
+    found = re.fullmatch(
+        r"About \d+ calls with ([\d,]+) prompt and ([\d,]+) answer tokens; 0 answers are in the cache\. "
+        r"The calls would cost about (\d+\.\d\d)\.",
+        said,
+    )
+    assert found is not None
+    prompt, answer = (int(number.replace(",", "")) for number in found.groups()[:2])
+    assert float(found[3]) == pytest.approx((2.5 * prompt + 1000 * answer) / 1e6, abs=0.005)
+    assert float(found[3]) > 0
 
 
 def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
