@@ -65,11 +65,14 @@ def add_verbs(verbs: Verbs) -> None:
         choices=("full", "anonymous", "none"),
         help="what the per-case results contain [as in challenge.toml]",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only print how many calls a run would make")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only print how many calls a run would make, and their cost"
+    )
 
 
 def _judge(options: argparse.Namespace) -> int:
     """Print one line per team; raise the first team's problem once all are done."""
+    from podium.challenges.reports.judge.outcome import order_warning
     from podium.challenges.reports.judge.run import Request, estimate, judge
 
     request = Request(
@@ -90,14 +93,15 @@ def _judge(options: argparse.Namespace) -> int:
         print(
             f"About {found.calls:,} calls with {found.prompt_tokens:,} prompt and {found.answer_tokens:,} answer "
             f"tokens; {found.cached:,} answers are in the cache."
+            + ("" if found.cost is None else f" The calls would cost about {found.cost:.2f}.")
         )
         return 0
     outcomes = judge(request)
+    warning = order_warning(outcomes)
+    if warning:
+        print(warning)
     for outcome in outcomes:
-        if outcome.score_final is not None:
-            print(f"{outcome.team}: {outcome.score_final:.4f} in {outcome.written}")
-        else:
-            print(f"{outcome.team}: {outcome.problem}")
+        print(outcome)
     problems: list[PodiumError] = [outcome.problem for outcome in outcomes if outcome.problem is not None]
     if problems:
         raise problems[0]

@@ -142,6 +142,12 @@ class ScriptedServer:
 
     # Ways to misbehave
 
+    def go_away(self, call: Call) -> None:
+        """The server ends: this connection and the next ones fail, and new ones are refused."""
+        call.handler.close_connection = True
+        with self._lock:
+            self._server.socket.close()
+
     def hang(self, call: Call) -> None:
         """No answer for as long as the server lives."""
         self.released.wait(60)
@@ -154,8 +160,10 @@ class ScriptedServer:
         call.handler.close_connection = True
 
     @staticmethod
-    def status(code: int, *, headers: dict[str, str] | None = None, message: str = "no") -> Action:
-        return lambda call: call.send(code, {"error": {"message": message, "param": None}}, headers)
+    def status(
+        status: int, *, headers: dict[str, str] | None = None, message: str = "no", code: str | None = None
+    ) -> Action:
+        return lambda call: call.send(status, {"error": {"message": message, "param": None, "code": code}}, headers)
 
     @staticmethod
     def saying(content: Any) -> Action:

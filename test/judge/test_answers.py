@@ -82,8 +82,28 @@ def plain(schema: Any, definitions: Any = None) -> Any:
     return {key: plain(value, definitions) for key, value in schema.items() if key not in ("title", "$defs")}
 
 
+FENCED_WRONGLY = (
+    "```",
+    "```json",
+    "``````",
+    '```json\n{"phrases": []}',
+    'The report says:\n```json\n{"phrases": []}\n```',
+    '```json\n{"phrases": []}\n```\nand\n```json\n{"phrases": ["x"]}\n```',
+)
+
+
 @pytest.mark.parametrize(
-    "text", [None, "", "no JSON", "[]", '{"phrases": [1]}', '{"phrases": [], "more": 1}', '{"phrases": ["\\ud800"]}']
+    "text",
+    [
+        None,
+        "",
+        "no JSON",
+        "[]",
+        '{"phrases": [1]}',
+        '{"phrases": [], "more": 1}',
+        '{"phrases": ["\\ud800"]}',
+        *FENCED_WRONGLY,
+    ],
 )
 def test_replies_in_another_form_are_refused(text: str | None) -> None:
     with pytest.raises(ValueError, match="validation error"):

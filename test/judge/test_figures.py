@@ -11,6 +11,7 @@ from podium.challenges.reports.judge.figures import (
     case_figures,
     failure_share,
     final_figures,
+    final_lower_bound,
     radfact_aggregates,
 )
 from podium.challenges.reports.judge.judging import JudgedPair
@@ -101,3 +102,43 @@ def test_skipped_cases_score_0_and_count_in_the_means() -> None:
     assert (figures.precision, figures.recall, figures.f1, figures.failed, figures.verdicts) == (0, 0, 0, 0, 0)
     assert radfact_aggregates([figures, case(["entailed"], ["entailed"])])["mean_of_f1"] == 0.5
     assert failure_share([figures]) == 0
+
+
+DOUBTFUL = st.lists(
+    st.tuples(st.sampled_from(["entailed", "not_entailed", "failed"]), st.booleans()), min_size=1, max_size=4
+)
+
+
+def doubtful(given_verdicts: list[tuple[Status, bool]]) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(finding=f"f{number}", status=status, suspicious=suspicious and status == "entailed")
+        for number, (status, suspicious) in enumerate(given_verdicts)
+    )
+
+
+@given(st.lists(st.tuples(DOUBTFUL, DOUBTFUL), min_size=1, max_size=4), st.sampled_from(["f1_of_means", "mean_of_f1"]))
+def test_the_lower_bound_is_the_score_without_doubtful_verdicts_and_never_above_it(
+    cases: list[tuple[list[tuple[Status, bool]], list[tuple[Status, bool]]]], rule: str
+) -> None:
+    found = radfact_aggregates(
+        [
+            case_figures(
+                JudgedPair(
+                    candidate=findings(len(mine)),
+                    reference=findings(len(theirs)),
+                    candidate_verdicts=doubtful(mine),
+                    reference_verdicts=doubtful(theirs),
+                )
+            )
+            for mine, theirs in cases
+        ]
+    )
+    arguments = {"captioning": 0.5, "rule": rule, "weights": FinalWeights()}
+    bound, score = final_lower_bound(found, **arguments), final_figures(found, **arguments)["score_final"]
+    sound = radfact(
+        [
+            (mine.count(("entailed", False)), len(mine), theirs.count(("entailed", False)), len(theirs))
+            for mine, theirs in cases
+        ]
+    )
+    assert bound == pytest.approx(min(0.8 * sound[rule] + 0.1, score), rel=1e-12)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -178,6 +179,14 @@ def test_a_report_of_a_megabyte_is_not_put_to_the_judge(desk: Desk, server: Scri
     assert row["metrics"]["radfact"]["f1"] == 0
     assert row["warnings"] == ["The report is longer than 20,000 characters: it was not judged and scores 0."]
     assert max(len(json.dumps(call.body)) for call in server.calls) < 40_000
+
+
+def test_the_length_is_that_of_the_report_as_it_was_sent(desk: Desk, server: ScriptedServer) -> None:
+    """What cleaning would take away counts: nobody has to clean a text that is too long."""
+    desk.write_team("long", {**ALPHA, "A1": "Tooth 46 is missing." + "\u200b" * 20_000})
+    assert desk.run(teams=("long",)) == 0
+    assert "longer than 20,000 characters" in desk.rows("long")["A1"]["warnings"][0]
+    assert not any(call.question == "Tooth 46 is missing." for call in server.calls)
 
 
 def test_concurrency_is_bounded(desk: Desk, server: ScriptedServer) -> None:
@@ -367,8 +376,91 @@ def test_a_server_that_is_down_ends_the_run_early(desk: Desk, monkeypatch: pytes
     monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "2")
     desk.url = "http://127.0.0.1:9/v1"
     assert desk.run("--concurrency", "2") == 2
-    assert desk.said()[1].startswith("The judge's server answered none of the first ")
+    # 8 distinct reports; whose findings nobody can judge then.
+    assert desk.said()[1] == "The judge's server answered none of the 8 questions (connection refused: 8)."
     assert not desk.output.exists()
+
+
+def write_many(desk: Desk) -> None:
+    """30 more cases, so that there are questions enough to see a server go."""
+    texts = {f"B{number:02}": f"Tooth {number} is impacted." for number in range(11, 41)}
+    for case, text in texts.items():
+        (desk.root / f"truth/references/{case}.txt").write_text(text)
+    desk.write_team("many", {case: f"{text} Tooth {case[1:]} is worn." for case, text in texts.items()})
+
+
+@pytest.mark.parametrize("answers", [0, 9, 70])
+def test_a_server_that_goes_away_ends_the_run_and_the_cache_is_kept(
+    desk: Desk, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    write_many(desk)
+    monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "3")
+    server.script(lambda _: len(server.answered) >= answers, server.go_away)
+    assert desk.run("--concurrency", "4", teams=("many",)) == 2
+    assert desk.said()[1] == (
+        "The judge's server left 20 questions in a row without a usable answer (connection refused: 20). What was "
+        "answered is in the cache: run it again to ask the rest."
+    )
+    assert not desk.output.exists()
+    assert rows(desk.cache) == len(server.answered) >= answers
+
+
+def test_reasons_are_counted_and_an_answer_in_between_lets_the_run_go_on(
+    desk: Desk, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the 60 reports, asked about one after the other, 40 cannot be split: never 20 in a row."""
+    write_many(desk)
+    monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "1")
+    server.script(lambda _: len(server.calls) % 3 == 1, server.status(503))
+    server.script(lambda _: len(server.calls) % 3 == 2, server.saying("Certainly!"))
+    assert desk.run("--concurrency", "1", teams=("many",)) == 2
+    out, last = desk.said()
+    assert "Questions that failed: answer not in the requested form: 20, status 503: 20." in out
+    assert "of the verdicts on 'many' failed" in last
+    assert len(server.calls) == 60
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "sentence"),
+    [
+        (401, None, "The judge's server refuses the key (status 401)."),
+        (402, None, "The judge's server asks for payment: the account has no credit left (status 402)."),
+        (403, None, "The judge's server denies this key access to the model (status 403)."),
+        (429, "insufficient_quota", "The quota of the key for the judge's server is used up (status 429)."),
+    ],
+)
+def test_a_key_that_is_no_good_ends_the_run_at_once(
+    desk: Desk, server: ScriptedServer, status: int, code: str | None, sentence: str
+) -> None:
+    server.script(lambda _: True, server.status(status, code=code))
+    assert desk.run("--concurrency", "1") == 2
+    assert desk.said()[1] == sentence
+    assert len(server.calls) == 1
+
+
+def test_a_quota_that_runs_out_ends_the_run_too(desk: Desk, server: ScriptedServer) -> None:
+    server.script(lambda _: len(server.answered) >= 4, server.status(429, code="insufficient_quota"))
+    assert desk.run("--concurrency", "1") == 2
+    assert desk.said()[1] == "The quota of the key for the judge's server is used up (status 429)."
+    assert (len(server.calls), rows(desk.cache)) == (5, 4)
+
+
+def test_a_report_the_server_does_not_like_costs_its_own_verdicts_alone(desk: Desk, server: ScriptedServer) -> None:
+    """Servers with moderation answer 403 to a single text; its author must not be able to stop the run."""
+    server.script(split_of(ALPHA["A2"]), server.status(403))
+    assert desk.run("--concurrency", "1", "--failure-threshold", "0.5") == 0
+    assert "Questions that failed: access denied (status 403): 1." in desk.said()[0]
+    assert desk.metrics("alpha")["aggregates"]["radfact"]["cases"] == 2
+
+
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```\n", "~~~~JSON\n{}~~~~", " ```json {} ``` "])
+def test_replies_in_code_fences_are_replies(desk: Desk, server: ScriptedServer, undisturbed: Desk, fence: str) -> None:
+    def fenced(call: Call) -> None:
+        call.answer(fence.replace("{}", json.dumps(call.honest(), indent=1)))
+
+    server.script(lambda _: True, fenced)
+    assert desk.run() == 0
+    assert desk.bytes("alpha") == undisturbed.bytes("alpha")
 
 
 def test_an_unknown_model_ends_the_run(desk: Desk, server: ScriptedServer) -> None:
@@ -489,6 +581,22 @@ def test_a_dry_run_needs_no_server_and_counts_what_would_be_asked(desk: Desk, se
     )
 
 
+def test_a_dry_run_tells_the_cost_where_prices_are_configured(desk: Desk) -> None:
+    prices = "price_per_million_prompt_tokens = 2.5\nprice_per_million_answer_tokens = 1000.0\n"
+    desk.write_truth(judge=prices)
+    assert desk.run("--dry-run") == 0
+    said = desk.said()[0][-1]
+    found = re.fullmatch(
+        r"About \d+ calls with ([\d,]+) prompt and ([\d,]+) answer tokens; 0 answers are in the cache\. "
+        r"The calls would cost about (\d+\.\d\d)\.",
+        said,
+    )
+    assert found is not None
+    prompt, answer = (int(number.replace(",", "")) for number in found.groups()[:2])
+    assert float(found[3]) == pytest.approx((2.5 * prompt + 1000 * answer) / 1e6, abs=0.005)
+    assert float(found[3]) > 0
+
+
 def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
     from io import StringIO
 
@@ -503,7 +611,7 @@ def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
     meter.start("judging findings", 4)
     meter.answered(prompt_tokens=900_000, answer_tokens=100_000)
     meter.found()
-    meter.failed()
+    meter.failed("status 500")
     meter.advance()
     line = stream.getvalue().removeprefix("\r\x1b[2K")
     start = "judging findings: 1 of 4, 1 calls, 1 from the cache, 1 failed, 1,000,000 tokens, cost 2.80, "

@@ -16,12 +16,16 @@ _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
 
 @dataclass
 class Estimate:
-    """Questions not in the cache, and roughly how many tokens they and their answers take."""
+    """Questions not in the cache, and roughly how many tokens they and their answers take.
+
+    `cost` is in the currency of the price list, None where no price is configured.
+    """
 
     calls: int = 0
     cached: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    cost: float | None = None
 
 
 class DryRunAsker:

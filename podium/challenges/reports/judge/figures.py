@@ -183,15 +183,20 @@ def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:
     known = [case for case in cases if case.f1 is not None]
     precision = mean_of([case.precision or 0.0 for case in known])
     recall = mean_of([case.recall or 0.0 for case in known])
+    f1_of_means = harmonic_mean(precision, recall)
+    mean_of_f1 = mean_of([case.f1 or 0.0 for case in known])
     lower = harmonic_mean(
         mean_of([case.candidate.lower_bound for case in cases]), mean_of([case.reference.lower_bound for case in cases])
     )
+    lower_of_f1 = mean_of([harmonic_mean(case.candidate.lower_bound, case.reference.lower_bound) for case in cases])
     return {
         "precision": precision,
         "recall": recall,
-        "f1_of_means": harmonic_mean(precision, recall),
-        "mean_of_f1": mean_of([case.f1 or 0.0 for case in known]),
-        "lower_bound": lower,
+        "f1_of_means": f1_of_means,
+        "mean_of_f1": mean_of_f1,
+        # A case without figures is left out of the means, but not of the bounds: these could be higher then.
+        "lower_bound": min(lower, f1_of_means),
+        "mean_of_f1_lower_bound": min(lower_of_f1, mean_of_f1),
         "cases": len(known),
         "verdicts": sum(case.verdicts for case in cases),
         "failed_verdicts": sum(case.failed for case in cases),
@@ -212,3 +217,11 @@ def final_figures(
         "captioning": captioning,
         "score_final": weights.clinical * clinical + weights.captioning * captioning,
     }
+
+
+def final_lower_bound(
+    radfact: Mapping[str, float], *, captioning: float, rule: ClinicalRule, weights: FinalWeights
+) -> float:
+    """score_final if every failed or suspicious verdict were "not entailed"."""
+    clinical = radfact["lower_bound" if rule == "f1_of_means" else "mean_of_f1_lower_bound"]
+    return weights.clinical * clinical + weights.captioning * captioning

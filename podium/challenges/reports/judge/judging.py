@@ -25,6 +25,8 @@ from podium.errors import PodiumError
 # For questions under way when a stage is stopped: most have their answer by then and can put their connection away.
 _SECONDS_TO_FINISH = 2.0
 
+_TOO_LONG = "The report is longer than {:,} characters: it was not judged and scores 0."
+
 Item = TypeVar("Item", bound=Hashable)
 Value = TypeVar("Value")
 
@@ -56,8 +58,11 @@ def judge_pairs(
 
     The caller has to stop the engine's asker then, or questions under way are waited for.
     """
-    cleaned = {key: (clean(pair.candidate), clean(pair.reference)) for key, pair in pairs.items()}
-    skipped = {key: why for key, texts in cleaned.items() if (why := _reason_to_skip(*texts, limit=max_characters))}
+    skipped = {
+        key: _TOO_LONG.format(max_characters) for key, pair in pairs.items() if len(pair.candidate) > max_characters
+    }
+    cleaned = {key: (clean(pair.candidate), clean(pair.reference)) for key, pair in pairs.items() if key not in skipped}
+    skipped |= {key: why for key, texts in cleaned.items() if (why := _reason_to_skip(*texts))}
     asked = {key: texts for key, texts in cleaned.items() if key not in skipped}
 
     stage = _Stage(meter, concurrency)
@@ -88,14 +93,12 @@ def judge_pairs(
     return {key: judged[key] for key in pairs}
 
 
-def _reason_to_skip(candidate: str, reference: str, *, limit: int) -> str | None:
-    """Empty and overlong reports score 0 and are not put to the judge."""
+def _reason_to_skip(candidate: str, reference: str) -> str | None:
+    """Empty reports score 0 and are not put to the judge."""
     if not re.search(r"\w", candidate):
         return EMPTY_REPORT
     if not re.search(r"\w", reference):
         return "The reference is empty: this report was not judged and scores 0."
-    if len(candidate) > limit:
-        return f"The report is longer than {limit:,} characters: it was not judged and scores 0."
     return None
 
 
@@ -121,8 +124,8 @@ class _Stage:
                 return None
             except PodiumError:
                 raise
-            except Exception:  # whatever it was, it costs this question and is counted; the log has the details
-                self._meter.failed()
+            except Exception as error:  # it costs this question and is counted; the log has the details
+                self._meter.failed(f"unexpected {type(error).__name__}")
                 print(traceback.format_exc(), flush=True)
                 return None
             finally:

@@ -3,7 +3,8 @@
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TextIO
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -18,6 +19,7 @@ class Totals:
     failures: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)  # of the failures
 
 
 class Meter:
@@ -47,9 +49,10 @@ class Meter:
         with self._lock:
             self.totals.hits += 1
 
-    def failed(self) -> None:
+    def failed(self, reason: str) -> None:
         with self._lock:
             self.totals.failures += 1
+            self.totals.reasons[reason] += 1
 
     def advance(self) -> None:
         """One question of the stage is settled."""
@@ -78,5 +81,18 @@ class Meter:
             f"{totals.calls} calls, {totals.hits} from the cache, {totals.failures} failed, "
             f"{totals.prompt_tokens + totals.answer_tokens:,} tokens"
         )
-        cost = (totals.prompt_tokens * self._prices[0] + totals.answer_tokens * self._prices[1]) / 1e6
-        return f"{words}, cost {cost:.2f}" if any(self._prices) else words
+        cost = self.cost(prompt_tokens=totals.prompt_tokens, answer_tokens=totals.answer_tokens)
+        return words if cost is None else f"{words}, cost {cost:.2f}"
+
+    def cost(self, *, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """In the currency of the prices; None where there are none."""
+        if not any(self._prices):
+            return None
+        return (prompt_tokens * self._prices[0] + answer_tokens * self._prices[1]) / 1e6
+
+
+def by_count(reasons: Counter[str]) -> str:
+    """ "connection refused: 20, status 500: 3", the most frequent first."""
+    return ", ".join(
+        f"{reason}: {count}" for reason, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    )

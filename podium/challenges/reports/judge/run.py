@@ -1,6 +1,5 @@
 """`podium judge`: submissions and references in, metrics.json with RadFact out."""
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,23 +12,26 @@ from pydantic import ValidationError
 
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import Asker
+from podium.challenges.reports.judge.asking import Asker, JudgeStopped
 from podium.challenges.reports.judge.dry_run import DryRunAsker, Estimate
-from podium.challenges.reports.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
+from podium.challenges.reports.judge.engine import PINNED_VERSION, Engine, check_installed
 from podium.challenges.reports.judge.figures import (
     CONFIDENTIAL,
     CaseFigures,
     case_figures,
     failure_share,
     final_figures,
+    final_lower_bound,
     radfact_aggregates,
 )
 from podium.challenges.reports.judge.judging import JudgedPair, ReportPair, judge_pairs
-from podium.challenges.reports.judge.meter import Meter
+from podium.challenges.reports.judge.meter import Meter, Totals, by_count
+from podium.challenges.reports.judge.outcome import TeamVerdict, count_doubts
+from podium.challenges.reports.judge.provenance import provenance
 from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, find_teams, open_references, read_team
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
-from podium.errors import OrganiserError, PodiumError, SubmissionError, UsageError
+from podium.errors import OrganiserError, SubmissionError, UsageError
 from podium.evaluation import Task, prepare
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
@@ -55,16 +57,6 @@ class Request:
     keep_evidence: bool
     api_key: str | None
     executor: Executor
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamVerdict:
-    """What became of one team: the file written, its final score if there is one, and what went wrong if anything."""
-
-    team: str
-    written: Path | None = None
-    score_final: float | None = None
-    problem: PodiumError | None = None
 
 
 @dataclass(frozen=True)
@@ -98,12 +90,10 @@ def judge(request: Request) -> list[TeamVerdict]:
         _check_target(request, team)
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
-        meter = Meter(
-            prompt_price=prepared.judge.price_per_million_prompt_tokens,
-            answer_price=prepared.judge.price_per_million_answer_tokens,
-        )
+        meter = _meter(prepared.judge)
         judged, host = _ask(request, prepared, meter)
         print(meter.summary(), flush=True)
+        _check_answered(meter.totals)
         written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
     return [*written, *prepared.unusable]
 
@@ -115,11 +105,19 @@ def estimate(request: Request) -> Estimate:
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, _task(request, folder))
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        asker = DryRunAsker(cache)
-        _judge_pairs(prepared, asker, Meter())
+        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
+        _judge_pairs(prepared, asker, meter)
         if cache:
             cache.close()
-        return asker.estimate
+        found = asker.estimate
+        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
+        return found
+
+
+def _meter(settings: JudgeSettings) -> Meter:
+    return Meter(
+        prompt_price=settings.price_per_million_prompt_tokens, answer_price=settings.price_per_million_answer_tokens
+    )
 
 
 def _task(request: Request, folder: Any) -> Task:
@@ -170,11 +168,7 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         timeout=settings.timeout_seconds,
         max_retries=0,  # ours are counted, shown, and honour Retry-After
     )
-    patience = RetryPolicy(
-        attempts=settings.attempts,
-        backoff_seconds=settings.backoff_seconds,
-        give_up_after=max(4, settings.concurrency),
-    )
+    patience = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
     cache = _cache(request, settings.model)
     asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
     try:
@@ -183,6 +177,15 @@ def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key,
         asker.stop()
         client.close()
         cache.close()
+
+
+def _check_answered(totals: Totals) -> None:
+    """A run of few questions may end before the server counts as gone; without any answer nothing is written."""
+    reasons = by_count(totals.reasons)
+    if totals.failures and not totals.calls and not totals.hits:
+        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
+    if totals.failures:
+        print(f"Questions that failed: {reasons}.", flush=True)
 
 
 def _cache(request: Request, model: str) -> AnswerCache:
@@ -221,16 +224,12 @@ def _finish(
 ) -> TeamVerdict:
     name, evaluation = reports.team.name, reports.evaluation
     cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
-    share = failure_share(list(cases.values()))
+    counted = list(cases.values())
+    share = failure_share(counted)
     complete = share <= prepared.judge.failure_threshold
     aggregates = dict(evaluation.aggregates)
     if complete:
-        aggregates |= final_figures(
-            radfact_aggregates(list(cases.values())),
-            captioning=evaluation.aggregates["captioning"],
-            rule=prepared.settings.clinical,
-            weights=prepared.settings.weights,
-        )
+        aggregates |= _final_aggregates(prepared.settings, counted, captioning=aggregates["captioning"])
     rows = published_results(
         [
             _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
@@ -246,18 +245,33 @@ def _finish(
         update={
             "aggregates": published_aggregates(aggregates, decimals=common.published_decimals),
             "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
-            "provenance": {"judge": _provenance(prepared, list(cases.values()), host)},
+            "provenance": {"judge": provenance(prepared.settings, counted, host=host)},
             "results": rows,
         }
     )
     written = write_metrics(judged_file, request.output / name)
+    doubts = count_doubts(counted)
     if complete:
-        return TeamVerdict(team=name, written=written, score_final=aggregates["score_final"])
+        return TeamVerdict(
+            team=name,
+            written=written,
+            score_final=aggregates["score_final"],
+            lower_bound=aggregates["score_final_lower_bound"],
+            doubts=doubts,
+        )
     problem = OrganiserError(
         f"{share:.1%} of the verdicts on '{name}' failed, more than {prepared.judge.failure_threshold:.1%}: "
         "no aggregate was written. Run it again to ask only what failed."
     )
-    return TeamVerdict(team=name, written=written, problem=problem)
+    return TeamVerdict(team=name, written=written, doubts=doubts, problem=problem)
+
+
+def _final_aggregates(settings: ReportsSettings, cases: Sequence[CaseFigures], *, captioning: float) -> dict[str, Any]:
+    radfact = radfact_aggregates(cases)
+    rule, weights = settings.clinical, settings.weights
+    lower = final_lower_bound(radfact, captioning=captioning, rule=rule, weights=weights)
+    figures = final_figures(radfact, captioning=captioning, rule=rule, weights=weights)
+    return {**figures, "score_final_lower_bound": lower}
 
 
 def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
@@ -267,34 +281,3 @@ def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bo
             "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
         }
     )
-
-
-def _provenance(prepared: _Prepared, cases: Sequence[CaseFigures], host: str) -> dict[str, Any]:
-    """How the figures were computed. The day is that of the newest answer used, so that a second run gives the same."""
-    settings = prepared.judge
-    used = [
-        item
-        for case in cases
-        for item in (
-            case.judged.candidate,
-            case.judged.reference,
-            *case.judged.candidate_verdicts,
-            *case.judged.reference_verdicts,
-        )
-        if item is not None
-    ]
-    return {
-        "package": PACKAGE,
-        "package_version": PINNED_VERSION,
-        "model": settings.model,
-        "server": hashlib.sha256(host.encode()).hexdigest()[:16],
-        "report_type": settings.report_type,
-        "remove_normal_findings": settings.remove_normal_findings,
-        "prompt_hash": prompt_hash(settings.report_type),
-        "clinical": prepared.settings.clinical,
-        "max_report_characters": settings.max_report_characters,
-        "date": max((item.day for item in used), default=""),
-        "verdicts": sum(case.verdicts for case in cases),
-        "failure_threshold": settings.failure_threshold,
-        "failed_verdicts": sum(case.failed for case in cases),
-    }

@@ -1,6 +1,7 @@
 """The judge: any server that speaks OpenAI's chat completions with JSON-schema output."""
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,23 +11,30 @@ import openai
 
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import CallFailed, JudgeReply, JudgeStopped, Message, ResponseFormat
-from podium.challenges.reports.judge.meter import Meter
+from podium.challenges.reports.judge.faults import (
+    BROKE_SCHEMA,
+    connection_fault,
+    final_fault,
+    is_temporary,
+    status_fault,
+)
+from podium.challenges.reports.judge.meter import Meter, by_count
 from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
 from podium.challenges.reports.judge.replies import parse_reply
 
 # radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
 _PINNED = {"temperature": 0, "reasoning_effort": "low"}
-_PASSING = frozenset((408, 409, 425, 429))
 _REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
+_RESUME = "What was answered is in the cache: run it again to ask the rest."
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How often a question is asked before it counts as failed, and how many may fail before one is answered."""
+    """How often a question is asked before it counts as failed, and how many in a row may fail."""
 
     attempts: int
     backoff_seconds: float
-    give_up_after: int
+    give_up_after: int = 20
 
 
 class _BrokeSchema(Exception):
@@ -49,6 +57,8 @@ class Judge:
         self._patience = patience
         self._unsupported: set[str] = set()
         self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._failures_in_a_row: Counter[str] = Counter()
 
     def stop(self) -> None:
         """No thread waits or asks from now on."""
@@ -63,17 +73,20 @@ class Judge:
             return known
         try:
             content = self._ask_until_answered(messages, response_format)
-        except CallFailed:
-            self._meter.failed()
-            self._stop_if_nobody_answers()
+        except CallFailed as failure:
+            if not self._stop.is_set():  # else it is no failure of the server's
+                self._meter.failed(str(failure))
+                self._stop_after_many(str(failure))
             raise
+        with self._lock:
+            self._failures_in_a_row.clear()
         answer = JudgeReply(content=content, day=datetime.now(UTC).date().isoformat())
         self._cache.put(key, answer)
         return answer
 
     def _ask_until_answered(self, messages: Sequence[Message], response_format: ResponseFormat) -> dict[str, Any]:
         chat = [{"role": message.role, "content": message.content} for message in messages]
-        reason = "it was stopped"
+        reason = "stopped"
         for attempt in range(self._patience.attempts):
             if self._stop.is_set():
                 break
@@ -81,16 +94,15 @@ class Judge:
             try:
                 return self._ask_once(chat, response_format)
             except _BrokeSchema:
-                reason = "the answer did not follow the schema"
+                reason = BROKE_SCHEMA
                 chat = [*chat[: len(messages)], {"role": "user", "content": _REMINDER}]
                 wait = 0.0
-            except openai.APITimeoutError:
-                reason = "the server took too long"
-            except openai.APIConnectionError:
-                reason = "the connection failed"
+            except openai.APIConnectionError as error:
+                reason = connection_fault(error)
             except openai.APIStatusError as error:
-                reason = f"the server answered with status {error.status_code}"
-                if error.status_code not in _PASSING and error.status_code < 500:
+                reason = status_fault(error)
+                self._stop_where_final(error)
+                if not is_temporary(error):
                     break
                 requested = requested_seconds(error.response.headers)
                 wait = wait if requested is None else requested
@@ -110,10 +122,6 @@ class Judge:
                 if not rejected:
                     raise
                 self._unsupported.update(rejected)
-            except (openai.AuthenticationError, openai.NotFoundError) as error:
-                self.stop()
-                problem = "knows no such model or address" if error.status_code == 404 else "refuses the key"
-                raise JudgeStopped(f"The judge's server {problem} (status {error.status_code}).") from None
             except (openai.APIResponseValidationError, ValueError):  # a body that is no JSON
                 self._meter.answered(prompt_tokens=0, answer_tokens=0)
                 raise _BrokeSchema from None
@@ -124,11 +132,24 @@ class Judge:
         )
         return _content(completion, response_format)
 
-    def _stop_if_nobody_answers(self) -> None:
+    def _stop_where_final(self, error: openai.APIStatusError) -> None:
         totals = self._meter.totals
-        if totals.calls == 0 and totals.failures >= self._patience.give_up_after:
+        problem = final_fault(error, has_answered=totals.calls + totals.hits > 0)
+        if problem is not None:
             self.stop()
-            raise JudgeStopped(f"The judge's server answered none of the first {totals.failures} questions.")
+            raise JudgeStopped(problem) from None
+
+    def _stop_after_many(self, reason: str) -> None:
+        with self._lock:
+            self._failures_in_a_row[reason] += 1
+            reasons = self._failures_in_a_row.copy()
+        # Not "at least": questions under way in other threads would add to the count that is told.
+        if reasons.total() == self._patience.give_up_after:
+            self.stop()
+            raise JudgeStopped(
+                f"The judge's server left {reasons.total()} questions in a row without a usable answer "
+                f"({by_count(reasons)}). {_RESUME}"
+            )
 
 
 def _content(completion: Any, response_format: ResponseFormat) -> dict[str, Any]:

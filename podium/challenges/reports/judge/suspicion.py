@@ -10,7 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 # What chat templates use to tell who speaks: a server that takes them literally would let a report speak for others.
-_ROLE_MARKS = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>", re.IGNORECASE)
+_ROLE_MARK = r"(?:<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>)"
+_ANY_MARK = re.compile(_ROLE_MARK, re.IGNORECASE)
+_MARK_AT_END = re.compile(_ROLE_MARK + r"\Z", re.IGNORECASE)
+_MARK_ENDS = ">]"
+_LONGEST_MARK = 44
 
 # Words of the judge's own task, which no radiology report needs.
 _ADDRESSES_JUDGE = re.compile(
@@ -31,11 +35,22 @@ def clean(text: str) -> str:
     """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
-    cleaned = "".join(kept)
-    # Taking a mark out may join the halves of another.
-    while (without := _ROLE_MARKS.sub(" ", cleaned)) != cleaned:
-        cleaned = without
-    return cleaned.strip()
+    return _without_marks("".join(kept)).strip()
+
+
+def _without_marks(text: str) -> str:
+    """The text with a space for every role mark, and for every mark that taking one out would make.
+
+    One pass: a mark can only be complete where its last character is added, and is then at the end of what was kept.
+    """
+    if not _ANY_MARK.search(text):
+        return text
+    kept: list[str] = []
+    for character in text:
+        kept.append(character)
+        if character in _MARK_ENDS and (mark := _MARK_AT_END.search("".join(kept[-_LONGEST_MARK:]))):
+            kept[len(kept) - len(mark.group()) :] = " "
+    return "".join(kept)
 
 
 def addresses_judge(text: str) -> bool:
