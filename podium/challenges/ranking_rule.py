@@ -35,6 +35,9 @@ class RankingRule:
     by_case       the criteria are not compared themselves: teams have a position in every case by each of
                   `case_metrics`, and the mean of all these positions decides
     division      a setting whose values are ranked apart, such as a regime: files that differ in it are no mixture
+    lower_bound   a figure below `aggregates`: the only criterion without what is doubtful in it; another order by it is
+                  told first
+    doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
 
@@ -45,6 +48,8 @@ class RankingRule:
     by_case: bool = False
     division: str | None = None
     finalists: int | None = None
+    lower_bound: str | None = None
+    doubts: tuple[tuple[str, str], ...] = ()
 
 
 NO_RULE = RankingRule(words="", criteria=(), case_metrics=())

@@ -1,15 +1,17 @@
 """In words: what could not be done, and what an organiser should know before publishing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from podium.challenges.ranking_rule import Criterion
 from podium.platform.jobs import CLOCKS
 from podium.platform.runtime import clock_path
 from podium.ranking.chances import FEW_CASES, NARROW_BELOW
 from podium.ranking.facts import Facts
 from podium.ranking.official import Official, figure
 from podium.ranking.options import RankingOptions
+from podium.ranking.positions import positions
 from podium.ranking.result import Arena, SchemeRanking
 from podium.ranking.schemes import MEDIAN, RANK_MEDIAN
 
@@ -26,6 +28,9 @@ def notes(  # noqa: PLR0913  (all that can be remarked on)
     options: RankingOptions,
 ) -> Iterator[str]:
     """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
+    if official is not None and official.rule.lower_bound is not None:
+        yield from _about_the_lower_bound(facts, official.rule.criteria[0], official.rule.lower_bound)
+        yield from _about_doubts(facts, official.rule.doubts, official.rule.lower_bound)
     if facts.cases and options.bootstraps:
         yield from _about_small_numbers(len(facts.cases), deciding)
     if official is None and facts.rule is not None:
@@ -48,6 +53,32 @@ def notes(  # noqa: PLR0913  (all that can be remarked on)
     yield from _about_lost_cases(facts)
     if facts.cases:
         yield from _about_metrics(facts)
+
+
+def _about_the_lower_bound(facts: Facts, criterion: Criterion, path: str) -> Iterator[str]:
+    """Both orders where they differ; nothing where a file has no bound, as those of older versions."""
+    scores, bounds = ([figure(figures, each) for figures in facts.aggregates] for each in (criterion.path, path))
+    if None in scores or None in bounds:
+        return
+    orders = [positions([(np.array([values]), criterion.direction)])[0] for values in (scores, bounds)]
+    if not np.array_equal(*orders):
+        by_score, by_bound = (
+            ", ".join(f"{place:g} {team}" for place, team in sorted(zip(order, facts.teams, strict=True)))
+            for order in orders
+        )
+        yield (
+            "Warning: the order of the teams depends on doubtful results. "
+            f"By score: {by_score}. By lower bound: {by_bound}."
+        )
+
+
+def _about_doubts(facts: Facts, doubts: Sequence[tuple[str, str]], lower_bound: str) -> Iterator[str]:
+    for team, figures in zip(facts.teams, facts.aggregates, strict=True):
+        counted = [(figure(figures, path) or 0, words) for path, words in doubts]
+        bound = figure(figures, lower_bound)
+        if bound is not None and any(number for number, _ in counted):
+            listed = ", ".join(f"{number:,.0f} {words}" for number, words in counted)
+            yield f"{team}: {listed}; the lower bound of the score is {bound:.4f}."
 
 
 def _about_lost_cases(facts: Facts) -> Iterator[str]:

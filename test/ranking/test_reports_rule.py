@@ -203,6 +203,29 @@ def test_the_best_seven_are_marked(nine_teams: Path, capfd: pytest.CaptureFixtur
     assert "* goes on to the arena" in out
 
 
+def test_another_order_by_the_lower_bound_is_told_first(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for path in nine_teams.iterdir():
+        content = json.loads(path.read_text())
+        doubtful = path.stem == "team2"
+        figures = content["aggregates"]
+        figures["score_final_lower_bound"] = figures["score_final"] - (0.1 if doubtful else 0)
+        figures["radfact"] |= {"suspicious_verdicts": 5 * doubtful, "failed_verdicts": 0}
+        path.write_text(json.dumps(content))
+    _, ranking = run(nine_teams)
+    assert ranking is not None
+    assert ranking.notes[0].startswith(
+        "Warning: the order of the teams depends on doubtful results. By score: 1 team1, 2 team2, 3 team3,"
+    )
+    assert "By lower bound: 1 team1, 2 team3, 3 team2, 4 team4," in ranking.notes[0]
+    columns = {column.path: column.values for column in ranking.columns}
+    assert columns["radfact.suspicious_verdicts"][:3] == (0, 5, 0)
+    assert ranking.notes[1] == (
+        "team2: 5 suspicious verdicts, 0 suspicious findings, 0 failed verdicts; "
+        "the lower bound of the score is 0.7400."
+    )
+    assert "team2: 5 suspicious verdicts" in capfd.readouterr().out
+
+
 def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arena = nine_teams.parent / "arena.json"
     ratings = {f"team{number}": 1000 + number for number in range(1, 6)} | {"team6": 1200, "team7": 1200}

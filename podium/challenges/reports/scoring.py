@@ -143,6 +143,9 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
             CohortMetric(path="clinical", title="Clinical", of=_clinical(settings)),
             GivenFigure(path="radfact.precision", title="RadFact precision"),
             GivenFigure(path="radfact.recall", title="RadFact recall"),
+            GivenFigure(path="score_final_lower_bound", title="Final score (lower bound)"),
+            GivenFigure(path="radfact.suspicious_verdicts", title="Suspicious verdicts", direction="lower"),
+            GivenFigure(path="radfact.failed_verdicts", title="Failed verdicts", direction="lower"),
         ),
     )
 
@@ -237,4 +240,10 @@ def ranking_rule(settings: ReportsSettings) -> RankingRule:
         ),
         case_metrics=("radfact.f1", "captioning"),
         finalists=FINALISTS,
+        lower_bound="score_final_lower_bound",
+        doubts=(
+            ("radfact.suspicious_verdicts", "suspicious verdicts"),
+            ("radfact.suspicious_findings", "suspicious findings"),
+            ("radfact.failed_verdicts", "failed verdicts"),
+        ),
     )
