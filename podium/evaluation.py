@@ -16,7 +16,7 @@ from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers, require
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
-from podium.platform.privacy import published_aggregates, published_results
+from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
@@ -95,7 +95,12 @@ def _evaluate(
         key=task.digest,
         confidential=task.challenge.confidential,
     )
-    aggregates = published_aggregates(evaluation.aggregates, decimals=folder.common.published_decimals)
+    aggregates = task.challenge.published(
+        evaluation.aggregates,
+        results,
+        per_case=folder.common.per_case,
+        decimals=folder.common.published_decimals,
+    )
     sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
     published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
     write_metrics(evaluation.model_copy(update=published), output)

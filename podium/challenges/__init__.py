@@ -8,7 +8,7 @@ from podium.challenges.base import AnyChallenge, Kind
 from podium.challenges.board import BOARD_TABLES, BoardSettings, extend
 from podium.challenges.declared import DECLARED
 from podium.challenges.freehand import FREEHAND
-from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.ground_truth import REFERENCES, ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
 from podium.challenges.settings import (
@@ -21,6 +21,7 @@ from podium.challenges.settings import (
     without_problems,
 )
 from podium.errors import ConfigurationError
+from podium.platform.leaderboard import Column
 from podium.validation_errors import ValidationProblem
 
 KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, LESIONS, REPORTS)}
@@ -76,6 +77,15 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     if assembled.problems or assembled.challenge is None:
         raise folder.file.refusal(assembled.problems)
     return assembled.challenge
+
+
+def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
+    """What a phase of this challenge can show, given what `per_case` publishes of so many cases."""
+    challenge = load_challenge(folder)
+    if folder.common.per_case == "full" or not (folder.path / REFERENCES).is_dir():
+        return challenge.phase_columns()
+    references, _ = challenge.format.look_for_references(folder.path / REFERENCES)
+    return challenge.phase_columns(hidden=references)
 
 
 def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
