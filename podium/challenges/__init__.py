@@ -8,7 +8,7 @@ from podium.challenges.base import AnyChallenge, Kind
 from podium.challenges.board import BOARD_TABLES, BoardSettings, extend
 from podium.challenges.declared import DECLARED
 from podium.challenges.freehand import FREEHAND
-from podium.challenges.ground_truth import REFERENCES, ChallengeFolder
+from podium.challenges.ground_truth import ChallengeFolder
 from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
 from podium.challenges.settings import (
@@ -82,9 +82,9 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
 def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
     """What a phase of this challenge can show, given what `per_case` publishes of so many cases."""
     challenge = load_challenge(folder)
-    if folder.common.per_case == "full" or not (folder.path / REFERENCES).is_dir():
+    if folder.common.per_case == "full" or not folder.references.is_dir():
         return challenge.phase_columns()
-    references, _ = challenge.format.look_for_references(folder.path / REFERENCES)
+    references, _ = challenge.format.look_for_references(folder.references)
     return challenge.phase_columns(hidden=references)
 
 
