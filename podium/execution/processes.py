@@ -94,6 +94,7 @@ class _Pool(Generic[Value]):
                         outcome = CaseOutcome(
                             error="Scoring this case ended its process twice, by a crash or because memory ran out.",
                             detail=f"the worker died {_TRIES} times, last {cause}",
+                            was_killed=True,
                         )
                     self._finish(worker, case, outcome)
                 elif time.monotonic() >= worker.deadline:
