@@ -11,12 +11,12 @@ from typing import Any
 from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
-from podium.errors import GroundTruthError, SubmissionError, UsageError
+from podium.errors import GroundTruthError, OrganiserError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers, require
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
-from podium.platform.privacy import published_aggregates, published_results
+from podium.platform.privacy import published_results
 from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
@@ -95,7 +95,12 @@ def _evaluate(
         key=task.digest,
         confidential=task.challenge.confidential,
     )
-    aggregates = published_aggregates(evaluation.aggregates, decimals=folder.common.published_decimals)
+    aggregates = task.challenge.published(
+        evaluation.aggregates,
+        results,
+        per_case=folder.common.per_case,
+        decimals=folder.common.published_decimals,
+    )
     sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
     published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
     write_metrics(evaluation.model_copy(update=published), output)
@@ -159,11 +164,15 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     outcomes = executor.run(sorted(references), check, label="checking references")
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
     if broken:
+        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken)
+        if all(outcome.was_killed for _, outcome in broken):
+            raise OrganiserError(
+                "A worker was killed while the references were checked; the organisers find the details in the log.",
+                detail=detail,
+            )
         raise GroundTruthError(
             f"{len(broken)} of {len(references)} references are broken; the organisers find the details in the log.",
-            detail="\n".join(
-                f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken
-            ),
+            detail=detail,
         )
     facts = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
     digest = hashlib.sha256(b"".join(facts[case][1] for case in sorted(facts))).digest()

@@ -22,6 +22,15 @@ def get(figures: Figures, path: str) -> Any:
     return value
 
 
+def holds(figures: Figures, path: str) -> bool:
+    """Whether there is anything at a dotted path."""
+    try:
+        get(figures, path)
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
 def without(figures: Figures, paths: Sequence[str]) -> dict[str, Any]:
     """A copy of nested figures without the dotted paths; a path through a list means each of its objects."""
     kept: dict[str, Any] = {}

@@ -515,11 +515,30 @@ def test_published_aggregates_have_few_digits_where_cases_are_hidden(
     assert exact["dice"]["long_plaque"]["mean"] == pytest.approx((2 * 21 / 49 + 2) / 3, abs=1e-12)
     assert exact["dice"]["long_plaque"]["mean"] != round(exact["dice"]["long_plaque"]["mean"], 4)
     assert written["dice"]["long_plaque"]["n"] == 3
-    for name in ("mean", "std"):
+    assert ("std" in written["dice"]["long_plaque"]) is ("full" in keys)
+    for name in written["dice"]["long_plaque"].keys() - {"n"}:
         figure = exact["dice"]["long_plaque"][name]
         assert written["dice"]["long_plaque"][name] == (figure if decimals is None else round(figure, decimals))
     assert written["score"] == (exact["score"] if decimals is None else round(exact["score"], decimals))
     assert written["time_known"] == 0
+
+
+def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_path: Path) -> None:
+    from podium.errors import GroundTruthError, OrganiserError
+    from podium.evaluation import evaluate
+    from podium.execution.processes import Processes
+
+    class Dying:
+        workers = 1
+
+        def run(self, cases: Any, _: Any, *, label: str) -> Any:
+            return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
+
+    truth = write_ground_truth(tmp_path / "t")
+    with pytest.raises(OrganiserError, match=r"^A worker was killed while the references were checked; ") as caught:
+        evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=Dying())
+    assert not isinstance(caught.value, GroundTruthError)
+    assert not (tmp_path / "o" / "metrics.json").exists()
 
 
 def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:

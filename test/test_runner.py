@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from io import StringIO
@@ -133,6 +134,54 @@ def test_a_case_that_crashes_once_is_scored_at_the_second_try(tmp_path: Path) ->
         return case
 
     assert run(work)["case3"] == CaseOutcome(value="case3")
+
+
+def test_the_second_try_runs_alone(tmp_path: Path) -> None:
+    """The victim dies whenever another case runs at the same time; the others would wait for its second try."""
+    tries, running = tmp_path / "tries", tmp_path / "running"
+
+    def work(case: str) -> str:
+        if case == "case0":
+            with tries.open("a") as stream:
+                stream.write("x")
+            while tries.read_text() == "x" and not running.exists():
+                time.sleep(0.01)
+            if running.exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+        elif case == "case1":
+            running.touch()
+            for _ in range(50):
+                if tries.exists() and tries.read_text() == "xx":
+                    time.sleep(0.2)
+                    break
+                time.sleep(0.01)
+            running.unlink()
+        return case
+
+    outcomes = Processes(workers=2).run(["case0", "case1"], work, label="scoring")
+    assert outcomes["case0"] == CaseOutcome(value="case0")
+
+
+def test_an_idle_worker_that_dies_costs_no_case(tmp_path: Path) -> None:
+    """The first worker is dead before the other case's second try, which might be given to it."""
+    idle, crashed = tmp_path / "idle", tmp_path / "crashed"
+
+    def work(case: str) -> str:
+        if case == "case0":
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            idle.write_text(str(os.getpid()))
+        elif not crashed.exists():
+            crashed.touch()
+            while not idle.exists() or not idle.read_text():
+                time.sleep(0.01)
+            status = Path(f"/proc/{idle.read_text()}/stat")
+            while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return case
+
+    outcomes = Processes(workers=2).run(["case0", "case1"], work, label="scoring")
+    assert [outcome.value for outcome in outcomes.values()] == ["case0", "case1"]
 
 
 def test_every_case_crashing_ends() -> None:

@@ -24,7 +24,7 @@ PAGE = "detailed_results.html"
 def evaluate(*, folder: Path, output: Path, challenge: str | None, executor: Executor) -> MetricsFile:
     """Score `folder`/res against `folder`/ref; metrics.json is written too.
 
-    The page is made of the published metrics.json, so it shows no more than `per_case` allows.
+    Page and scores are made of the published metrics.json, so they show no more than `per_case` allows.
     """
     _delete_older(output)
     metrics = evaluation.evaluate(
@@ -37,7 +37,7 @@ def evaluate(*, folder: Path, output: Path, challenge: str | None, executor: Exe
     (cohort,) = read_cohorts([output / METRICS_FILE])
     file = replace(cohort.files[0], team="this submission")
     write_page(submission_report(file, cohort.challenge), output / PAGE)
-    (output / SCORES_FILE).write_text(json.dumps(leaderboard_figures(metrics), indent=2) + "\n", encoding="utf-8")
+    (output / SCORES_FILE).write_text(json.dumps(leaderboard_figures(file.content), indent=2) + "\n", encoding="utf-8")
     return metrics
 
 

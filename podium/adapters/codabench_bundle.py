@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.adapters.flat import LONGEST_KEY, flat_keys
 from podium.adapters.yaml_text import to_yaml
-from podium.challenges import load_challenge
+from podium.challenges import phase_columns
 from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.leaderboard import Column
@@ -113,7 +113,7 @@ def competition(folder: ChallengeFolder, plan: BundlePlan) -> Mapping[str, Any]:
                 "title": "Results",
                 "key": "results",
                 "submission_rule": "Add",
-                "columns": _columns(load_challenge(folder).phase_columns()),
+                "columns": _columns(phase_columns(folder)),
             }
         ],
     }

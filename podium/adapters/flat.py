@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from podium.challenges import challenge_from_settings
-from podium.figures import get
+from podium.figures import get, holds
 from podium.platform.metrics_file import MetricsFile
 
 LONGEST_KEY = 36  # Codabench's limit
@@ -31,7 +31,8 @@ def _marked(key: str, path: str) -> str:
 
 
 def leaderboard_figures(metrics: MetricsFile) -> Mapping[str, float]:
-    """The figures of all columns that `podium leaderboard` lists, by flat key, the score first."""
+    """The figures of all columns that `podium leaderboard` lists, by flat key, the score first. `metrics` is what was
+    published, so that no more is told here."""
     challenge = challenge_from_settings(metrics.challenge, metrics.kind, dict(metrics.settings))
     keys = flat_keys([column.path for column in challenge.phase_columns()])
-    return {key: get(metrics.aggregates, path) for path, key in keys.items()}
+    return {key: get(metrics.aggregates, path) for path, key in keys.items() if holds(metrics.aggregates, path)}

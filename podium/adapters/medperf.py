@@ -16,7 +16,7 @@ from podium.challenges import KINDS
 from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, read_challenge_folders
 from podium.errors import ConfigurationError, GroundTruthError, UsageError
 from podium.execution.executor import Executor
-from podium.platform.metrics_file import MetricsFile
+from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 
 _LINE = re.compile(r"""([A-Za-z_]+):\s+(["']?)([A-Za-z0-9._-]+)\2\s*(?:#.*)?""", re.ASCII)
 
@@ -39,21 +39,22 @@ def evaluate(volumes: Volumes, *, rules: Path, challenge: str | None, executor: 
     """
     challenge = read_parameters(volumes.parameters_file) or challenge
     with (
-        TemporaryDirectory(prefix="podium-") as unused,
+        TemporaryDirectory(prefix="podium-") as output,
         _ground_truth(volumes.labels, rules, challenge) as ground_truth,
     ):
         metrics = evaluation.evaluate(
             submission=volumes.predictions,
-            output=Path(unused),
+            output=Path(output),
             ground_truth=ground_truth,
             challenge=challenge,
             executor=executor,
         )
+        published = read_metrics(Path(output) / METRICS_FILE)  # what is returned holds the exact figures
     content = {
-        "challenge": metrics.challenge,
-        "version": metrics.version,
-        "counts": metrics.counts.model_dump(),
-        "aggregates": metrics.aggregates,
+        "challenge": published.challenge,
+        "version": published.version,
+        "counts": published.counts.model_dump(),
+        "aggregates": published.aggregates,
     }
     try:
         # In place: the file itself is mounted, so it cannot be replaced, and nothing can be written beside it.

@@ -17,6 +17,7 @@ from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import SubmissionError, UsageError
 from podium.execution.executor import Executor
 from podium.manifest import make_manifest
+from podium.platform.metrics_file import METRICS_FILE, read_metrics
 from podium.validation import MISSING, validate
 
 Status = Literal["VALIDATED", "SCORED", "INVALID"]
@@ -50,14 +51,15 @@ def evaluate(
     figures: Mapping[str, Any] = {}
     if found.get("validation_status") != "INVALID":
         try:
-            metrics = evaluation.evaluate(
+            evaluation.evaluate(
                 submission=predictions,
                 output=results.parent,
                 ground_truth=ground_truth,
                 challenge=challenge,
                 executor=executor,
             )
-            figures = {**leaderboard_figures(metrics), **_counts(metrics.counts.model_dump())}
+            published = read_metrics(results.parent / METRICS_FILE)
+            figures = {**leaderboard_figures(published), **_counts(published.counts.model_dump())}
             status, errors = "SCORED", ""
         except SubmissionError as error:
             errors = _shortened(str(error))

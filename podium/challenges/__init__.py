@@ -22,6 +22,7 @@ from podium.challenges.settings import (
     without_problems,
 )
 from podium.errors import ConfigurationError
+from podium.platform.leaderboard import Column
 from podium.validation_errors import ValidationProblem
 
 KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, LESIONS, REPORTS)}
@@ -83,6 +84,15 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     if assembled.problems or assembled.challenge is None:
         raise folder.file.refusal(assembled.problems)
     return assembled.challenge
+
+
+def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
+    """What a phase of this challenge can show, given what `per_case` publishes of so many cases."""
+    challenge = load_challenge(folder)
+    if folder.common.per_case == "full" or not folder.references.is_dir():
+        return challenge.phase_columns()
+    references, _ = challenge.format.look_for_references(folder.references)
+    return challenge.phase_columns(hidden=references)
 
 
 def problems_of_file(name: str, file: ChallengeFile) -> Assembled:

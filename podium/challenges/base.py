@@ -9,6 +9,7 @@ Overlays    pictures of a case, for an organiser's report
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
 from podium.platform.leaderboard import Column, column, group_columns
+from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
 from podium.platform.results import CaseResult, CaseScore
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
@@ -269,12 +271,33 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         for alias, target in self.scoreboard.aliases.items():
             put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
-            members: dict[str, list[Figures]] = {}
-            for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
-                members.setdefault(self.cases.group_of(result.case) or "", []).append(result.metrics)
+            members = {name: [each.metrics for each in group] for name, group in self._grouped(results).items()}
             add_groups(self.scoreboard, members, figures)
         # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
         return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
+
+    def _grouped(self, results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
+        groups: dict[str, list[CaseResult]] = {}
+        for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
+            groups.setdefault(self.cases.group_of(result.case) or "", []).append(result)
+        return groups
+
+    def published(
+        self, aggregates: Figures, results: Sequence[CaseResult], *, per_case: PerCase, decimals: int | None
+    ) -> Figures:
+        """The aggregates of these results as participants see them."""
+        if per_case != "full":
+            groups = self._grouped(results) if self.cases.groups is not None else {}
+            aggregates = aggregates_of_enough_cases(
+                aggregates, results, groups=groups, board=self.scoreboard, ranked=self._ranked
+            )
+        return rounded_aggregates(aggregates, decimals=decimals)
+
+    @property
+    def _ranked(self) -> set[str]:
+        """The paths of the leaderboard's score and of all that teams are ranked by."""
+        rule = self.ranking
+        return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
         """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
@@ -302,9 +325,10 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         """What the leaderboard shows, the score that teams are ranked by first."""
         return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
 
-    def phase_columns(self) -> Sequence[Column]:
+    def phase_columns(self, *, hidden: Collection[str] = ()) -> Sequence[Column]:
         """What a phase can show: the columns of challenge.toml, or the leaderboard and the figures of every class; with
-        groups also the means over them.
+        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: what is never
+        published of so few is left out.
 
         A phase knows one team at a time, so the titles of some figures say that they are provisional."""
         board = self.scoreboard
@@ -318,7 +342,12 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         columns = [
             replace(each, title=f"{each.title}, provisional") if each.path in provisional else each for each in columns
         ]
-        return [*columns, *group_columns(board, paths)] if self.cases.groups is not None else columns
+        if self.cases.groups is not None:
+            columns += group_columns(board, paths)
+        if not hidden:
+            return columns
+        groups = Counter(group for case in hidden if (group := self.cases.group_of(case)) is not None)
+        return published_columns(columns, cases=len(hidden), groups=groups, board=board, ranked=self._ranked)
 
     def offline_columns(self) -> Sequence[Column]:
         """Figures below `aggregates` that offline tools add."""

@@ -13,7 +13,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
-    from podium.challenges import KINDS, load_challenge
+    from podium.challenges import KINDS, phase_columns
     from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
     from podium.platform.leaderboard import phase_settings
@@ -22,6 +22,6 @@ def _leaderboard(options: argparse.Namespace) -> int:
     name = chosen_challenge(options)
     folders = read_challenge_folders(root, known=KINDS, named=name)
     chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
-    settings = {folder.name: phase_settings(load_challenge(folder).phase_columns()) for folder in chosen}
+    settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0

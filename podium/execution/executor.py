@@ -12,11 +12,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class CaseOutcome(Generic[Value]):
-    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log."""
+    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log;
+    `was_killed` where the process ended before there was either."""
 
     value: Value | None = None
     error: str | None = None
     detail: str | None = None
+    was_killed: bool = False
 
 
 class Executor(Protocol):

@@ -21,7 +21,7 @@ from podium.execution.executor import CaseOutcome, Value, attempt
 from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.sandbox.limits import offer_to_the_out_of_memory_killer
 
-# A crash may be another case's doing (memory is shared), so a case is tried again once before it is given up.
+# A crash may be another case's doing (memory is shared), so a case is tried again once, alone, before it is given up.
 _TRIES = 2
 
 _KILLED_BEFORE_THE_COLLECTOR = 900
@@ -70,15 +70,14 @@ class _Pool(Generic[Value]):
         self._outcomes: dict[str, CaseOutcome[Value]] = {}
 
     def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, CaseOutcome[Value]]:
-        waiting = deque(cases)
+        waiting, again = deque(cases), deque[str]()
         crashes: dict[str, int] = {}
         while len(self._outcomes) < len(cases):
             busy = [worker for worker in self._workers if worker.case is not None]
-            idle = [worker for worker in self._workers if worker.case is None]
             while waiting and len(busy) < workers:
-                worker = idle.pop() if idle else self._start()
-                self._assign(worker, waiting.popleft())
-                busy.append(worker)
+                busy.append(self._assign(self._idle(), waiting.popleft()))
+            if not busy:
+                busy.append(self._assign(self._idle(), again.popleft()))
             soonest = min(worker.deadline for worker in busy) - time.monotonic()
             ready = wait([worker.connection for worker in busy], timeout=max(0.0, soonest))
             for worker in busy:
@@ -90,11 +89,12 @@ class _Pool(Generic[Value]):
                         crashes[case] = crashes.get(case, 0) + 1
                         cause = self._bury(worker)
                         if crashes[case] < _TRIES:
-                            waiting.append(case)
+                            again.append(case)
                             continue
                         outcome = CaseOutcome(
                             error="Scoring this case ended its process twice, by a crash or because memory ran out.",
                             detail=f"the worker died {_TRIES} times, last {cause}",
+                            was_killed=True,
                         )
                     self._finish(worker, case, outcome)
                 elif time.monotonic() >= worker.deadline:
@@ -124,11 +124,20 @@ class _Pool(Generic[Value]):
         self._workers.append(worker)
         return worker
 
-    def _assign(self, worker: _Worker, case: str) -> None:
+    def _idle(self) -> _Worker:
+        """A worker without a case; one that died meanwhile is charged to no case."""
+        for worker in [worker for worker in self._workers if worker.case is None]:
+            if worker.process.is_alive():
+                return worker
+            self._bury(worker)
+        return self._start()
+
+    def _assign(self, worker: _Worker, case: str) -> _Worker:
         worker.case = case
         worker.deadline = time.monotonic() + self._timeout_seconds
         with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
             worker.connection.send(case)
+        return worker
 
     def _receive(self, worker: _Worker) -> CaseOutcome[Value] | None:
         """What the worker sent, None if it died instead."""

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from podium.figures import Figures, get, put
+from podium.figures import Figures, get, holds, put
 from podium.metrics.averages import mean_and_std, mean_of
-from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Formula, Metric, Scoreboard, Values
+from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Metric, Scoreboard, Values
 from podium.metrics.resampling import Floats, Resamples
 
 CaseT = TypeVar("CaseT")
@@ -119,11 +119,12 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
     values = CohortValues(board, rows, Resamples.whole(len(rows)), given)
     figures: dict[str, Any] = {}
     for metric in board.metrics:
-        if metric.mean_path and all(_holds(row, metric.name) for row in rows):
+        if metric.mean_path and all(holds(row, metric.name) for row in rows):
             _publish(figures, metric, values, rows)
     for curve in board.curves:
         if curve.mean:
-            figures[curve.mean] = _mean_curve(curve, rows)
+            means = {place: mean_of(values) for place, values in curve.by_place(rows).items()}
+            figures[curve.mean] = {str(place): means[place] for place in sorted(means)}
     for cohort in board.cohort_metrics:
         _publish_cohort(figures, cohort, float(values[cohort.path].item()))
     for path, table in board.tables.items():
@@ -174,7 +175,7 @@ def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], 
         if not cohort.whole:
             groups_figures = figures["groups"].values()
             found = [each for each in groups_figures if not cohort.defined or get(each, cohort.defined)]
-            values = [get(each, cohort.path) for each in found if _holds(each, cohort.path)]
+            values = [get(each, cohort.path) for each in found if holds(each, cohort.path)]
             if values or cohort.undefined is not None:
                 put(figures, f"{cohort.path}_group_mean", mean_of(values))
 
@@ -202,21 +203,13 @@ class _Published(Mapping[str, Floats]):
     def __getitem__(self, path: str) -> Floats:
         if path in self.changed:
             return self.changed[path]
-        return np.asarray(float(get(self._aggregates, path)) if _holds(self._aggregates, path) else math.nan)
+        return np.asarray(float(get(self._aggregates, path)) if holds(self._aggregates, path) else math.nan)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.changed)
 
     def __len__(self) -> int:
         return len(self.changed)
-
-
-def _holds(row: Figures, path: str) -> bool:
-    try:
-        get(row, path)
-    except (KeyError, TypeError):
-        return False
-    return True
 
 
 def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
@@ -232,15 +225,3 @@ def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows
         put(figures, metric.median, float(values[metric.median].item()))
     if metric.count:
         put(figures, metric.count, len(defined))
-
-
-def _mean_curve(curve: Curve, rows: Sequence[Figures]) -> dict[str, float]:
-    """The mean of a figure at every place, over the cases that have that place and a value there."""
-    outer, _, inner = curve.name.rpartition(".")
-    values: dict[int, list[float]] = {}
-    for row in rows:
-        for place, entry in enumerate(get(row, outer), start=curve.first):
-            at_place = values.setdefault(place, [])
-            if entry[inner] is not None:
-                at_place.append(entry[inner])
-    return {str(place): mean_of(values[place]) for place in sorted(values)}

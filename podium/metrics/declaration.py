@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from podium.figures import Figures
+from podium.figures import Figures, get
 from podium.metrics.resampling import Floats, Resamples
 
 Direction = Literal["higher", "lower"]
@@ -99,6 +99,17 @@ class Curve:
     first: int = 0
     length: str = ""
     mean: str = ""
+
+    def by_place(self, rows: Sequence[Figures]) -> dict[int, list[float]]:
+        """At every place that a case has, the values of the cases that have one there."""
+        outer, _, inner = self.name.rpartition(".")
+        values: dict[int, list[float]] = {}
+        for row in rows:
+            for place, entry in enumerate(get(row, outer), start=self.first):
+                at_place = values.setdefault(place, [])
+                if entry[inner] is not None:
+                    at_place.append(entry[inner])
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -168,8 +169,11 @@ def write_metrics(metrics: MetricsFile, output: Path) -> Path:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(target)
+    except OSError as error:
+        raise UsageError(f"metrics.json cannot be written: {error.strerror}.", detail=str(output)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return target
 
 

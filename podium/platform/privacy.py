@@ -4,13 +4,19 @@ cases tell about single ones too, the more digits they have."""
 import hashlib
 import hmac
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from podium.figures import Figures, without
+from podium.figures import Figures, get, holds, without
+from podium.metrics.declaration import Metric, Scoreboard
+from podium.platform.leaderboard import Column
 from podium.platform.results import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
+FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two tell both
+FEWEST_IN_GROUP = 5  # cases
+_GROUPS = "groups"
 _PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
 
 
@@ -36,9 +42,105 @@ def published_results(
     return sorted(hidden, key=lambda result: result.case)
 
 
-def published_aggregates(aggregates: Figures, *, decimals: int | None) -> Figures:
+def rounded_aggregates(aggregates: Figures, *, decimals: int | None) -> Figures:
     """The aggregates rounded to so many decimals, or as they are (None); counts are whole numbers and stay."""
     return aggregates if decimals is None else {key: _rounded(value, decimals) for key, value in aggregates.items()}
+
+
+def aggregates_of_enough_cases(
+    aggregates: Figures,
+    results: Sequence[CaseResult],
+    *,
+    groups: Mapping[str, Sequence[CaseResult]],
+    board: Scoreboard[Any],
+    ranked: Collection[str],
+) -> Figures:
+    """The aggregates of these results without what tells about single cases, where these are hidden.
+
+    Left out are standard deviations and medians of fewer than 10 scored cases and figures made of these, places of
+    curves that fewer than 10 scored cases have, and small groups with the means over groups. What teams are `ranked` by
+    stays: there would be no leaderboard without it.
+    """
+    shown = _of_enough_cases(aggregates, results, board, ranked)
+    if _GROUPS not in shown:
+        return shown
+    kept = published_groups({name: len(members) for name, members in groups.items()})
+    groups_shown = {name: _of_enough_cases(shown[_GROUPS][name], groups[name], board, ()) for name in sorted(kept)}
+    hidden = [_GROUPS, *(_group_means(board) if len(kept) < len(groups) else ())]
+    return without(shown, hidden) | ({_GROUPS: groups_shown} if groups_shown else {})
+
+
+def published_groups(sizes: Mapping[str, int]) -> set[str]:
+    """The groups that are published: those of 5 cases and more, unless all others together have fewer.
+
+    The figures of the others together follow from those of all cases and of the published groups. So the smallest are
+    hidden until no case is left out, or 5 at least.
+    """
+    ascending = sorted(sizes, key=lambda name: (sizes[name], name))
+    hidden = 0
+    while ascending and (sizes[ascending[0]] < FEWEST_IN_GROUP or 0 < hidden < FEWEST_IN_GROUP):
+        hidden += sizes[ascending.pop(0)]
+    return set(ascending)
+
+
+def published_columns(
+    columns: Sequence[Column], *, cases: int, groups: Mapping[str, int], board: Scoreboard[Any], ranked: Collection[str]
+) -> list[Column]:
+    """The columns of a leaderboard without figures that are never published for so many hidden cases in all and in
+    each group."""
+    hidden = _told_by_few(board, lambda _: cases, ranked)
+    if len(published_groups(groups)) < len(groups):
+        hidden |= set(_group_means(board))
+    return [
+        replace(each, error_path=None) if each.error_path in hidden else each
+        for each in columns
+        if each.path not in hidden
+    ]
+
+
+def _of_enough_cases(
+    figures: Figures, results: Sequence[CaseResult], board: Scoreboard[Any], ranked: Collection[str]
+) -> dict[str, Any]:
+    """Only scored cases count: the value of a missing one is known, so it hides nothing."""
+    scored = [result.metrics for result in results if result.status == "scored"]
+    shown = without(figures, list(_told_by_few(board, lambda metric: _defined(metric, scored), ranked)))
+    for curve in board.curves:
+        if curve.mean in shown:
+            enough = {
+                str(place) for place, values in curve.by_place(scored).items() if len(values) >= FEWEST_FOR_SPREAD
+            }
+            kept = {place: mean for place, mean in shown.pop(curve.mean).items() if place in enough}
+            shown |= {curve.mean: kept} if kept else {}
+    return shown
+
+
+def _told_by_few(board: Scoreboard[Any], defined: Callable[[Metric], int], ranked: Collection[str]) -> set[str]:
+    """Where the spread of metrics stands that are `defined` in too few cases, and every figure made of it."""
+    few = {
+        path
+        for metric in board.metrics
+        if metric.mean_path and defined(metric) < FEWEST_FOR_SPREAD
+        for path in (metric.std_path, metric.median)
+        if path
+    }
+    for alias, target in board.aliases.items():
+        few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
+    few.difference_update(ranked)
+    for formula in board.formulas:  # a formula stands after its terms
+        if formula.path not in ranked and few.intersection(formula.terms):
+            few.add(formula.path)
+    return few
+
+
+def _defined(metric: Metric, rows: Sequence[Figures]) -> int:
+    """How many rows have a value."""
+    return sum(holds(row, metric.name) and get(row, metric.name) is not None for row in rows)
+
+
+def _group_means(board: Scoreboard[Any]) -> list[str]:
+    """With the means of all cases they would tell those of hidden groups."""
+    names = [metric.name for metric in board.metrics if metric.mean_path]
+    return [f"{name}_group_mean" for name in (*names, *(figure.path for figure in board.cohort_metrics))]
 
 
 def _rounded(value: Any, decimals: int) -> Any:

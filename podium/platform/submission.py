@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from podium.errors import SubmissionError
+from podium.errors import SubmissionError, UsageError
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives.extract import archive_names, extract_archive
 from podium.readers.files import FileListing, SafeFile, list_files
@@ -62,7 +62,7 @@ def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any
     if archive is None:
         yield Submission(is_algorithm=False, files=files, refused=refused)
         return
-    with TemporaryDirectory(prefix="podium-") as workspace:
+    with _workspace() as workspace:
         try:
             left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
             unpacked = list_files(Path(workspace)).files
@@ -73,6 +73,16 @@ def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any
             left_out, unpacked = ((archive.name, str(fault)),), ()
         inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
         yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
+
+
+def _workspace() -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="podium-")
+    except OSError as error:
+        raise UsageError(
+            "There is no folder for temporary files that can be written to; archives are unpacked there.",
+            detail=str(error),
+        ) from None
 
 
 def submission_names(root: Path) -> SubmissionNames:

@@ -35,9 +35,12 @@ def unsealed(content: MetricsFile, *, secret_key: bytes, label: str) -> tuple[Me
 
 
 def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
-    """The paths of figures of the box that the file does not have, or has differently."""
+    """The paths of figures that the file has in another way than the box; what tells about few cases is in the box
+    alone."""
     for key, value in inside.items():
-        other = outside.get(key)
+        if key not in outside:
+            continue
+        other = outside[key]
         if isinstance(value, Mapping):
             yield from _differing(value, other if isinstance(other, Mapping) else {}, f"{path}{key}.")
         elif not isinstance(other, int | float) or not agrees(float(other), float(value)):

@@ -67,6 +67,9 @@ def test_the_page_shows_what_per_case_allows(tmp_path: Path, capfd: CapFd) -> No
         page.feed((output / "detailed_results.html").read_text())
         assert "this submission" in page.words
         assert any("csv_00" in word for word in page.words) is is_named
+        published = json.loads((output / "metrics.json").read_bytes())
+        scores = json.loads((output / "scores.json").read_bytes())
+        assert scores == expected_figures(published, column_paths("carotid", capfd)), "rounded as metrics.json is"
 
 
 def test_a_submission_that_cannot_be_scored_leaves_no_scores(tmp_path: Path, capfd: CapFd) -> None:

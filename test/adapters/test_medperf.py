@@ -50,6 +50,16 @@ def test_labels_may_bring_their_own_rules(tmp_path: Path, capfd: CapFd) -> None:
     assert (found["challenge"], found["version"]) == ("site", "site 7")
 
 
+def test_results_tell_no_more_than_metrics_json(tmp_path: Path, capfd: CapFd) -> None:
+    shutil.copytree(ground_truth("lesions"), tmp_path / "labels")
+    settings = tmp_path / "labels/challenge.toml"
+    settings.write_text(settings.read_text().replace('per_case = "full"', 'per_case = "none"'))
+    assert run(capfd, tmp_path, sample("lesions"), tmp_path / "labels", "challenge: site\n").code == 0
+    final = results(tmp_path)["aggregates"]["final_dice"]
+    assert final.keys() == {"mean", "n"}
+    assert final["mean"] == round(final["mean"], 4)
+
+
 def test_rules_of_an_image_of_one_challenge_need_no_name(tmp_path: Path, capfd: CapFd) -> None:
     shutil.copytree(ground_truth("reports"), tmp_path / "baked/reports")
     words = (sample("reports"), ground_truth("reports") / "references", "{}\n", "--ground-truth", tmp_path / "baked")

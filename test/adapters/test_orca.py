@@ -108,3 +108,19 @@ def test_the_log_is_on_stderr(tmp_path: Path, capfd: CapFd) -> None:
     ended = step(capfd, predictions, tmp_path / "results.json", kind="carotid")
     assert ended.out == "SCORED\n"
     assert "failed: csv_" in ended.err
+
+
+def test_results_tell_no_more_than_metrics_json(tmp_path: Path, capfd: CapFd) -> None:
+    truth = tmp_path / "truth"
+    shutil.copytree(ground_truth("lesions"), truth)
+    settings = (truth / "challenge.toml").read_text()
+    (truth / "challenge.toml").write_text(settings.replace('per_case = "full"', 'per_case = "none"'))
+    results = tmp_path / "out" / "results.json"
+    results.parent.mkdir()
+    archive = packed(sample("lesions"), tmp_path / "predictions")
+    names = ("--predictions_file", archive, "--groundtruth_folder", truth, "--output_file", results)
+    assert podium(capfd, "evaluate", "--platform", "orca", *names).out == "SCORED\n"
+    published = read(results.parent / "metrics.json")["aggregates"]
+    found = read(results)
+    assert found["final_dice_mean"] == published["final_dice"]["mean"] == round(found["final_dice_mean"], 4)
+    assert not [name for name in found if name.endswith("_group_mean")]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import SimpleITK
 from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_ground_truth
 
+from podium.challenges.lesions.simulation.algorithm import KEPT_BYTES, run_program
 from podium.challenges.lesions.simulation.algorithms import find_algorithm
 from podium.challenges.lesions.simulation.images import find_cases
 from podium.cli.main import main
@@ -215,6 +217,21 @@ def test_a_program_that_fails_says_why(folders: dict[str, Path]) -> None:
     code = "import sys; print('first', file=sys.stderr); sys.exit('out of luck')"
     assert simulate(folders, f'command:{sys.executable} -c "{code}"', "--steps", "1") == 0
     assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm ended with exit code 1: out of luck."
+
+
+def test_a_program_that_writes_without_end_fills_no_memory() -> None:
+    """256 MB in pieces, of which the end is kept."""
+    code = "import sys\nfor n in range(4096): sys.stderr.write('x' * 65536)\nsys.exit('\\nout of words')"
+    tracemalloc.start()
+    try:
+        ended, errors = run_program([sys.executable, "-c", code], timeout_seconds=60.0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ended == 1
+    assert len(errors) == KEPT_BYTES
+    assert errors.endswith("\nout of words\n")
+    assert most < 50 * KEPT_BYTES
 
 
 def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -206,3 +207,15 @@ def test_schema_and_model_agree_on_mutated_documents(data: st.DataObject) -> Non
 
 
 DOCUMENT = json.loads(metrics(provenance={"judge": {"model": "m"}}).to_json())
+
+
+def test_a_disk_that_is_full_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / f".metrics.json.{os.getpid()}").symlink_to("/dev/full")
+    with pytest.raises(UsageError, match=r"^metrics\.json cannot be written: No space left on device\.$"):
+        write_metrics(metrics(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_vanishes(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^metrics\.json cannot be written: No such file or directory\.$"):
+        write_metrics(metrics(), tmp_path / "gone")

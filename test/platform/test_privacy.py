@@ -1,7 +1,10 @@
-"""What rows say under each `per_case` setting."""
+"""What rows and aggregates say under each `per_case` setting."""
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podium.figures import without
-from podium.platform.privacy import are_anonymous, pseudonym, published_aggregates, published_results
+from podium.platform.privacy import are_anonymous, pseudonym, published_groups, published_results, rounded_aggregates
 from podium.platform.results import CaseResult
 
 RESULTS = [
@@ -37,13 +40,29 @@ def test_anonymous_hides_names_order_and_reference_values() -> None:
 
 def test_aggregates_are_rounded_to_the_decimals_and_counts_stay() -> None:
     aggregates = {"dice": {"mean": 0.123456, "n": 3}, "score": 91.65213, "loss": -0.00001, "known": 1}
-    rounded = published_aggregates(aggregates, decimals=4)
+    rounded = rounded_aggregates(aggregates, decimals=4)
     assert rounded == {"dice": {"mean": 0.1235, "n": 3}, "score": 91.6521, "loss": 0.0, "known": 1}
     assert str(rounded["loss"]) == "0.0"
     assert isinstance(rounded["dice"]["n"], int)
     assert aggregates["score"] == 91.65213
-    assert published_aggregates(aggregates, decimals=0)["score"] == 92.0
-    assert published_aggregates(aggregates, decimals=None) == aggregates
+    assert rounded_aggregates(aggregates, decimals=0)["score"] == 92.0
+    assert rounded_aggregates(aggregates, decimals=None) == aggregates
+
+
+@given(st.lists(st.integers(1, 12), max_size=7))
+def test_groups_that_are_not_published_cannot_be_told_by_subtraction(sizes: list[int]) -> None:
+    """As few of the smallest groups are hidden as it takes."""
+    named = {str(number): size for number, size in enumerate(sizes)}
+    kept = published_groups(named)
+    hidden = sorted(named[name] for name in named.keys() - kept)
+    assert sorted(hidden) == sorted(sizes)[: len(hidden)]
+    allowed = [
+        count
+        for count in range(len(sizes) + 1)
+        if all(size >= 5 for size in sorted(sizes)[count:])
+        and (count == len(sizes) or not 0 < sum(sorted(sizes)[:count]) < 5)
+    ]
+    assert len(hidden) == min(allowed)
 
 
 def test_pseudonyms_are_stable_and_keyed() -> None:

@@ -1,12 +1,13 @@
 """Which shape a submission has is the phase's setting; what the platform adds to it is no prediction."""
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
 from readers.archive_files import zip_bytes
 
-from podium.errors import SubmissionError
+from podium.errors import SubmissionError, UsageError
 from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
 
 JOBS = json.dumps([{"pk": "1", "inputs": [], "outputs": []}])
@@ -107,3 +108,13 @@ def test_a_link_that_leads_nowhere(target: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / target)
     with pytest.raises(SubmissionError, match="There is no submission"):
         opened(tmp_path / "link")
+
+
+def test_an_archive_where_there_is_no_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input/all.zip").write_bytes(zip_bytes({"a.txt": b"x"}))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match=r"^There is no folder for temporary files that can be written to; "):
+        opened(tmp_path / "input")

@@ -67,7 +67,9 @@ def carotid_document(
         results=results,
     )
     rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential)
-    return metrics.model_copy(update={"results": rows}).document()
+    decimals = None if per_case == "full" else 4
+    aggregates = challenge.published(metrics.aggregates, results, per_case=per_case, decimals=decimals)
+    return metrics.model_copy(update={"aggregates": aggregates, "results": rows}).document()
 
 
 def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:

@@ -193,8 +193,14 @@ DAMAGED = "'x.npy' has a damaged header; save it again with numpy.save."
             header_bytes(PLAIN.replace(b"20", b"20000000")),
             f"'x.npy' has 480,000,000 bytes; at most {MAX_ARRAY_BYTES:,} are read.",
         ),
+        (header_bytes(PLAIN.replace(b"20", b"9" * 4_000)), "'x.npy' announces more values than any file has."),
+        (header_bytes(PLAIN.replace(b"20", b"9" * 5_000)), DAMAGED),
+        (
+            header_bytes(PLAIN.replace(b"20", b"9" * 4_000 + b", " + b"9" * 4_000)),
+            "'x.npy' announces more values than any file has.",
+        ),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
     assert refusal(safe(tmp_path, "x.npy", content + bytes(480 if content.endswith(b"}") else 0))) == words

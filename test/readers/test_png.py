@@ -40,7 +40,11 @@ def test_sixteen_bits_are_read(tmp_path: Path) -> None:
         (png()[:20], "'p.png' is a damaged PNG file."),
         (png().replace(b"IHDR", b"IDAT", 1), "'p.png' is a damaged PNG file."),
         (png(pixels=b"\0" + PIXELS[:6]), "'p.png' is damaged: its pixels cannot be read."),
-        (png()[:-20], "'p.png' is damaged: its pixels cannot be read."),
+        (png()[:-20], "'p.png' is damaged: it announces a part of "),
+        (
+            png(extra=b"\x7f\xff\xff\xfftEXt" + bytes(100)),
+            "'p.png' is damaged: it announces a part of 2,147,483,647 bytes and ends before.",
+        ),
         (png(extra=png_chunk(b"tRNS", b"\0\1")), "'p.png' is damaged: its pixels cannot be read."),
     ],
 )

@@ -3,6 +3,7 @@
 import ast
 import math
 import struct
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,8 @@ def read_npy_header(read: Read, label: str) -> NpyHeader:
         raise _damaged(label)
     if 0 in shape:
         raise Refused(f"{label} is empty.")
+    if math.prod(shape) > sys.maxsize:  # longer numbers could not even be written into a message
+        raise Refused(f"{label} announces more values than any file has.")
     header = start + length_bytes + text
     return NpyHeader(kind, shape, order, len(header), header)
 

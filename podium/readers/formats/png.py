@@ -1,5 +1,6 @@
 """The fixed first chunk of a PNG file."""
 
+import os
 import struct
 
 from podium.errors import Refused
@@ -10,6 +11,8 @@ from podium.readers.formats.image_header import ImageHeader, check_channels, che
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 GREY, PALETTE = 0, 3
+_CHUNK_START = struct.Struct(">I4s")  # length of the data, type
+_CHECKSUM_BYTES = 4
 CHANNELS = {2: 3, 4: 2, 6: 4}
 
 
@@ -31,7 +34,21 @@ def read_png_header(file: SafeFile) -> ImageHeader:
         check_channels(file, CHANNELS.get(colour, 0))
     if bits not in (8, 16):
         raise Refused(f"'{file.name}' has {bits} bits per pixel; save it with 8 or 16.")
+    _check_chunks(file)
     return ImageHeader(shape=shape, pixel_bytes=bits // 8)
+
+
+def _check_chunks(file: SafeFile) -> None:
+    """Every chunk up to the last must lie within the file: the library would allocate what a chunk announces."""
+    with file.open() as stream:
+        stream.seek(len(SIGNATURE))
+        while len(start := stream.read(_CHUNK_START.size)) == _CHUNK_START.size:
+            length, kind = _CHUNK_START.unpack(start)
+            if kind == b"IEND":
+                return
+            if stream.tell() + length + _CHECKSUM_BYTES > file.size:
+                raise Refused(f"'{file.name}' is damaged: it announces a part of {length:,} bytes and ends before.")
+            stream.seek(length + _CHECKSUM_BYTES, os.SEEK_CUR)
 
 
 PNG = ImageFormat(

@@ -1,8 +1,13 @@
 """What an algorithm is to the simulation: something that reads an input folder and fills an output folder, per step."""
 
+import os
+import select
 import shutil
+import signal
+import subprocess
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +15,7 @@ from tempfile import TemporaryDirectory
 from podium.errors import PodiumError
 from podium.readers.names import escape_for_display
 
+KEPT_BYTES = 64 * 1024  # of what an algorithm writes to stderr
 OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
 
 
@@ -73,6 +79,46 @@ class Algorithm(ABC):
 
         Raises StepFailedError when it fails or takes too long.
         """
+
+
+def run_program(command: Sequence[str], *, timeout_seconds: float) -> tuple[int, str]:
+    """The exit code and the end of what the program wrote to stderr: it may write without end, so no more is kept.
+
+    Raises OSError where it cannot be started. A program that takes too long is killed with whatever it started.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    with subprocess.Popen(  # noqa: S603  (whoever calls names the program)
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            errors = _read_end(process, deadline)
+            process.wait(timeout=max(0.0, deadline - time.monotonic()))
+        except BaseException as error:
+            # With whatever it started itself. A session of its own keeps Ctrl-C from it, so that is our part, too.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, TimeoutError | subprocess.TimeoutExpired):
+                raise StepFailedError(too_long(timeout_seconds)) from None
+            raise
+    return process.returncode, errors.decode(errors="replace")
+
+
+def _read_end(process: "subprocess.Popen[bytes]", deadline: float) -> bytes:
+    """The last bytes of stderr once all who write to it have ended; TimeoutError where they have not in time."""
+    assert process.stderr is not None
+    end = b""
+    while select.select([process.stderr], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        block = os.read(process.stderr.fileno(), KEPT_BYTES)
+        if not block:
+            return end
+        end = (end + block)[-KEPT_BYTES:]
+        if time.monotonic() > deadline:
+            break
+    raise TimeoutError
 
 
 def too_long(seconds: float) -> str:

@@ -5,14 +5,11 @@ prediction is the one image in `/output/images/tumor-lesion-segmentation`.
 """
 
 import importlib
-import os
 import shlex
-import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.challenges.lesions.simulation.algorithm import Algorithm, Folders, StepFailedError, ended, too_long
+from podium.challenges.lesions.simulation.algorithm import Algorithm, Folders, StepFailedError, ended, run_program
 from podium.challenges.lesions.simulation.containers import find_container
 from podium.errors import UsageError
 from podium.readers.names import escape_for_display
@@ -46,29 +43,11 @@ class Program(Algorithm):
             word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
         ]
         try:
-            process = subprocess.Popen(  # noqa: S603  (whoever calls names the program)
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
+            code, errors = run_program(command, timeout_seconds=timeout_seconds)
         except OSError as error:
             raise UsageError(f"The program '{self.words[0]}' cannot be started: {error.strerror}.") from None
-        with process:
-            try:
-                _, errors = process.communicate(timeout=timeout_seconds)
-            except BaseException as error:
-                # With whatever it started itself. A session of its own keeps Ctrl-C from it, so that is our part, too.
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise StepFailedError(too_long(timeout_seconds)) from None
-                raise
-        if process.returncode != 0:
-            raise StepFailedError(ended(process.returncode, errors))
+        if code != 0:
+            raise StepFailedError(ended(code, errors))
 
 
 class Function(Algorithm):

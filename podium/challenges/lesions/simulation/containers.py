@@ -16,6 +16,7 @@ from podium.challenges.lesions.simulation.algorithm import (
     StepFailedError,
     ended,
     last_line,
+    run_program,
     too_long,
 )
 from podium.errors import UsageError
@@ -70,13 +71,11 @@ class ExecContainer(Algorithm):
         name = _new_name()
         options = (f"--name={name}", "--network=none", *_PLATFORM_LIMITS, *_volumes(folders))
         try:
-            done = _docker("run", *options, self.image, timeout=timeout_seconds)
-        except subprocess.TimeoutExpired:
-            raise StepFailedError(too_long(timeout_seconds)) from None
+            code, errors = run_program(["docker", "run", *options, self.image], timeout_seconds=timeout_seconds)
         finally:
             _docker("rm", "--force", name)  # a container outlives its client
-        if done.returncode != 0:
-            raise StepFailedError(ended(done.returncode, done.stderr))
+        if code != 0:
+            raise StepFailedError(ended(code, errors))
 
 
 class InvokeContainer(Algorithm):
@@ -221,13 +220,12 @@ def _volumes(folders: Folders) -> tuple[str, str]:
     return f"--volume={folders.input}:/input:ro", f"--volume={folders.output}:/output"
 
 
-def _docker(*arguments: str, timeout: float | None = None) -> "subprocess.CompletedProcess[str]":
+def _docker(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(  # noqa: S603
         ["docker", *arguments],  # noqa: S607
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=timeout,
         check=False,
     )

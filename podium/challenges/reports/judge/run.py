@@ -35,7 +35,7 @@ from podium.errors import OrganiserError, SubmissionError, UsageError
 from podium.evaluation import Task, prepare
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
-from podium.platform.privacy import PerCase, published_aggregates, published_results
+from podium.platform.privacy import PerCase, published_results
 from podium.platform.results import CaseResult
 from podium.validation_errors import first_problem
 
@@ -243,7 +243,9 @@ def _finish(
     (request.output / name).mkdir(parents=True, exist_ok=True)
     judged_file = evaluation.model_copy(
         update={
-            "aggregates": published_aggregates(aggregates, decimals=common.published_decimals),
+            "aggregates": prepared.task.challenge.published(
+                aggregates, evaluation.results, per_case=prepared.per_case, decimals=common.published_decimals
+            ),
             "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
             "provenance": {"judge": provenance(prepared.settings, counted, host=host)},
             "results": rows,

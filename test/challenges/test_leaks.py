@@ -1,0 +1,232 @@
+"""What aggregates tell about single cases: attacks that work on exact aggregates and fail on published ones."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.carotid_files import CONFIGURATION, write_case
+from challenges.lesions_folders import LESION, NOTHING, block, run, write, write_ground_truth
+from challenges.test_board import row
+from numpy.typing import NDArray
+
+from podium.challenges import challenge_from_settings
+from podium.cli import main
+from podium.figures import get
+from podium.platform.runtime import Runtime
+from podium.ranking.documents import read_cohorts
+
+PER_CASE = ("anonymous", "none")
+
+
+def paths(figures: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from paths(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+# Two cases of carotid
+
+
+AREAS = (610, 1800)
+SHAPE = (96, 128)
+EVERYWHERE = np.ones(SHAPE, dtype=np.uint8)
+
+
+def plaque(area: int) -> Any:
+    values = np.zeros(SHAPE, dtype=np.uint8)
+    values.flat[:area] = 1
+    return values
+
+
+def carotid_figures(folder: Path, per_case: str, *, cases: Mapping[str, int], predicted: int) -> dict[str, Any]:
+    """Aggregates of a submission that says plaque everywhere, for the first cases."""
+    truth, submission = folder / "carotid", folder / "submission"
+    for case, area in cases.items():
+        write_case(truth / "references" / f"{case}_label.h5", long_mask=plaque(area))
+    for case in list(cases)[:predicted]:
+        write_case(submission / f"{case}_pred.h5", long_mask=EVERYWHERE)
+    (truth / "challenge.toml").write_text(CONFIGURATION.replace('per_case = "full"', f'per_case = "{per_case}"'))
+    return dict(run(submission, truth, folder / "output")["aggregates"])
+
+
+def areas_of_two(aggregates: Mapping[str, Any], *, cases: int) -> list[int]:
+    """Dice of an area A with all N pixels is 2A / (N + A). The sum of two such values and of their squares tell both:
+    the others are known to be 0."""
+    dice = get(aggregates, "dice.long_plaque")
+    total, squares = cases * dice["mean"], cases * (dice["std"] ** 2 + dice["mean"] ** 2)
+    half_difference = max(squares / 2 - (total / 2) ** 2, 0.0) ** 0.5
+    return [
+        round(EVERYWHERE.size * value / (2 - value))
+        for value in (total / 2 - half_difference, total / 2 + half_difference)
+    ]
+
+
+TWO = dict(zip("ab", AREAS, strict=True))
+TWELVE = TWO | dict.fromkeys("cdefghijkl", 700)  # a participant may submit two of them
+
+
+@pytest.mark.parametrize("cases", [TWO, TWELVE], ids=["two cases", "two of twelve"])
+def test_the_two_case_attack_on_carotid(cases: dict[str, int], tmp_path: Path) -> None:
+    exact = carotid_figures(tmp_path / "full", "full", cases=cases, predicted=2)
+    assert areas_of_two(exact, cases=len(cases)) == list(AREAS), "the attack works where everything is published"
+    for per_case in PER_CASE:
+        published = carotid_figures(tmp_path / per_case, per_case, cases=cases, predicted=2)
+        with pytest.raises(KeyError, match="std"):
+            areas_of_two(published, cases=len(cases))
+        assert not [path for path in paths(published) if path.endswith((".std", ".median"))]
+        assert published["dice"]["long_plaque"] == {
+            "mean": round(exact["dice"]["long_plaque"]["mean"], 4),
+            "n": len(cases),
+        }
+        possible = smaller_areas(published["dice"]["long_plaque"]["mean"], cases=len(cases))
+        assert possible.min() < 20
+        assert possible.max() > 1000
+        assert possible.size > 100
+
+
+def smaller_areas(mean: float, *, cases: int) -> NDArray[np.int64]:
+    """What the smaller of two areas may be, as far as four decimals of the mean Dice tell."""
+    areas = np.arange(EVERYWHERE.size // 2)
+    dice = 2 * areas / (EVERYWHERE.size + areas)
+    fitting = np.abs(dice[:, None] + dice - cases * mean) <= cases * 0.5e-4
+    return np.flatnonzero(np.triu(fitting).any(axis=1))
+
+
+def test_ten_scored_cases_have_a_spread(tmp_path: Path) -> None:
+    ten = carotid_figures(tmp_path / "10", "none", cases=TWELVE, predicted=10)
+    assert {"mean", "std", "median", "n"} == set(ten["dice"]["long_plaque"]) == set(ten["segmentation"])
+    nine = carotid_figures(tmp_path / "9", "none", cases=TWELVE, predicted=9)
+    assert {"mean", "n"} == set(nine["dice"]["long_plaque"]) == set(nine["segmentation"])
+    assert ten.keys() == nine.keys()
+
+
+# A group of one case of lesions
+
+
+SIZES = {f"fdg_{number}": LESION for number in range(7)} | {"psma_0": block(slice(1, 5), slice(2, 6), slice(2, 7))}
+VOLUME = 0.08  # ml: 80 voxels of 1 mm
+GROUPED = "steps = 2\n[cases]\ngroups = '^(?P<group>[a-z]+)_'"
+ATTACKS: dict[str, Callable[[Mapping[str, Any]], float]] = {
+    "the group's own mean": lambda found: found["groups"]["psma"]["final_fnv_ml"]["mean"],
+    "all cases less the other group": lambda found: (
+        8 * found["final_fnv_ml"]["mean"] - 7 * found["groups"]["fdg"]["final_fnv_ml"]["mean"]
+    ),
+    "the mean of groups less the other group": lambda found: (
+        2 * found["final_fnv_ml_group_mean"] - found["groups"]["fdg"]["final_fnv_ml"]["mean"]
+    ),
+    "the mean of groups and that of all cases": lambda found: (
+        (8 * found["final_fnv_ml"]["mean"] - 7 * 2 * found["final_fnv_ml_group_mean"]) / (1 - 7)
+    ),
+}
+
+
+def lesions_figures(folder: Path, per_case: str, references: Mapping[str, Any]) -> dict[str, Any]:
+    """Aggregates of a submission that finds nothing: what it misses is the volume of the lesions."""
+    for case in references:
+        for step in range(2):
+            write(folder / "submission" / case / f"iter_{step}.nii.gz", NOTHING)
+    truth = write_ground_truth(folder, references, settings=GROUPED, per_case=per_case)
+    return dict(run(folder / "submission", truth, folder / "output")["aggregates"])
+
+
+def test_the_single_case_group_on_lesions(tmp_path: Path) -> None:
+    exact = lesions_figures(tmp_path / "full", "full", SIZES)
+    for attack in ATTACKS.values():
+        assert attack(exact) == pytest.approx(VOLUME, abs=0.0005), "the attack works where everything is published"
+    for per_case in PER_CASE:
+        published = lesions_figures(tmp_path / per_case, per_case, SIZES)
+        for name, attack in ATTACKS.items():
+            with pytest.raises(KeyError):
+                print(name, attack(published))
+        assert not [path for path in paths(published) if "group" in path or "by_step" in path or path.endswith("std")]
+        assert published["ranked"]["auc_dice"].keys() == published["auc_dice"].keys() == {"mean", "n"}
+
+
+def test_groups_of_five_are_published_without_spread(tmp_path: Path) -> None:
+    references = {f"{group}_{number}": LESION for group in ("fdg", "psma") for number in range(5)}
+    found = lesions_figures(tmp_path, "none", references)
+    assert found["final_fnv_ml"] == {"mean": 0.027, "n": 10, "std": 0.0}
+    assert found["groups"]["fdg"]["final_fnv_ml"] == found["groups"]["psma"]["final_fnv_ml"] == {"mean": 0.027, "n": 5}
+    assert found["final_fnv_ml_group_mean"] == 0.027
+    assert found["dice_by_step"] == {"0": 0.0, "1": 0.0}
+    assert "dice_by_step" not in found["groups"]["fdg"]
+
+
+# Figures made of hidden ones, and leaderboards
+
+
+SPREADS: dict[str, Any] = {
+    "cases": {"groups": "^(?P<group>.)"},
+    "figures": {
+        "spread": {"formula": "auc_dice.std", "direction": "lower"},
+        "twice": {"formula": "2 * spread", "direction": "lower"},
+        "total": {"formula": "auc_dice - auc_dice.std", "direction": "higher"},
+        "half": "total / 2",
+    },
+    "ranking": {"by": "total"},
+}
+
+
+def test_a_figure_made_of_a_hidden_one_is_hidden_unless_teams_are_ranked_by_it() -> None:
+    """What is made of the ranked figure alone tells no more than that."""
+    challenge = challenge_from_settings("pet", "lesions", SPREADS)
+    results = [row(value).model_copy(update={"case": case}) for case, value in (("a1", 0.25), ("a2", 0.5))]
+    exact = challenge.aggregate(results, Runtime())
+    published = challenge.published(exact, results, per_case="none", decimals=None)
+    assert {"spread", "twice", "total", "half", "groups"} <= exact.keys()
+    assert {"total", "half"} == {"spread", "twice", "total", "half", "groups"} & published.keys()
+    assert challenge.published(exact, results, per_case="full", decimals=None) == exact
+
+
+def test_no_column_names_what_is_never_published() -> None:
+    challenge = challenge_from_settings("pet", "lesions", SPREADS)
+    everything = {column.path: column.error_path for column in challenge.phase_columns()}
+    assert everything["spread"] is None
+    assert everything["final_dice.mean"] == "final_dice.std"
+    assert "final_dice_group_mean" in everything
+    nine = {column.path: column.error_path for column in challenge.phase_columns(hidden=[f"a{n}" for n in range(9)])}
+    assert everything.keys() - nine.keys() == {"spread", "twice"}
+    assert set(nine.values()) == {None}
+    many = [*(f"a{n}" for n in range(9)), "b"]
+    without_groups = {column.path: column.error_path for column in challenge.phase_columns(hidden=many)}
+    assert without_groups == {path: error for path, error in everything.items() if not path.endswith("_group_mean")}
+
+
+def test_the_leaderboard_counts_the_references(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for per_case, is_shown in (("full", True), ("none", False)):
+        truth = write_ground_truth(tmp_path / per_case, SIZES, settings=GROUPED, per_case=per_case)
+        assert main(["leaderboard", "--ground-truth", str(truth)]) == 0
+        printed = capfd.readouterr().out
+        assert (".std" in printed) is is_shown
+        assert ("_group_mean" in printed) is is_shown
+
+
+# What reads metrics.json
+
+
+def test_files_without_hidden_figures_are_ranked_reported_and_unsealed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["keys", "new", str(tmp_path / "organiser.key")]) == 0
+    references = dict(SIZES)
+    sealed = f"{GROUPED}\n{capfd.readouterr().out}"
+    truth = write_ground_truth(tmp_path, references, settings=sealed, per_case="none")
+    for team, mask in (("some", LESION), ("nothing", NOTHING)):
+        for case, step in ((case, step) for case in references for step in range(2)):
+            write(tmp_path / team / case / f"iter_{step}.nii.gz", mask)
+        run(tmp_path / team, truth, tmp_path / "results" / team)
+    results, out = str(tmp_path / "results"), tmp_path / "ranking"
+    assert main(["rank", results, "--output", str(out)]) == 0
+    ranking = json.loads((out / "ranking.json").read_text())
+    assert [team["name"] for team in ranking["teams"]] == ["some", "nothing"]
+    assert {error for column in ranking["columns"] for error in column["errors"] or ()} == {None}
+    assert main(["report", f"{results}/some/metrics.json"]) == 0
+    (cohort,) = read_cohorts([tmp_path / "results"], key=tmp_path / "organiser.key")
+    for file in cohort.files:
+        assert len(file.content.results) == len(references)
+        assert file.content.aggregates["groups"]["psma"]["final_fnv_ml"]["std"] == 0.0
