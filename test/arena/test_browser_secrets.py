@@ -23,7 +23,7 @@ def test_nothing_the_browser_received_names_a_team_or_a_case(site: Site, visits:
     page.get_by_role("button", name="Undo last vote").click()
     expect_progress(page, 7, 8)
     context.close()
-    entries = json.loads((tmp_path / "all.har").read_text())["log"]["entries"]
+    entries = json.loads((tmp_path / "all.har").read_text(encoding="utf-8"))["log"]["entries"]
     everything = b"\n".join(received(entries))
     assert b"The second premolar of the lower left jaw" in everything  # bodies are there
     assert everything.count(b"IHDR") >= 3  # pictures, too

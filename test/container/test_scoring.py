@@ -67,7 +67,8 @@ def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figur
     challenge = submission.parent.name
     ground_truth = REPOSITORY / "ground-truth" / challenge
     baked = evaluate(image, submission, tmp_path / "baked", environment={"PODIUM_CHALLENGE": challenge})
-    uploaded = evaluate(image, submission, tmp_path / "uploaded", ground_truth=ground_truth)
+    named = {"PODIUM_CHALLENGE": challenge}  # an upload without its folder has no name of its own
+    uploaded = evaluate(image, submission, tmp_path / "uploaded", ground_truth=ground_truth, environment=named)
     assert baked.metrics == uploaded.metrics
     assert baked.metrics == native_metrics(submission, tmp_path / "native", ground_truth=ground_truth, wordnet=wordnet)
 
