@@ -29,7 +29,7 @@ def measure(command: Sequence[str]) -> Measured:
         ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         if ended:
             break
-        tree = max(tree, sum(_shared_fairly(pid) for pid in _tree(process.pid)))
+        tree = max(tree, tree_bytes(process.pid))
         time.sleep(SECONDS_BETWEEN_LOOKS)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -38,9 +38,14 @@ def measure(command: Sequence[str]) -> Measured:
     return Measured(
         seconds=seconds,
         cpu_seconds=usage.ru_utime + usage.ru_stime,
-        tree_bytes=tree * 1024,
+        tree_bytes=tree,
         largest_bytes=usage.ru_maxrss * 1024,
     )
+
+
+def tree_bytes(pid: int) -> int:
+    """What a process and all below it hold, each shared page divided by the number of its users."""
+    return sum(_shared_fairly(each) for each in _tree(pid)) * 1024
 
 
 def _tree(pid: int) -> list[int]:

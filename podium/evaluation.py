@@ -3,8 +3,10 @@
 import hashlib
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from podium.challenges.base import AnyChallenge, Collected, Shapes
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
 from podium.errors import GroundTruthError, OrganiserError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
-from podium.extras import preload_readers, require
+from podium.extras import preload_readers
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results
@@ -35,11 +37,16 @@ class Task:
     challenge: AnyChallenge
     references: Mapping[str, Any]
     shapes: Mapping[str, Shapes]
-    digest: bytes
+    digests: Mapping[str, bytes]
 
     @property
     def cases(self) -> Sequence[str]:
         return sorted(self.references)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of all references."""
+        return hashlib.sha256(b"".join(self.digests[case] for case in self.cases)).digest()
 
 
 def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
@@ -57,33 +64,43 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
     with decoders(isolation):  # first: they are forked from a process that has not read any reference
-        return _evaluate(submission, output, ground_truth, challenge, executor)
+        task = prepare(find_challenge(ground_truth, challenge), executor)
+        prepare_output(output)
+        with open_predictions(task, submission) as collected:
+            results = _score(task, collected, executor)
+        return write_evaluation(task, collected, results, output)
 
 
-def _evaluate(
-    submission: Path, output: Path, ground_truth: Path, challenge: str | None, executor: Executor
-) -> MetricsFile:
-    folder = _find_challenge(ground_truth, challenge)
-    public_key = folder.file.sealed().public_key
-    if public_key is not None:
-        require("nacl", extra="sealed")  # now, not after an hour of scoring
-    task = prepare(folder, executor)
-    prepare_output(output)
+@contextmanager
+def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = None) -> Iterator[Collected[Any]]:
+    """The predictions of a submission by case; an archive is unpacked below `unpack_in` while the context lasts.
+
+    Raises SubmissionError where there is no prediction for any expected case.
+    """
     limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
-    with open_submission(submission, max_bytes=limit, shape=folder.common.submission) as opened:
+    shape = task.folder.common.submission
+    with open_submission(submission, max_bytes=limit, shape=shape, unpack_in=unpack_in) as opened:
         collected = task.challenge.format.collect(opened, task.references.keys())
         _log_pairing(collected)
         if not collected.predictions and not collected.refused:
             raise SubmissionError(_nothing_matched(collected))
-        results = _score(task, collected, executor)
+        yield collected
+
+
+def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path) -> MetricsFile:
+    """Make metrics.json of all rows and write it; the same with every row, also those that are not published.
+
+    Raises SubmissionError (after writing) when not a single case could be scored.
+    """
+    common = task.folder.common
     for line in summarise_warnings(results):
         LOG.info("warning: %s", line)
     evaluation = MetricsFile(
         schema=SCHEMA_NAME,
         challenge=task.challenge.name,
         kind=task.challenge.kind,
-        title=folder.common.title,
-        version=folder.common.version,
+        title=common.title,
+        version=common.version,
         settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
@@ -91,16 +108,17 @@ def _evaluate(
     )
     rows = published_results(
         results,
-        per_case=folder.common.per_case,
+        per_case=common.per_case,
         key=task.digest,
         confidential=task.challenge.confidential,
     )
     aggregates = task.challenge.published(
         evaluation.aggregates,
         results,
-        per_case=folder.common.per_case,
-        decimals=folder.common.published_decimals,
+        per_case=common.per_case,
+        decimals=common.published_decimals,
     )
+    public_key = task.folder.file.sealed().public_key
     sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
     published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
     write_metrics(evaluation.model_copy(update=published), output)
@@ -112,10 +130,11 @@ def _evaluate(
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     """Load what evaluations of this challenge will import, for a process that waits for submissions."""
     preload_readers()
-    load_challenge(_find_challenge(ground_truth, challenge)).scorer.import_packages()
+    load_challenge(find_challenge(ground_truth, challenge)).scorer.import_packages()
 
 
-def _find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
+def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
+    """The challenge of a ground truth that is meant."""
     return choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=named), named=named)
 
 
@@ -175,13 +194,12 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
             detail=detail,
         )
     facts = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
-    digest = hashlib.sha256(b"".join(facts[case][1] for case in sorted(facts))).digest()
     return Task(
         folder=folder,
         challenge=challenge,
         references=references,
         shapes={case: shapes for case, (shapes, _) in facts.items()},
-        digest=digest,
+        digests={case: digest for case, (_, digest) in facts.items()},
     )
 
 
@@ -208,7 +226,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     challenge, references = task.challenge, task.references
 
     def score(case: str) -> CaseScore:
-        return challenge.score(collected.predictions[case], references[case])
+        return challenge.score(collected.predictions[case], challenge.scorer.read_reference(references[case]))
 
     def lost(case: str) -> Figures:
         return challenge.lost(references[case])
@@ -223,15 +241,16 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
             LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
     lacking = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(lacking, lost, label="filling in worst values")
-    return [_result(case, scored, errors, worst) for case in task.cases]
+    return [result_of(case, scored, errors, worst) for case in task.cases]
 
 
-def _result(
+def result_of(
     case: str,
     scored: Mapping[str, CaseOutcome[CaseScore]],
     errors: Mapping[str, str],
     worst: Mapping[str, CaseOutcome[Figures]],
 ) -> CaseResult:
+    """The row of a case from the outcomes of all cases; `worst` has what is neither scored nor free of errors."""
     if case in worst:
         figures = worst[case].value
         if figures is None:

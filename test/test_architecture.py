@@ -27,6 +27,8 @@ ALLOWED = {
     "execution": {"errors", "sandbox.limits"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},
     "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox"},
+    "kept": {"platform", "readers", "errors", "execution.executor"},
+    "batch": {*FOUNDATION, "challenges", "execution", "evaluation", "kept"},
     "manifest": {*FOUNDATION, "challenges", "evaluation"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
@@ -54,6 +56,7 @@ ALLOWED = {
         "execution",
         "challenges",
         "evaluation",
+        "batch",
         "manifest",
         "checking",
         "validation",
@@ -68,7 +71,7 @@ ALLOWED = {
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
-    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas"),
+    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas", "distributed"),
 }
 
 

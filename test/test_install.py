@@ -33,7 +33,7 @@ sys.exit(main(sys.argv[2:]))
 EXTRA_PACKAGES = (
     *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d"),
     *("skimage", "networkx", "matplotlib", "starlette", "uvicorn", "evalica", "pandas", "PIL"),
-    *("radfact_lite", "openai"),
+    *("radfact_lite", "openai", "distributed"),
 )
 
 
@@ -55,7 +55,7 @@ def test_every_pin_is_the_same_wherever_it_stands() -> None:
     lines = (PROJECT / "requirements.txt").read_text().splitlines()
     image = pins([line for line in lines if line and not line.startswith("#")])
     assert pins([*project["dependencies"], *extras["score"]]) == image
-    for name in ("simulate", "arena", "judge"):
+    for name in ("simulate", "arena", "judge", "cluster"):
         for package, version in pins(extras[name]).items():
             assert image.get(package, version) == version, package
 
@@ -112,8 +112,9 @@ def test_these_commands_need_the_base_install_only(arguments: tuple[str | Path, 
         ),
         (("arena", "serve", "."), "starlette, uvicorn", "arena"),
         (("judge", REPORTS / "molar", "--references", PROJECT / "ground-truth/reports"), "radfact-lite", "judge"),
+        (("batch", REPORTS, "--output", "/dev/null", "--scheduler", "tcp://localhost:1"), "distributed", "cluster"),
     ],
-    ids=["validate", "manifest", "validate-images", "simulate", "arena", "judge"],
+    ids=["validate", "manifest", "validate-images", "simulate", "arena", "judge", "batch"],
 )
 def test_what_is_missing_is_said_with_the_command_to_run(
     arguments: tuple[str | Path, ...], packages: str, extra: str

@@ -316,7 +316,7 @@ def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.Mon
     for _ in range(3):
         now[0] += 2.5
         progress.advance()
-    assert stream.getvalue() == "scoring: 2 of 9\n"
+    assert stream.getvalue() == "scoring: 2 of 9, 0.4 per second, 0:00:18 left\n"
 
 
 def test_progress_of_a_day_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,5 +327,5 @@ def test_progress_of_a_day_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(86_400):
         now[0] += 1
         progress.advance()
-    assert stream.getvalue().startswith("scoring: 5 of 86400\nscoring: 10 of 86400\n")
+    assert stream.getvalue().startswith("scoring: 5 of 86400, 1 per second, 23:59:55 left\nscoring: 10 of")
     assert 30 < stream.getvalue().count("\n") <= 42

@@ -38,6 +38,7 @@ from podium.validation_errors import ValidationProblem
 SettingsT = TypeVar("SettingsT", bound=Settings)
 PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference lies
+ExpectedT = TypeVar("ExpectedT")  # one case's reference, read
 CaseT = TypeVar("CaseT")  # one case, compared
 NOTE = "README.md"  # may lie among the references, for people
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
@@ -177,7 +178,7 @@ def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]
     return [names for names in alike.values() if len(names) > 1]
 
 
-class Scorer(ABC, Generic[PredictionT, ReferenceT, CaseT]):
+class Scorer(ABC, Generic[PredictionT, ReferenceT, ExpectedT, CaseT]):
     """One case. Runs in workers; raises `Refused` for what the prediction's author has to fix."""
 
     threads: int = 1
@@ -187,8 +188,12 @@ class Scorer(ABC, Generic[PredictionT, ReferenceT, CaseT]):
         """Load what scoring needs, once, before workers are forked."""
 
     @abstractmethod
-    def compare(self, prediction: PredictionT, reference: ReferenceT) -> CaseT:
-        """Read both sides of a case; the declared metrics are functions of the result."""
+    def read_reference(self, reference: ReferenceT) -> ExpectedT:
+        """A reference, read and prepared once for the predictions of all teams; comparing must not change it."""
+
+    @abstractmethod
+    def compare(self, prediction: PredictionT, expected: ExpectedT) -> CaseT:
+        """Read a prediction and compare it; the declared metrics are functions of the result."""
 
     @abstractmethod
     def lost(self, reference: ReferenceT) -> CaseT:
@@ -239,7 +244,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     settings: SettingsT
     board: BoardSettings = field(default_factory=BoardSettings)
     format: Format[PredictionT, ReferenceT]
-    scorer: Scorer[PredictionT, ReferenceT, Any]
+    scorer: Scorer[PredictionT, ReferenceT, Any, Any]
     scoreboard: Scoreboard[Any]
     ranking: RankingRule
     overlays: Overlays[PredictionT, ReferenceT] | None = None
@@ -253,9 +258,9 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         """Divide the cores among the cases; called before workers are forked, so that all of them know."""
         self.scorer.threads = max(1, workers // max(1, cases))
 
-    def score(self, prediction: PredictionT, reference: ReferenceT) -> CaseScore:
-        """The row of one case."""
-        case = self.scorer.compare(prediction, reference)
+    def score(self, prediction: PredictionT, expected: Any) -> CaseScore:
+        """The row of one case; `expected` is what the scorer has read of its reference."""
+        case = self.scorer.compare(prediction, expected)
         row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
         return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
 

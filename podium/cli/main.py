@@ -13,6 +13,7 @@ from pathlib import Path
 from podium import __version__
 from podium.cli import (
     arena,
+    batch,
     bundle,
     check,
     doctor,
@@ -36,7 +37,7 @@ from podium.errors import PodiumError
 from podium.extras import missing_packages
 
 _COMMANDS = (
-    *(evaluate, invoke, validate, new, check, manifest, leaderboard, bundle),
+    *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),
     *(judge, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -13,6 +13,7 @@ from podium.execution.cores import available_workers
 
 if TYPE_CHECKING:
     from podium.ranking.documents import Cohort
+    from podium.ranking.options import RankingOptions
     from podium.ranking.tables.options import TableOptions
 
 _SCHEMES = {
@@ -147,16 +148,7 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def _rank(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from podium.ranking.consensus import consensus, rank_tasks
     from podium.ranking.options import RankingOptions
-    from podium.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
-    from podium.ranking.rank import rank
-    from podium.readers.names import escape_for_display
-    from podium.report.consensus_report import consensus_report
-    from podium.report.files.writing import REPORT_FILE, write_report
-    from podium.report.ranking_report import ranking_report
 
     wanted = RankingOptions(
         scheme=_scheme(options),
@@ -172,11 +164,33 @@ def _rank(options: argparse.Namespace) -> int:
         break_arena_ties=options.break_arena_ties,
         workers=available_workers(),
     )
-    cohorts = _cohorts(options)
+    rank_cohorts(_cohorts(options), options.output, wanted)
+    return 0
+
+
+def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
+    """Rank the teams below `paths`, write the ranking and print it."""
+    from podium.ranking.documents import read_cohorts
+
+    rank_cohorts(read_cohorts(paths), output, wanted)
+
+
+def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
+    """Rank the teams of every cohort, write the rankings and print them."""
+    from rich.console import Console
+
+    from podium.ranking.consensus import consensus, rank_tasks
+    from podium.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
+    from podium.ranking.rank import rank
+    from podium.readers.names import escape_for_display
+    from podium.report.consensus_report import consensus_report
+    from podium.report.files.writing import REPORT_FILE, write_report
+    from podium.report.ranking_report import ranking_report
+
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
     drawn = rank_tasks(cohorts, wanted) if are_tasks else None
     console = Console()
-    for number, (cohort, folder) in enumerate(zip(cohorts, _folders(options.output, cohorts), strict=True)):
+    for number, (cohort, folder) in enumerate(zip(cohorts, _folders(output, cohorts), strict=True)):
         ranking = drawn[number].ranking if drawn else rank(cohort, wanted)
         write_ranking(ranking, folder)
         write_report(ranking_report(ranking), folder / REPORT_FILE)
@@ -184,11 +198,10 @@ def _rank(options: argparse.Namespace) -> int:
         console.print(escape_for_display(f"Written to {folder}."), highlight=False, markup=False)
     if drawn:
         agreed = consensus(drawn, wanted)
-        write_consensus(agreed, options.output)
-        write_report(consensus_report(agreed), options.output / REPORT_FILE)
+        write_consensus(agreed, output)
+        write_report(consensus_report(agreed), output / REPORT_FILE)
         print_consensus(agreed, console)
-        console.print(escape_for_display(f"Written to {options.output}."), highlight=False, markup=False)
-    return 0
+        console.print(escape_for_display(f"Written to {output}."), highlight=False, markup=False)
 
 
 def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from podium.errors import Refused, UsageError
 
 Value = TypeVar("Value")
+TRIES = 2  # a crash may be another case's doing (memory is shared), so a case is tried again before it is given up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +53,16 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
             error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
             detail=traceback.format_exc(),
         )
+
+
+def died(cause: str) -> CaseOutcome[Value]:
+    """The outcome of a case that ended its process whenever it was tried; `cause` says how the last one ended."""
+    return CaseOutcome(
+        error="Scoring this case ended its process twice, by a crash or because memory ran out.",
+        detail=f"the worker died {TRIES} times, last {cause}",
+    )
+
+
+def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
+    """The outcome of a case past its time limit."""
+    return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")

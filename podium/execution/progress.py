@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Protocol, TextIO
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -51,7 +52,10 @@ class _Lines:
         now = time.monotonic()
         if now - self._last_line >= max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (self._last_line - self._start)):
             self._last_line = now
-            print(f"{self._label}: {self._done} of {self._total}", file=self._stream, flush=True)
+            rate = self._done / (now - self._start)
+            left = timedelta(seconds=round((self._total - self._done) / rate))
+            line = f"{self._label}: {self._done} of {self._total}, {rate:.3g} per second, {left} left"
+            print(line, file=self._stream, flush=True)
 
     def close(self) -> None:
         """There is nothing to close: the lines stay."""

@@ -19,7 +19,7 @@ SubmissionShape = Literal["algorithm", "predictions", "any"]
 # What platforms put beside every submission: Grand Challenge its list of the evaluation's own inputs, Codabench the
 # exit code of a step before.
 _PLATFORM_FILES = ("inputs.json", "metadata")
-_ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
+ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,13 @@ class SubmissionNames:
 
 
 @contextmanager
-def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any") -> Iterator[Submission]:
+def open_submission(
+    root: Path, *, max_bytes: int, shape: SubmissionShape = "any", unpack_in: Path | None = None
+) -> Iterator[Submission]:
     """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts.
 
-    `shape` is what the phase takes: in a phase for predictions, predictions.json is a file like any other.
+    `shape` is what the phase takes: in a phase for predictions, predictions.json is a file like any other. `unpack_in`
+    is an existing folder for the unpacked files, where other machines have to see them [the system's temporary folder].
     """
     root = _resolved(root)
     if _is_algorithm_submission(root, shape):
@@ -62,7 +65,7 @@ def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any
     if archive is None:
         yield Submission(is_algorithm=False, files=files, refused=refused)
         return
-    with _workspace() as workspace:
+    with _workspace(unpack_in) as workspace:
         try:
             left_out = extract_archive(archive, Path(workspace), max_bytes=max_bytes)
             unpacked = list_files(Path(workspace)).files
@@ -75,9 +78,9 @@ def open_submission(root: Path, *, max_bytes: int, shape: SubmissionShape = "any
         yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
 
 
-def _workspace() -> TemporaryDirectory[str]:
+def _workspace(folder: Path | None) -> TemporaryDirectory[str]:
     try:
-        return TemporaryDirectory(prefix="podium-")
+        return TemporaryDirectory(prefix="podium-", dir=folder)
     except OSError as error:
         raise UsageError(
             "There is no folder for temporary files that can be written to; archives are unpacked there.",
@@ -131,7 +134,7 @@ def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, .
     if not listing.files and not listing.refused:
         raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
     refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
-    archives = [file for file in listing.files if file.name.lower().endswith(_ARCHIVE_ENDINGS)]
+    archives = [file for file in listing.files if file.name.lower().endswith(ARCHIVE_ENDINGS)]
     if not archives:
         return listing.files, refused, None
     if len(archives) > 1:

@@ -38,10 +38,15 @@ class WordNet:
     """Synonyms of single English words."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._index = {part: _Index(_map(folder / f"index.{part}")) for part in _ENDINGS}
         self._data = {part: _map(folder / f"data.{part}") for part in _ENDINGS}
         self._exceptions = {part: _read_exceptions(folder / f"{part}.exc") for part in _ENDINGS}
         self._known: dict[str, frozenset[str]] = {}
+
+    def __reduce__(self) -> tuple[type["WordNet"], tuple[Path]]:
+        """Other machines read their own files, which must be in the same folder there."""
+        return WordNet, (self._folder,)
 
     def synonyms(self, word: str) -> frozenset[str]:
         """The single words of every synset that `word`, or what it is inflected from, belongs to."""

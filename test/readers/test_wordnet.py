@@ -1,5 +1,6 @@
 """WordNet's files: a hand-made handful of words everywhere, all of WordNet against NLTK where it is installed."""
 
+import pickle
 import shutil
 from pathlib import Path
 
@@ -113,3 +114,11 @@ def test_all_of_wordnet_is_as_nltk_reads_it(tmp_path: Path) -> None:
         assert score == single_meteor_score(reference, candidate, wordnet=theirs)
     finally:
         nltk.data.path.remove(str(tmp_path))
+
+
+def test_another_process_reads_its_own_files(folder: Path) -> None:
+    there = pickle.loads(pickle.dumps(WordNet(folder)))
+    assert there.synonyms("teeth") == {"tooth"}
+    shutil.move(folder, folder.with_name("moved"))
+    with pytest.raises(FileNotFoundError):
+        pickle.loads(pickle.dumps(there))

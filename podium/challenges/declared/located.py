@@ -91,6 +91,11 @@ class TableCase:
     def rows(self) -> Sequence[Row]:
         return self.table.rows_of(self.case)
 
+    def content(self) -> object:
+        """What can make a difference to this case: the other rows of the table cannot."""
+        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
+        return self.table.label, self.case, rows, self.table.broken.get(self.case)
+
 
 class OpenFiles:
     """HDF5 files that hold several values of a case are opened once for all of them."""

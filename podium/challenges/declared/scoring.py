@@ -28,7 +28,7 @@ _PACKAGES = {
 """What metrics of a kind of value import when they are first used."""
 
 
-class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
+class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
     def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
@@ -39,9 +39,11 @@ class DeclaredScorer(Scorer[Sources, Sources, DeclaredCase]):
             for package in _PACKAGES.get(kind, ()):
                 import_module(package)
 
-    def compare(self, prediction: Sources, reference: Sources) -> DeclaredCase:
+    def read_reference(self, reference: Sources) -> Mapping[str, object]:
+        return self._format.read_reference(reference)
+
+    def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
-        expected = self._format.read_reference(reference)
         found = self._format.read(prediction, expected, warnings)
         return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
 

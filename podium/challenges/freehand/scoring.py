@@ -63,20 +63,31 @@ class FreehandCase:
         return not self.errors
 
 
-class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, FreehandCase]):
+@dataclass(frozen=True, eq=False)
+class ExpectedScan:
+    """A reference scan and the errors of not moving, which are the same for every prediction."""
+
+    scan: ReferenceScan
+    largest: Mapping[str, float]
+
+
+class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
     """Streams the fields of a scan."""
 
     def __init__(self, format: FreehandFormat, *, clip: bool) -> None:  # noqa: A002  (the part's name everywhere)
         self._format, self._grid, self._clip = format, format.grid, clip
 
-    def compare(self, prediction: FreehandPrediction, reference: FreehandReference) -> FreehandCase:
+    def read_reference(self, reference: FreehandReference) -> ExpectedScan:
         scan = read_reference_scan(reference, self._grid)
+        return ExpectedScan(scan, identity_errors(scan, self._grid, threads=self.threads))
+
+    def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
+        scan = expected.scan
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 shows at the end
             errors, by_frame = self._measured(prediction, scan)
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
-        largest = identity_errors(scan, self._grid, threads=self.threads)
-        return FreehandCase(errors, largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
+        return FreehandCase(errors, expected.largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
 
     def lost(self, reference: FreehandReference) -> FreehandCase:  # noqa: ARG002  (every scan is lost alike)
         return FreehandCase({}, {})

@@ -55,7 +55,7 @@ class LesionsCase:
         return area(defined) if len(defined) == len(values) else None
 
 
-class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionsCase]):
+class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, LesionsCase]):
     """Reads a case step by step."""
 
     def __init__(self, format: LesionsFormat, settings: LesionsSettings) -> None:  # noqa: A002  (the part's name)
@@ -68,8 +68,10 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionsCase]):
         if self._settings.per_component_dice:
             import monai.metrics.meandice  # noqa: F401
 
-    def compare(self, prediction: LesionsPrediction, reference: SafeFile) -> LesionsCase:
-        expected = self._format.read_reference(reference)
+    def read_reference(self, reference: SafeFile) -> LesionReference:
+        return self._format.read_reference(reference)
+
+    def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
         steps: list[dict[str, Any]] = []
         warnings: list[str] = []
         final = None

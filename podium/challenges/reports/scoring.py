@@ -44,7 +44,7 @@ class ReportsCase:
         return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
-class ReportsScorer(Scorer[Source, SafeFile, ReportsCase]):
+class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
     """Reads both texts of a case; a missing report is an empty one."""
 
     def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
@@ -57,8 +57,11 @@ class ReportsScorer(Scorer[Source, SafeFile, ReportsCase]):
                 f"Debian's wordnet-base, or name the folder of its files in {FOLDER_VARIABLE}."
             )
 
-    def compare(self, prediction: Source, reference: SafeFile) -> ReportsCase:
-        return ReportsCase.of(candidate=self._format.read(prediction), reference=self._format.read(reference))
+    def read_reference(self, reference: SafeFile) -> str:
+        return self._format.read(reference)
+
+    def compare(self, prediction: Source, expected: str) -> ReportsCase:
+        return ReportsCase.of(candidate=self._format.read(prediction), reference=expected)
 
     def lost(self, reference: SafeFile) -> ReportsCase:
         return ReportsCase.of(candidate="", reference=self._format.read(reference))

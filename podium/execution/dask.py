@@ -1,0 +1,211 @@
+"""The executor of a Dask cluster: the cases run wherever there are workers, and the outcomes are those of one machine.
+
+Dask finds a worker for every case, moves cases away from workers that are lost, and uses workers that join late. Each
+case runs in a process of its worker (case_process.py), as it would on one machine.
+"""
+
+import logging
+import platform
+import queue
+import time
+import uuid
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from podium.errors import PodiumError, UsageError
+from podium.execution.case_process import borrowed_process
+from podium.execution.executor import TRIES, CaseOutcome, Value, died
+from podium.execution.processes import CASE_TIMEOUT_SECONDS
+from podium.execution.progress import Progress, ProgressFactory, no_progress
+from podium.execution.version import code_version
+
+LOG = logging.getLogger(__name__)
+PATIENCE_SECONDS = 300.0
+"""How long to wait for a scheduler that cannot be reached, and for the first worker."""
+
+_CASES_PER_THREAD = 4  # submitted at the same time: enough that no worker waits for us, and never all cases
+_SECONDS_BETWEEN_COUNTS = 2.0
+_RETRIES = 2  # of a task that Dask itself could not run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dask:
+    """Workers of the scheduler at `address`: `tcp://host:port`, or the path of its scheduler file.
+
+    `work` may be a closure: it is pickled by value and sent to every worker once. What it reads has to be there under
+    the same path on every machine.
+    """
+
+    address: str
+    case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
+    patience_seconds: float = PATIENCE_SECONDS
+    progress: ProgressFactory = no_progress
+
+    @property
+    def workers(self) -> int:
+        """1: a case has one thread of a worker, however few cases there are."""
+        return 1
+
+    def run(
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+    ) -> Mapping[str, CaseOutcome[Value]]:
+        import cloudpickle
+
+        packed = _Packed(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
+        with closing(self.progress(label, len(cases))) as progress:
+            run: _Run[Value] = _Run(cases, packed, progress)
+            while not run.is_finished:
+                with closing(self._connect()) as client:
+                    run.drive(client)
+        return {case: run.outcomes[case] for case in cases}
+
+    def _connect(self) -> Any:
+        """A client with at least one worker."""
+        from distributed import Client
+
+        given = {"address" if ":" in self.address else "scheduler_file": self.address}
+        try:
+            client = Client(**given, timeout=self.patience_seconds, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"There is no Dask scheduler at {self.address}.", detail=str(error)) from None
+        try:
+            client.wait_for_workers(1, timeout=self.patience_seconds)
+        except TimeoutError:
+            client.close()
+            raise UsageError(f"No worker has joined the Dask scheduler at {self.address}.") from None
+        return client
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The work on its way to a worker."""
+
+    work: bytes
+    limit_seconds: float
+    version: str
+
+
+@dataclass(frozen=True)
+class _Unpacked:
+    """The work on a worker, which keeps it for all cases."""
+
+    name: str
+    work: bytes
+    limit_seconds: float
+
+
+class _Run(Generic[Value]):
+    """What is still to be done, whichever scheduler does it."""
+
+    def __init__(self, cases: Sequence[str], packed: _Packed, progress: Progress) -> None:
+        self.outcomes: dict[str, CaseOutcome[Value]] = {}
+        self._waiting, self._cases, self._packed, self._progress = deque(cases), len(cases), packed, progress
+        self._submitted: dict[str, str] = {}  # by key of the task
+        self._deaths: Counter[str] = Counter()
+
+    @property
+    def is_finished(self) -> bool:
+        return len(self.outcomes) == self._cases
+
+    def drive(self, client: Any) -> None:
+        """Until all cases have an outcome, or the scheduler is lost."""
+        try:
+            self._drive(client)
+        except Exception as error:
+            is_lost = isinstance(error, _LostError | OSError | TimeoutError) or client.status != "running"
+            if isinstance(error, PodiumError) or not is_lost:
+                raise
+            LOG.info("scheduler: the connection was lost; what is not kept starts again")
+            self._waiting.extendleft(reversed(self._submitted.values()))
+            self._submitted.clear()
+
+    def _drive(self, client: Any) -> None:
+        name = f"podium-{uuid.uuid4().hex}"
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        work = client.submit(_unpack, name, self._packed, key=name, pure=False)
+        futures: dict[str, Any] = {}  # a task whose future is forgotten is cancelled
+        most, counted, number = 0, 0.0, 0
+        while not self.is_finished:
+            if time.monotonic() - counted > _SECONDS_BETWEEN_COUNTS:
+                most = _CASES_PER_THREAD * max(1, sum(client.nthreads().values()))
+                counted = time.monotonic()
+            while self._waiting and len(futures) < most:
+                number += 1
+                case, key = self._waiting.popleft(), f"{name}-{number}"
+                self._submitted[key] = case
+                future = client.submit(_run_case, work, case, key=key, pure=False, retries=_RETRIES, priority=-number)
+                futures[key] = future
+                future.add_done_callback(done.put)
+            ready = [done.get()]
+            while not done.empty():
+                ready.append(done.get())
+            for key, outcome in _outcomes(client, ready):
+                del futures[key]
+                self._receive(self._submitted.pop(key), outcome)
+
+    def _receive(self, case: str, outcome: CaseOutcome[Value] | str) -> None:
+        """`outcome` may be how the process of the case ended."""
+        if isinstance(outcome, str):
+            self._deaths[case] += 1
+            if self._deaths[case] < TRIES:
+                self._waiting.append(case)
+                return
+            outcome = died(outcome)
+        self.outcomes[case] = outcome
+        self._progress.advance()
+
+
+class _LostError(Exception):
+    """The scheduler does not know a task any more."""
+
+
+def _outcomes(client: Any, ready: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """What tasks have returned, fetched together: one by one takes longer than a small case."""
+    finished = [future for future in ready if future.status == "finished"]
+    values: Sequence[Any] = ()
+    with suppress(Exception):  # what goes wrong is found out below, one by one
+        values = client.gather(finished)
+    yield from ((future.key, value) for future, value in zip(finished, values, strict=False))
+    for future in ready:
+        if not values or future not in finished:
+            yield future.key, _outcome(future)
+
+
+def _outcome(future: Any) -> Any:
+    """What a task has returned. Raises _LostError where the scheduler, not the task, is the cause that it has not."""
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except UsageError:
+        raise
+    except KilledWorker:  # Dask gives up a case after several lost workers, also where it only waited on them
+        return "together with its Dask worker"
+    except Exception as error:
+        if future.status != "error":
+            raise _LostError from error
+        message = f"A Dask worker could not run a case because of an unexpected {type(error).__name__}."
+        raise UsageError(message, detail=str(error)) from error
+
+
+# On a worker
+
+
+def _unpack(name: str, packed: _Packed) -> _Unpacked:
+    """A task rather than scattered data: where the only worker that has it is lost, Dask makes it again."""
+    if packed.version != code_version():
+        raise UsageError(
+            f"The worker on {platform.node()} runs Podium {code_version()}, and this is {packed.version}: install the "
+            "same source and the same packages on every machine."
+        )
+    return _Unpacked(name, zlib.decompress(packed.work), packed.limit_seconds)
+
+
+def _run_case(work: _Unpacked, case: str) -> CaseOutcome[Any] | str:
+    """The outcome of a case, or how its process ended."""
+    with borrowed_process() as process:
+        return process.run(work.name, work.work, case, limit_seconds=work.limit_seconds)
