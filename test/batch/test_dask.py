@@ -240,19 +240,6 @@ def test_killing_one_of_two_workers_changes_no_byte(
     run_and_harm(many, tmp_path / "out", cluster, cluster.workers[0].kill)
 
 
-def test_a_restarted_scheduler_goes_on_with_what_is_kept(
-    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
-) -> None:
-    cluster = start_cluster()
-
-    def restart() -> None:
-        cluster.stop()  # workers end when they lose their scheduler: what starts it starts them too
-        cluster.start_scheduler()
-        cluster.workers[:] = [cluster.add_worker(), cluster.add_worker()]
-
-    run_and_harm(many, tmp_path / "out", cluster, restart)
-
-
 def test_a_full_disk_on_one_worker_changes_no_byte(
     many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
 ) -> None:

@@ -42,7 +42,11 @@ def test_the_job_script_for_slurm(tmp_path: Path) -> None:
         "PYTHONPATH": os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(
-        [tmp_path / "podium.sbatch"], env={**os.environ, **variables}, capture_output=True, text=True, check=False
+        [tmp_path / "podium.sbatch"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "3 of 3 teams have scores; 59 cases were scored in this run."
