@@ -1,5 +1,7 @@
 """Folders of DICOM files become volumes, and lose everything but their values."""
 
+import locale
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,14 @@ from PIL import Image
 
 from podium.arena.images.case_images import find_cases, prepare
 from podium.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def _same_locale() -> Iterator[None]:
+    """GDCM sets the C locale as it writes, in which text is ASCII: the tests after these must not notice."""
+    before = locale.setlocale(locale.LC_ALL)
+    yield
+    locale.setlocale(locale.LC_ALL, before)
 
 
 def write_series(folder: Path, *, uid: str = "1.2.3", ending: str = ".dcm", slices: int = 6) -> None:
