@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from io import StringIO
@@ -160,33 +159,6 @@ def test_the_second_try_runs_alone(tmp_path: Path) -> None:
 
     outcomes = Processes(workers=2).run(["case0", "case1"], work, label="scoring")
     assert outcomes["case0"] == CaseOutcome(value="case0")
-
-
-def test_an_idle_worker_that_dies_costs_no_case(tmp_path: Path) -> None:
-    """The first worker is dead before the other case's second try, which might be given to it."""
-    idle, crashed = tmp_path / "idle", tmp_path / "crashed"
-
-    def is_running(pid: str) -> bool:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-        except OSError:  # it is gone altogether
-            return False
-
-    def work(case: str) -> str:
-        if case == "case0" and not idle.exists():  # once: on a busy machine it may be killed before it answered
-            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGKILL)).start()
-            idle.write_text(str(os.getpid()))
-        elif case == "case1" and not crashed.exists():
-            crashed.touch()
-            while not idle.exists() or not idle.read_text():
-                time.sleep(0.01)
-            while is_running(idle.read_text()):
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGKILL)
-        return case
-
-    outcomes = Processes(workers=2).run(["case0", "case1"], work, label="scoring")
-    assert [(outcome.value, outcome.error) for outcome in outcomes.values()] == [("case0", None), ("case1", None)]
 
 
 def test_every_case_crashing_ends() -> None:
