@@ -38,7 +38,7 @@ class Refused(PodiumError):
 
 
 class OrganiserError(PodiumError):
-    """Ground truth, configuration or command line are wrong: nothing is scored until that is mended."""
+    """Ground truth, configuration or command line are wrong: nothing is scored until that is fixed."""
 
 
 class GroundTruthError(OrganiserError):

@@ -87,7 +87,7 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
 
 
 def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
-    """What a phase of this challenge can show, given what `per_case` publishes of so many cases."""
+    """What a phase of this challenge can show, given what `per_case` publishes of this number of cases."""
     challenge = load_challenge(folder)
     if folder.common.per_case == "full" or not folder.references.is_dir():
         return challenge.phase_columns()

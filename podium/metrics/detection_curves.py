@@ -19,7 +19,7 @@ FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
 
 CountedFigure = Literal["tp", "fp", "fn", "f1", "precision", "recall"]
 
-_BLOCK = 1 << 22  # numbers held at once: so many candidates x replicates
+_BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
 
 
 def counted(

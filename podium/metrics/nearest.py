@@ -9,10 +9,8 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _LEAF = 32  # larger than SciPy's 16: a tree is built for one query
-# Most elements have a neighbour within so many voxels, and looking there takes half of a tree's time; for so few
-# elements the fixed cost of looking is not worth it (an estimate).
-_REACH = 3
-_FEW = 1000
+_REACH = 3  # voxels: most elements have a neighbour within them, and looking there takes half of a tree's time
+_FEW = 1000  # elements: below, the fixed cost of looking around is not worth it (an estimate)
 
 
 def nearest_distances(start: Boundary, goal: Boundary, scale: Floats) -> Floats:

@@ -43,7 +43,7 @@ def published_results(
 
 
 def rounded_aggregates(aggregates: Figures, *, decimals: int | None) -> Figures:
-    """The aggregates rounded to so many decimals, or as they are (None); counts are whole numbers and stay."""
+    """The aggregates rounded to `decimals`, or as they are (None); counts are whole numbers and stay."""
     return aggregates if decimals is None else {key: _rounded(value, decimals) for key, value in aggregates.items()}
 
 
@@ -86,8 +86,8 @@ def published_groups(sizes: Mapping[str, int]) -> set[str]:
 def published_columns(
     columns: Sequence[Column], *, cases: int, groups: Mapping[str, int], board: Scoreboard[Any], ranked: Collection[str]
 ) -> list[Column]:
-    """The columns of a leaderboard without figures that are never published for so many hidden cases in all and in
-    each group."""
+    """The columns of a leaderboard without figures that are never published for these numbers of hidden cases in
+    all and in each group."""
     hidden = _told_by_few(board, lambda _: cases, ranked)
     if len(published_groups(groups)) < len(groups):
         hidden |= set(_group_means(board))

@@ -45,7 +45,7 @@ class Volume:
                     yield other[0], other[1], other[2]
 
     def grow(self, seeds: Iterable[Point], *, inside: Iterable[int] | set[int], steps: int | None) -> set[int]:
-        """Everything connected to the seeds through `inside`, at most so many steps away."""
+        """Everything connected to the seeds through `inside`, at most this number of steps away."""
         allowed = inside if isinstance(inside, set) else set(inside)
         reached = {self.index(seed) for seed in seeds if self.index(seed) in allowed}
         edge = [seed for seed in seeds if self.index(seed) in allowed]

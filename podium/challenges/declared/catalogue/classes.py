@@ -63,9 +63,8 @@ def _predicted(prediction: Any, settings: ClassesSettings, value: AnyValueKind) 
     if value.settings.is_binary:
         positive: str = value.settings.positive
         other = next(name for name in classes if name != positive)
-        return (
-            positive if prediction[positive] >= (0.5 if settings.threshold is None else settings.threshold) else other
-        )
+        least = _THRESHOLD if settings.threshold is None else settings.threshold
+        return positive if prediction[positive] >= least else other
     return max(classes, key=lambda name: prediction[name])
 
 

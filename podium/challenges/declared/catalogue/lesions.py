@@ -24,7 +24,7 @@ class LesionsMetricSettings(ConnectedSettings):
     pairing                any: every pair that matches (autoPET); greedy or optimal: one to one
     min_voxels             smaller components do not count
     min_predicted_voxels   the same for predicted components [min_voxels]
-    dilate                 lesions within so many voxels of each other are one
+    dilate                 lesions within this number of voxels of each other are one
     miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
     boundary               of lesion_hd95: voxels or surface elements
     both_empty             the quotients of a case without lesions and false positives; counts and volumes are 0 there
