@@ -17,6 +17,7 @@ import torch
 from carotid_masks import PLAQUE, VESSEL, Mask, reference_and_prediction
 from literal_scipy import dice_and_nsd
 from numpy.typing import NDArray
+from podium.metrics.surface import surface_dice
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +27,6 @@ from whole_run import measure
 from podium.execution.cores import available_workers
 from podium.metrics.crop import crop_to_union
 from podium.metrics.overlap import dice
-from podium.metrics.surface import surface_dice
 
 SEED = 20260
 CASES = 300

@@ -23,9 +23,8 @@ from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused
 from podium.figures import Figures, get, put
-from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined, row_of
+from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
-from podium.metrics.resampling import Floats, Resamples
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
 from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
@@ -310,21 +309,6 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         if not given:
             return aggregates
         return {team: recombined(self.scoreboard, figures, given[team]) for team, figures in aggregates.items()}
-
-    def resampled(
-        self, rows: Sequence[Figures], aggregates: Figures, resamples: Resamples
-    ) -> Mapping[str, Floats] | None:
-        """One team's criteria in every replicate of a bootstrap: dotted path to `[replicate]`.
-
-        `rows` are the figures of its cases in the order of `resamples`; `aggregates` are its own, for what does not
-        depend on cases. None where the rows do not hold what it takes, as anonymous rows may not.
-        """
-        given = {figure.path: aggregates[figure.path] for figure in self.scoreboard.given if figure.path in aggregates}
-        values = CohortValues(self.scoreboard, rows, resamples, given)
-        try:
-            return {criterion.path: values[criterion.path] for criterion in self.ranking.criteria}
-        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
-            return None
 
     def columns(self) -> Sequence[Column]:
         """What the leaderboard shows, the score that teams are ranked by first."""

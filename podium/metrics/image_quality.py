@@ -5,7 +5,6 @@ All functions take `within`: only its voxels count. None where there is no voxel
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ _WINDOW = 7  # voxels of the cube in which means and variances are taken: scikit
 _EDGE = _WINDOW // 2  # voxels at each border whose window leaves the image; they do not count
 _K1, _K2 = 0.01, 0.03
 _SCALE_WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # Wang et al. 2003, and MONAI's default
-_SMALLEST_PADDED = (_WINDOW - 1) * 2 ** (len(_SCALE_WEIGHTS) - 1) + 1  # 97: the last of five scales has one window
 _SLAB_VOXELS = 2**22
 
 
@@ -94,31 +92,6 @@ def ms_ssim(*, prediction: Image, reference: Image, data_range: float, within: M
     return figure
 
 
-def ms_ssim_synthrad(
-    *, prediction: Image, reference: Image, data_range: float, within: Mask | None = None
-) -> float | None:
-    """Multi-scale structural similarity as SynthRAD 2025 computes it, of `confined` images; 0 to 1, higher is better.
-
-    Other than `ms_ssim`: each scale has the mean of SSIM^weight of its voxels, luminance included, negative ones as 0;
-    the next scale is every second voxel of the mean of the voxel and its predecessor along every axis, 0 before the
-    first; smaller images are padded to 97 voxels by repeating their border.
-    """
-    lacking = [max(_SMALLEST_PADDED - length, 0) for length in reference.shape]
-    padding = [(lack // 2, lack - lack // 2) for lack in lacking]
-    x, y = (np.pad(image, padding, mode="edge") for image in (prediction, reference))
-    within = None if within is None else np.pad(within, padding, mode="edge")
-    figure = 1.0
-    for scale, weight in enumerate(_SCALE_WEIGHTS):
-        if scale:
-            x, y = _every_second(_smoothed(x)), _every_second(_smoothed(y))
-            within = None if within is None else _every_second(within)
-        mean = _mean_map(partial(_powered, weight), x, y, data_range, within)
-        if mean is None:
-            return None
-        figure *= min(mean, 1.0)
-    return figure
-
-
 def _differences(prediction: Image, reference: Image, within: Mask | None) -> Floats:
     if within is not None:
         prediction, reference = prediction[within], reference[within]
@@ -127,10 +100,6 @@ def _differences(prediction: Image, reference: Image, within: Mask | None) -> Fl
 
 def _second(_: Floats, structure: Floats) -> Floats:
     return structure
-
-
-def _powered(weight: float, luminance: Floats, structure: Floats) -> Floats:
-    return np.asarray(np.maximum(luminance * structure, 0.0) ** weight)
 
 
 def _mean_map(
@@ -190,13 +159,6 @@ def _halved(image: Image) -> Floats:
         first, second = (np.take(halved, range(start, length - length % 2, 2), axis=axis) for start in (0, 1))
         halved = (first + second) / 2
     return halved
-
-
-def _smoothed(image: Image) -> Floats:
-    """The mean of each voxel and its predecessor along every axis, 0 before the first."""
-    from scipy.ndimage import uniform_filter
-
-    return np.asarray(uniform_filter(image.astype(np.float64), size=2, mode="constant"))
 
 
 def _every_second(image: NDArray[Numbers]) -> NDArray[Numbers]:

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from monai.metrics.regression import compute_ms_ssim
 from scipy.ndimage import uniform_filter
-from scipy.signal import fftconvolve
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio, structural_similarity
 from skimage.transform import downscale_local_mean
 
 from podium.metrics import image_quality
-from podium.metrics.image_quality import confined, mae, ms_ssim, ms_ssim_synthrad, psnr, rmse, ssim
+from podium.metrics.image_quality import confined, mae, ms_ssim, psnr, rmse, ssim
 
 LOWEST, HIGHEST = -1024.0, 3000.0
 RANGE = HIGHEST - LOWEST
@@ -153,54 +152,12 @@ def test_ms_ssim_within_a_mask_sees_no_error_far_away() -> None:
     assert ms_ssim(prediction=prediction, reference=reference, data_range=1.0, within=within) == pytest.approx(1.0)
 
 
-def literal_synthrad(prediction: np.ndarray, reference: np.ndarray, within: np.ndarray) -> float:
-    """Luminance, contrast and structure apart, each clipped at 0, to the power of the scale; halved by an FFT."""
-    padding = [((max(97 - n, 0)) // 2, max(97 - n, 0) - max(97 - n, 0) // 2) for n in reference.shape]
-    x, y, mask = (np.pad(image, padding, mode="edge") for image in (prediction, reference, within))
-    c1, c2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
-    to_sample = 7**x.ndim / (7**x.ndim - 1)
-    figure = 1.0
-    for weight in WEIGHTS:
-        mx, my = uniform_filter(x, 7), uniform_filter(y, 7)
-        vx, vy = (to_sample * (uniform_filter(i * i, 7) - m * m) for i, m in ((x, mx), (y, my)))
-        vxy = to_sample * (uniform_filter(x * y, 7) - mx * my)
-        deviations = np.sqrt(np.maximum(vx, 0)) * np.sqrt(np.maximum(vy, 0))
-        luminance = (2 * mx * my + c1) / (mx * mx + my * my + c1)
-        contrast = (2 * deviations + c2) / (vx + vy + c2)
-        structure = (vxy + c2 / 2) / (deviations + c2 / 2)
-        factors = [np.maximum(factor, 0) ** weight for factor in (luminance, contrast, structure)]
-        values = factors[0] * factors[1] * factors[2]
-        figure *= min(max(cropped(values)[cropped(mask)].mean(), 0), 1)
-        kernel = np.full((2,) * x.ndim, 0.5**x.ndim)
-        second = (slice(None, None, 2),) * x.ndim
-        x, y, mask = (
-            fftconvolve(x, kernel, mode="same")[second],
-            fftconvolve(y, kernel, mode="same")[second],
-            mask[second],
-        )
-    return float(figure)
-
-
-@pytest.mark.parametrize("shape", [(100, 60), (40, 97, 110)])
-def test_ms_ssim_of_synthrad(shape: tuple[int, ...]) -> None:
-    body = ball(shape)
-    prediction, reference = (
-        confined(image, lowest=LOWEST, highest=HIGHEST, within=body) for image in pair(shape, 5, noise=600)
-    )
-    expected = literal_synthrad(prediction, reference, body)
-    found = ms_ssim_synthrad(prediction=prediction, reference=reference, data_range=RANGE, within=body)
-    assert found == pytest.approx(expected, abs=1e-9)
-    assert found < 0.999
-    whole = ms_ssim_synthrad(prediction=prediction, reference=reference, data_range=RANGE)
-    assert whole == pytest.approx(literal_synthrad(prediction, reference, np.ones(shape, np.bool_)), abs=1e-9)
-
-
 def test_equal_images() -> None:
     _, image = pair((112, 112), 0)
     same = {"prediction": image, "reference": image}
     assert mae(**same) == rmse(**same) == 0.0
     assert psnr(**same, data_range=RANGE) == math.inf
-    for figure in (ssim, ms_ssim, ms_ssim_synthrad):
+    for figure in (ssim, ms_ssim):
         assert figure(**same, data_range=RANGE) == pytest.approx(1.0)
 
 
@@ -208,7 +165,7 @@ def test_undefined_without_voxels() -> None:
     _, image = pair((120, 120), 0)
     same = {"prediction": image, "reference": image, "within": np.zeros(image.shape, dtype=np.bool_)}
     assert mae(**same) is rmse(**same) is psnr(**same, data_range=RANGE) is None
-    for figure in (ssim, ms_ssim, ms_ssim_synthrad):
+    for figure in (ssim, ms_ssim):
         assert figure(**same, data_range=RANGE) is None
 
 

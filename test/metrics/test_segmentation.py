@@ -11,7 +11,11 @@ from monai.metrics import compute_surface_dice
 
 from podium.metrics.crop import crop_to_union
 from podium.metrics.overlap import dice
-from podium.metrics.surface import surface_dice
+from podium.metrics.surface_distances import measure_surfaces
+
+
+def surface_dice(*, prediction: Mask, reference: Mask, tolerance_px: float) -> float | None:
+    return measure_surfaces(prediction=prediction, reference=reference).nsd(tolerance_px)
 
 
 def block(rows: slice, columns: slice) -> Mask:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import lesions
+from ranking.replicates import resampled
 
 from podium.challenges import published_settings
 from podium.challenges.lesions.settings import LesionsSettings
@@ -94,8 +95,7 @@ def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None
     challenge = lesions(LesionsSettings())
     rows = [row["metrics"] for row in document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
-    found = challenge.resampled(rows, {}, resamples)
-    assert found is not None
+    found = resampled(challenge, rows, {}, resamples)
     assert found["ranked.auc_dice.mean"].tolist() == [4.25, 4.0, 0.0]
     assert found["ranked.auc_dmm.mean"].tolist() == [1.25, 1.5, 0.0]
 

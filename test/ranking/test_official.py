@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from challenges.built import carotid, freehand, lesions, reports
 from ranking.files import settings
+from ranking.replicates import resampled
 
 from podium.challenges.freehand.settings import FreehandSettings
 from podium.challenges.lesions.settings import LesionsSettings
@@ -138,4 +139,5 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     ],
 )
 def test_rows_that_lack_a_part_of_the_score_cannot_be_drawn_anew(challenge: Any, row: dict[str, Any]) -> None:
-    assert challenge.resampled([row, row], {}, Resamples.whole(2)) is None
+    with pytest.raises((KeyError, TypeError, ValueError)):  # which the ranking takes as a no
+        resampled(challenge, [row, row], {}, Resamples.whole(2))

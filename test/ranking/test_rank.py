@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from challenges.built import carotid
 from ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
+from ranking.replicates import resampled
 
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
@@ -140,8 +141,7 @@ def test_the_resampled_score_of_all_cases_is_the_score(quality: tuple[float | No
     document = carotid_document(quality, wrong=("case_1", "case_4"), configuration=settings(rule))
     rows = [row["metrics"] for row in document["results"]]
     challenge = carotid(settings(rule))
-    found = challenge.resampled(rows, document["aggregates"], Resamples.whole(len(rows)))
-    assert found is not None
+    found = resampled(challenge, rows, document["aggregates"], Resamples.whole(len(rows)))
     assert found["score"][0] == pytest.approx(document["aggregates"]["score"], abs=1e-12)
 
 
@@ -152,8 +152,7 @@ def test_every_replicate_scores_as_a_submission_of_the_drawn_cases_would(quality
     challenge = carotid(settings())
     resamples = Resamples.draw(cases=len(results), replicates=20, seed=9)
     rows = [result.metrics for result in results]
-    found = challenge.resampled(rows, document["aggregates"], resamples)
-    assert found is not None
+    found = resampled(challenge, rows, document["aggregates"], resamples)
     for replicate, counts in enumerate(resamples.counts):
         drawn = [result for result, count in zip(results, counts, strict=True) for _ in range(count)]
         figures = challenge.aggregate(drawn, Runtime(total_seconds=100.0))
@@ -167,8 +166,7 @@ def test_a_resampled_score_by_hand() -> None:
     document = carotid_document(GOOD, seconds=180.0, wrong=("case_1",))
     rows = [row["metrics"] for row in document["results"]]
     resamples = Resamples(np.array([[2, 1, 0, 0, 0, 0]], dtype=np.int32))
-    found = carotid(settings()).resampled(rows, document["aggregates"], resamples)
-    assert found is not None
+    found = resampled(carotid(settings()), rows, document["aggregates"], resamples)
     macro_f1 = (2 * 2 / (2 * 2 + 1) + 0) / 2  # class 0: two hits, one false positive; class 1: one miss
     segmentation = (0.9 + 0.9 + 0.8) / 3
     assert found["score"][0] == pytest.approx(40 * macro_f1 + 40 * segmentation)

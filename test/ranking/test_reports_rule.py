@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import reports
+from ranking.replicates import resampled
 
 from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
@@ -22,8 +23,7 @@ REFERENCE = ("the overjet is increased and the midline is shifted to the right",
 
 
 def resampled_final_score(rows: list[Any], resamples: Resamples, settings: ReportsSettings) -> Any:
-    found = reports(settings).resampled(rows, {}, resamples)
-    return None if found is None else found["score_final"]
+    return resampled(reports(settings), rows, {}, resamples)["score_final"]
 
 
 TeamRadFact = Sequence[tuple[float, float] | None]  # precision and recall of each case, None where the judge failed
@@ -139,7 +139,8 @@ def test_the_offline_pair_may_enter_the_final_score() -> None:
 def test_rows_without_counts_cannot_be_drawn_anew() -> None:
     results = rows(REFERENCE, ((1.0, 0.5), None))
     bare = [{"meteor": row.metrics["meteor"], "radfact": row.metrics["radfact"]} for row in results]
-    assert resampled_final_score(bare, Resamples.whole(2), ReportsSettings()) is None
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        resampled_final_score(bare, Resamples.whole(2), ReportsSettings())
 
 
 SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1, "failure_threshold": 0.2}
