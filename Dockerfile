@@ -5,10 +5,10 @@ RUN python3 -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH \
     PIP_NO_CACHE_DIR=1
 WORKDIR /build
-COPY requirements.txt install-torch.sh ./
+COPY requirements.lock install-torch.sh ./
 ARG TORCH_INDEX
 RUN ./install-torch.sh /opt/venv/bin/python
-RUN pip install --quiet --requirement requirements.txt
+RUN pip install --quiet --no-deps --require-hashes --only-binary :all: --requirement requirements.lock
 # Headers, tests and installers: a third of the environment, none of it read while scoring. torch refuses to start
 # without torch_shm_manager, so that one stays.
 RUN cd /opt/venv/lib/python3.11/site-packages \

@@ -72,7 +72,7 @@ tag=podium-evaluation${challenge:+-$challenge}:$version
 # A context of its own: it holds this challenge's ground truth only, and files that any user may read.
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
-cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.txt "$context"
+cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.lock "$context"
 mkdir "$context/ground-truth"
 for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth/"; done
 chmod -R a+rX "$context"

@@ -1,38 +1,29 @@
 #!/usr/bin/env bash
-# Installs the torch that requirements.txt pins, as a CPU build, into the environment of the given Python.
+# Installs the torch of requirements.lock, a CPU build, into the environment of the given Python.
 #
 #   ./install-torch.sh .venv/bin/python
 #
-# Scoring runs on CPUs, and a CUDA build would add gigabytes to the image. So torch comes first and alone, from PyTorch's
-# CPU index; where that cannot be reached, from whatever pip is configured with; a CUDA build is refused either way.
-# TORCH_INDEX names another index.
+# Scoring runs on CPUs, and a CUDA build would add gigabytes to the image. So torch comes alone and from a place that is
+# named: PyTorch's CPU index, the index that TORCH_INDEX names, or a folder that pip is configured with (PIP_FIND_LINKS).
+# Only a file with a hash of requirements.lock is installed, wherever it comes from.
 set -euo pipefail
 
 python=${1:?usage: install-torch.sh PYTHON}
 index=${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
-requirement=$(grep '^torch==' "$(dirname "$0")/requirements.txt")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+awk '/^torch==/ {on = 1} on {print} on && !/\\$/ {exit}' "$(dirname "$0")/requirements.lock" >"$work/torch.lock"
+pin=$(head -1 "$work/torch.lock" | cut -d' ' -f1)
 
-install() { "$python" -m pip install -qq --disable-pip-version-check "$@"; }
+# --no-deps: what torch needs is in the lock too.
+"$python" -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+  --timeout 10 --retries 0 --index-url "$index" --requirement "$work/torch.lock" 2>&1 | tee "$work/said" >&2 && exit 0
 
-# Reads torch/version.py instead of importing torch, which works before its dependencies are there.
-accelerator() {
-  "$python" - <<'PYTHON'
-import runpy, sysconfig
-version = runpy.run_path(sysconfig.get_path("purelib") + "/torch/version.py")
-print(" ".join(name for name in ("cuda", "hip", "xpu") if version.get(name)))
-PYTHON
-}
-
-# Without dependencies: those of a CUDA build must not be fetched before the build is known.
-if ! install --no-deps --timeout 10 --retries 0 --index-url "$index" "$requirement"; then
-  echo "install-torch: no $requirement at $index, trying the indexes pip is configured with"
-  install --no-deps "$requirement" || { echo "install-torch: pip finds no $requirement." >&2; exit 1; }
+if grep -q 'DO NOT MATCH THE HASHES' "$work/said"; then
+  echo "install-torch: the file of $pin at $index has another hash than requirements.lock. If you trust it, add the hash" \
+    "that pip got, as one more --hash line below $pin in requirements.lock and requirements-dev.lock." >&2
+else
+  echo "install-torch: there is no $pin at $index: make it reachable, set TORCH_INDEX to a mirror of it, or point" \
+    "PIP_FIND_LINKS to a folder with that file." >&2
 fi
-found=$(accelerator)
-if [[ -n $found ]]; then
-  "$python" -m pip uninstall --quiet --yes torch
-  echo "install-torch: pip found only a build of $requirement for $found, and a CPU build is needed: make $index" \
-    "reachable, set TORCH_INDEX to a mirror of it, or point pip to a CPU wheel with PIP_FIND_LINKS." >&2
-  exit 1
-fi
-install "$requirement"   # torch itself is satisfied: this brings its dependencies
+exit 1

@@ -5,9 +5,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parent.parent
 REPORTS = PROJECT / "test" / "submissions" / "reports"
@@ -58,6 +60,53 @@ def test_every_pin_is_the_same_wherever_it_stands() -> None:
     for name in ("simulate", "arena", "judge", "cluster"):
         for package, version in pins(extras[name]).items():
             assert image.get(package, version) == version, package
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package -> version of a lock; every package has hashes."""
+    content = (PROJECT / name).read_text()
+    found = re.findall(r"^([a-z0-9-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", content, re.MULTILINE)
+    assert len(found) == len(re.findall(r"^[^#\s]", content, re.MULTILINE)), f"{name}: a package without hashes"
+    return {package: version.removesuffix("+cpu") for package, version, _ in found}
+
+
+def normalized(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+@pytest.mark.parametrize(
+    ("lock", "extras"),
+    [("requirements.lock", ("score",)), ("requirements-dev.lock", ("score", "dev", "judge", "arena"))],
+)
+def test_the_locks_hold_the_pins(lock: str, extras: tuple[str, ...]) -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *(pin for extra in extras for pin in project["optional-dependencies"][extra])]
+    while included := next((pin for pin in named if pin.startswith("podium[")), None):
+        named.remove(included)
+        for extra in included.removeprefix("podium[").removesuffix("]").split(","):
+            named += project["optional-dependencies"][extra]
+    versions = locked(lock)
+    for pin in named:
+        package, version = re.sub(r"\[.*\]", "", pin).split("==")
+        assert versions.get(normalized(package)) == version, f"{lock} does not hold {pin}: run ./lock.sh"
+
+
+def test_the_locks_hold_what_the_packages_need() -> None:
+    """Both are installed without asking for dependencies, so one that is missing would be missing in the image."""
+    image, development = locked("requirements.lock"), locked("requirements-dev.lock")
+    assert image.items() <= development.items()
+    for package in image:
+        for text in distribution(package).requires or ():
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                version = image.get(normalized(needed.name), "")
+                assert version, f"{package} needs {text}: run ./lock.sh"
+                assert needed.specifier.contains(version, prereleases=True), (package, text, version)
+
+
+def test_the_locks_name_no_address() -> None:
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        assert not re.search(r"://|--(extra-)?index|--find-links", (PROJECT / lock).read_text())
 
 
 def test_ranking_and_reports_need_the_base_install_only(tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
-"""What build.sh and install-torch.sh refuse, in words."""
+"""What build.sh refuses, in words."""
 
 import os
 import shutil
 import subprocess
 import sys
-import venv
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,7 +57,7 @@ def tree(tmp_path: Path) -> Path:
     tree = tmp_path / "tree"
     for name in ("podium", "ground-truth/carotid"):
         shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py", "install-torch.sh", "requirements.txt"):
+    for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py", "install-torch.sh", "requirements.lock"):
         shutil.copy2(REPOSITORY / name, tree / name)
     write_program(tmp_path / "bin/docker", '[ "$1" = version ] && echo amd64 || echo "docker $1"')
     return tree
@@ -137,95 +135,3 @@ def test_build_without_an_engine_says_so(engine: None) -> None:  # noqa: ARG001 
     done = run(REPOSITORY / "build.sh", DOCKER_HOST=f"tcp://{NOBODY_LISTENS.removeprefix('http://').rstrip('/')}")
     assert done.returncode == 2
     assert done.stderr == "build.sh: no Docker engine answers; start one and try again.\n"
-
-
-@pytest.fixture(scope="module")
-def environment_with_pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment, which takes seconds to make; it is copied, never changed."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    venv.create(folder, with_pip=True, symlinks=True)
-    return folder
-
-
-@pytest.fixture
-def empty_environment(environment_with_pip: Path, tmp_path: Path) -> Path:
-    """The python of a virtual environment that has pip and setuptools alone."""
-    shutil.copytree(environment_with_pip, tmp_path / "venv", symlinks=True)
-    return tmp_path / "venv/bin/python"
-
-
-def index_with_torch(folder: Path, *, cuda: str | None) -> str:
-    """The address of a package index whose only package is a torch of the pinned version, in name a torch at least."""
-    version = next(
-        line.removeprefix("torch==")
-        for line in (REPOSITORY / "requirements.txt").read_text().splitlines()
-        if line.startswith("torch==")
-    )
-    project = folder / "torch"
-    project.mkdir(parents=True)
-    wheel = f"torch-{version}-py3-none-any.whl"
-    info = f"torch-{version}.dist-info"
-    requires = "Requires-Dist: nvidia-cublas\n" if cuda else ""
-    with zipfile.ZipFile(project / wheel, "w") as archive:
-        archive.writestr("torch/__init__.py", "")
-        archive.writestr("torch/version.py", f"cuda = {cuda!r}\nhip = None\n")
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{requires}")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
-    (project / "index.html").write_text(f'<!DOCTYPE html><html><body><a href="{wheel}">{wheel}</a></body></html>')
-    return folder.as_uri()
-
-
-def install_torch(python: Path, *, torch_index: str, pip_index: str) -> "subprocess.CompletedProcess[str]":
-    """install-torch.sh with pip told of these two indexes and of nothing else on this machine."""
-    settings = {name: "" for name in os.environ if name.startswith("PIP_")}
-    settings |= {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": pip_index, "TORCH_INDEX": torch_index}
-    kept = {name: value for name, value in settings.items() if value}
-    environment = {name: value for name, value in os.environ.items() if name not in settings} | kept
-    environment["PIP_RETRIES"] = "0"  # an index that does not answer is asked once
-    return subprocess.run(
-        [REPOSITORY / "install-torch.sh", python],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment,
-        check=False,
-    )
-
-
-def has_torch(python: Path) -> bool:
-    return run(python, "-c", "import torch.version").returncode == 0
-
-
-def test_torch_comes_from_the_cpu_index(empty_environment: Path, tmp_path: Path) -> None:
-    cpu = index_with_torch(tmp_path / "cpu", cuda=None)
-    other = index_with_torch(tmp_path / "other", cuda="12.9")
-    done = install_torch(empty_environment, torch_index=cpu, pip_index=other)
-    assert done.returncode == 0, done.stderr
-    assert has_torch(empty_environment)
-
-
-def test_torch_comes_from_pips_own_indexes_where_the_cpu_index_is_out_of_reach(
-    empty_environment: Path, tmp_path: Path
-) -> None:
-    configured = index_with_torch(tmp_path / "configured", cuda=None)
-    done = install_torch(empty_environment, torch_index=NOBODY_LISTENS, pip_index=configured)
-    assert done.returncode == 0, done.stderr
-    assert f"at {NOBODY_LISTENS}, trying the indexes pip is configured with" in done.stdout
-    assert has_torch(empty_environment)
-
-
-def test_a_cuda_build_is_refused_and_removed(empty_environment: Path, tmp_path: Path) -> None:
-    configured = index_with_torch(tmp_path / "configured", cuda="12.9")
-    done = install_torch(empty_environment, torch_index=NOBODY_LISTENS, pip_index=configured)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert "for cuda, and a CPU build is needed" in last
-    assert "TORCH_INDEX" in last
-    assert not has_torch(empty_environment)
-
-
-def test_no_torch_anywhere_is_said_plainly(empty_environment: Path) -> None:
-    done = install_torch(empty_environment, torch_index=NOBODY_LISTENS, pip_index=NOBODY_LISTENS)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("install-torch: pip finds no torch==")
