@@ -386,9 +386,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise FormulaError(
-                f"has '{text[place:].split()[0][:20]}', which is neither a number, a name nor an operator"
-            )
+            found = text[place:].split()[0][:20]
+            raise FormulaError(f"has {found!r}, which is neither a number, a name nor an operator")
         assert match.lastgroup is not None
         yield match.lastgroup, match[match.lastgroup]
         place = match.end()

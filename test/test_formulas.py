@@ -70,6 +70,7 @@ def test_a_result_that_does_not_exist_is_not_finite_and_no_error() -> None:
         ("-" * 60 + "1", "is nested deeper than 50 levels"),
         ("mean()", "where a number or a name should be"),
         ("2x", "which is neither"),
+        ("1 \x1b[2J", r"has '\x1b[2J', which is neither"),
     ],
 )
 def test_what_is_no_formula(text: str, words: str) -> None:
