@@ -40,7 +40,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
 # A trimmed environment that no longer starts fails the build, not the first submission.
-RUN python -c "import cc3d, torch, monai.metrics, sklearn.metrics, skimage.morphology, scipy.ndimage, scipy.stats, SimpleITK, h5py, pydantic, rich"
+RUN python -c "import cc3d, isal.isal_zlib, torch, monai.metrics, sklearn.metrics, skimage.morphology, scipy.ndimage, scipy.stats, SimpleITK, h5py, pydantic, rich"
 WORKDIR /opt/app
 COPY evaluate.py ./
 COPY podium ./podium

@@ -33,7 +33,7 @@ sys.exit(main(sys.argv[2:]))
 """
 # What the extras bring, as it is imported.
 EXTRA_PACKAGES = (
-    *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d"),
+    *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d", "isal"),
     *("skimage", "networkx", "matplotlib", "starlette", "uvicorn", "evalica", "pandas", "PIL"),
     *("radfact_lite", "openai", "distributed"),
 )

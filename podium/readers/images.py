@@ -1,4 +1,5 @@
-"""Images, read by SimpleITK only after their headers were read here.
+"""Images. Pixels that are simply stored, compressed or not, are read here, all others by SimpleITK, and only after
+their headers were read here.
 
 SimpleITK is given the one reader for the file's format by name: it never chooses one itself.
 """
@@ -6,6 +7,7 @@ SimpleITK is given the one reader for the file's format by name: it never choose
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
@@ -13,6 +15,7 @@ from podium.extras import SimpleITK as sitk
 from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader, with_crosses
+from podium.readers.formats.pixels import pixel_blocks
 from podium.readers.formats.registry import format_of
 from podium.readers.quiet import quiet_stderr
 
@@ -49,6 +52,9 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
     image_format = format_of(file)
     header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)
+    if header.dtype is not None:
+        geometry = read_geometry(file, header, image_io=image_format.image_io)
+        return Image(_stored_pixels(file, header, header.dtype), geometry.spacing, geometry.origin, geometry.direction)
     if image_format.check_pixels is not None:
         image_format.check_pixels(file, header)
     return _read_with_simpleitk(file, header, image_io=image_format.image_io)
@@ -71,7 +77,15 @@ def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | 
 def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
     """Spacing, origin and direction as SimpleITK understands them; no pixel is read."""
     reader = _agreeing_reader(file, header, image_io=image_io)
-    return Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
+    geometry = Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
+    pixel = sitk.Image([1] * len(header.shape), sitk.sitkUInt8)
+    try:  # an image refuses what its file's header may say
+        pixel.SetSpacing(geometry.spacing)
+        pixel.SetOrigin(geometry.origin)
+        pixel.SetDirection(geometry.direction)
+    except RuntimeError as fault:
+        raise _refusal_without_path(file, str(fault)) from None
+    return geometry
 
 
 def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> Any:
@@ -87,6 +101,17 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> A
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
         raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
     return reader
+
+
+def _stored_pixels(file: SafeFile, header: ImageHeader, dtype: str) -> NDArray[Any]:
+    """Unpacked once, while they are counted; SimpleITK would unpack them again."""
+    content = np.empty(header.data_bytes, np.uint8)
+    done = 0
+    for block in pixel_blocks(file, header):
+        content[done : done + len(block)] = block
+        done += len(block)
+    pixels = content.view(dtype).reshape(header.shape)
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
 def _read_with_simpleitk(file: SafeFile, header: ImageHeader, *, image_io: str) -> Image:

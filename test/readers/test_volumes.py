@@ -11,6 +11,7 @@ import SimpleITK
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.images import read_image
 from podium.readers.inflate import BLOCK
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
@@ -39,11 +40,16 @@ TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64,
 )
 def test_every_type_and_packing(tmp_path: Path, dtype: Any, name: str, compress: bool) -> None:
     values = labels(dtype)
-    volume = read_label_volume(write(tmp_path / name, values, compress=compress), shape=SHAPE)
+    file = write(tmp_path / name, values, compress=compress)
+    volume = read_label_volume(file, shape=SHAPE)
     assert np.array_equal(volume.labels, values)
     assert volume.labels.dtype == np.uint8
     assert volume.geometry.spacing == (2.0, 3.0, 4.0)
     assert volume.geometry.origin == (-5.0, 6.0, 7.5)
+    image, by_simpleitk = read_image(file, shape=SHAPE), SimpleITK.ReadImage(str(file.path))
+    assert image.array.dtype == SimpleITK.GetArrayFromImage(by_simpleitk).dtype
+    assert np.array_equal(image.array, values)
+    assert image.direction == by_simpleitk.GetDirection()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
@@ -83,6 +89,8 @@ def test_the_other_byte_order(tmp_path: Path) -> None:
     assert swapped != header
     file.path.write_bytes(swapped + b"LOCAL\n" + np.frombuffer(pixels, "<i2").astype(">i2").tobytes())
     assert np.array_equal(read_label_volume(file).labels, values)
+    assert np.array_equal(read_image(file).array, values)
+    assert read_image(file).array.dtype == np.int16
 
 
 def test_scaled_values_are_scaled(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from podium.readers.archives.tar import BLOCK_BYTES, is_tar, read_tar
 from podium.readers.archives.target import RATIO_FREE_BYTES, ArchiveTarget, MemberNames
 from podium.readers.archives.zip import is_zip, read_zip
 from podium.readers.files import SafeFile
-from podium.readers.inflate import GZIP, inflated_start, pieces
+from podium.readers.inflate import inflated_start, pieces
 
 MAX_BYTES = 8 * 1024**3
 MAX_FILES = 50_000
@@ -64,4 +64,4 @@ def _read_members(file: SafeFile, target: MemberNames) -> None:
 
 def _gunzipped_start(file: SafeFile) -> bytes:
     with file.open() as stream:
-        return inflated_start(pieces(stream), wrapping=GZIP, count=BLOCK_BYTES)
+        return inflated_start(pieces(stream), count=BLOCK_BYTES)

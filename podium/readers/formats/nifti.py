@@ -47,10 +47,7 @@ def is_nifti(start: bytes) -> bool:
 def read_nifti_header(file: SafeFile, *, gzipped: bool) -> ImageHeader:
     """The announced image of a .nii (or, `gzipped`, .nii.gz) file."""
     with file.open() as stream:
-        if gzipped:
-            start = inflated_start(pieces(stream), wrapping=GZIP, count=FIRST_DATA_OFFSET)
-        else:
-            start = stream.read(FIRST_DATA_OFFSET)
+        start = inflated_start(pieces(stream), count=FIRST_DATA_OFFSET) if gzipped else stream.read(FIRST_DATA_OFFSET)
     _check_variant(file, start)
     order = "<" if start[:4] == struct.pack("<i", HEADER_BYTES) else ">"
     dim = struct.unpack_from(f"{order}8h", start, 40)

@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader
-from podium.readers.inflate import GZIP, BadStreamError, inflate, pieces
+from podium.readers.inflate import GZIP, LIBRARY, ZLIB_LIBRARY, BadStreamError, Library, inflate, pieces
 
 
 def check_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The file holds as many pixels as announced. Compressed ones are unpacked for that, block by block."""
+    """The file holds as many pixels as announced, for a library that reads it afterwards. Compressed ones are unpacked
+    for that, block by block."""
     if header.wrapping is None:
         _check_size(file, header, file.size - header.content_offset)
         return
-    for _ in pixel_blocks(file, header):
+    for _ in pixel_blocks(file, header, library=ZLIB_LIBRARY):
         pass
 
 
-def pixel_blocks(file: SafeFile, header: ImageHeader) -> Iterator[memoryview]:
+def pixel_blocks(file: SafeFile, header: ImageHeader, *, library: Library = LIBRARY) -> Iterator[memoryview]:
     """The bytes of the pixels in the order of the file: exactly as many as announced, otherwise Refused."""
     if header.wrapping is None:
         check_pixels(file, header)  # before the first block: the size of the file tells
@@ -31,7 +32,8 @@ def pixel_blocks(file: SafeFile, header: ImageHeader) -> Iterator[memoryview]:
             stream.seek(header.content_offset)
             content = pieces(stream)
             if header.wrapping is not None:
-                content = inflate(content, wrapping=header.wrapping, many_members=header.wrapping == GZIP)
+                many_members = header.wrapping == GZIP
+                content = inflate(content, wrapping=header.wrapping, many_members=many_members, library=library)
             for block in content:
                 start, size = size, size + len(block)
                 if size > end + header.trailing_bytes:

@@ -11,7 +11,7 @@ from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.nifti import GZIPPED_NIFTI, NIFTI
 from podium.readers.formats.png import PNG
 from podium.readers.formats.tiff import TIFF
-from podium.readers.inflate import GZIP, GZIP_MAGIC, inflated_start, pieces
+from podium.readers.inflate import GZIP_MAGIC, inflated_start, pieces
 
 IMAGE_FORMATS = (METAIMAGE, NIFTI, GZIPPED_NIFTI, TIFF, PNG)
 
@@ -75,5 +75,5 @@ def _format_of_content(file: SafeFile) -> ImageFormat | None:
         gzipped = start.startswith(GZIP_MAGIC)
         if gzipped:
             stream.seek(0)
-            start = inflated_start(pieces(stream), wrapping=GZIP, count=_START_BYTES)
+            start = inflated_start(pieces(stream), count=_START_BYTES)
     return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from podium.errors import Refused
 from podium.extras import h5py
 from podium.readers.hdf5.lzf import unpacked_lzf_size
-from podium.readers.inflate import ZLIB, BadStreamError, inflate
+from podium.readers.inflate import LIBRARY, ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate
 from podium.readers.names import escape_for_display
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -199,7 +199,9 @@ class PlainDataset:
             if (None if listed is None else listed.size) != (None if stored is None else len(stored)):
                 raise self.damaged_index()
             if stored is not None:
-                content = self._check_chunk(stored, filters=filters, skipped=mask, chunk_bytes=chunk_bytes)
+                # What is not kept is read by h5py, which unpacks it by zlib.
+                library = ZLIB_LIBRARY if keep is None else LIBRARY
+                content = self._check_chunk(stored, filters, skipped=mask, chunk_bytes=chunk_bytes, library=library)
                 if keep is not None:
                     keep(place, content, mask)
 
@@ -228,7 +230,9 @@ class PlainDataset:
     def damaged_index(self) -> Refused:
         return Refused(f"{self.label} is damaged: its chunks are not where they should be.")
 
-    def _check_chunk(self, stored: bytes, *, filters: list[int], skipped: int, chunk_bytes: int) -> bytes:
+    def _check_chunk(
+        self, stored: bytes, filters: list[int], *, skipped: int, chunk_bytes: int, library: Library
+    ) -> bytes:
         """Follow the size of one chunk backwards through its filters; its content as far as it was inflated."""
         content, size = stored, len(stored)
         for position in reversed(range(len(filters))):
@@ -238,7 +242,7 @@ class PlainDataset:
                 size -= CHECKSUM_BYTES
                 content = content[: max(size, 0)]
             elif filters[position] == DEFLATE:
-                content = self._inflated(content, limit=chunk_bytes + CHECKSUM_BYTES)
+                content = self._inflated(content, limit=chunk_bytes + CHECKSUM_BYTES, library=library)
                 size = len(content)
             elif filters[position] == LZF:
                 size = self._unpacked_lzf_size(content)
@@ -248,12 +252,12 @@ class PlainDataset:
             raise Refused(f"A chunk of {self.label} holds fewer than its {chunk_bytes:,} bytes.")
         return content
 
-    def _inflated(self, content: bytes, *, limit: int) -> bytes:
+    def _inflated(self, content: bytes, *, limit: int, library: Library) -> bytes:
         """The unpacked content, or its start as soon as that passes `limit`."""
         size = 0
         blocks = []
         try:
-            for block in inflate([content], wrapping=ZLIB):
+            for block in inflate([content], wrapping=ZLIB, library=library):
                 blocks.append(block)
                 size += len(block)
                 if size > limit:
