@@ -16,14 +16,14 @@ def is_linux() -> bool:
 
 
 @cache
-def _libc() -> ctypes.CDLL:
+def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
 def syscall(number: int, *arguments: object) -> int:
     """The result of a system call; OSError where it fails. Integers are passed as 64 bits."""
     passed = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    result = int(_libc().syscall(ctypes.c_long(number), *passed))
+    result = int(libc().syscall(ctypes.c_long(number), *passed))
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -33,7 +33,7 @@ def syscall(number: int, *arguments: object) -> int:
 def prctl(option: int, value: int = 0) -> int:
     """Change or ask something about this process; OSError where that fails."""
     zero = ctypes.c_ulong(0)
-    result = int(_libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
+    result = int(libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

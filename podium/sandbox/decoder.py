@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
 from podium.sandbox.limits import die_with
 from podium.sandbox.lock import Lock
+from podium.sandbox.paths import OPENED
 from podium.sandbox.wire import (
     INLINE_BYTES,
     EndedError,
@@ -53,10 +54,17 @@ class OpenFile:
         return self.source
 
 
-def decode(channel: socket.socket, *, zygote: int, readable: int, lock: Lock) -> None:
-    """Serve one worker until it closes the channel; `readable` is the descriptor of the file."""
+class HandedFile(SafeFile):
+    """The file of a decoder that can open no other."""
+
+    def open(self) -> BinaryIO:
+        return self.path.open("rb")
+
+
+def decode(channel: socket.socket, *, zygote: int, lock: Lock) -> None:
+    """Serve one worker until it closes the channel."""
     die_with(zygote)
-    in_force = lock.put_in_force(readable)
+    in_force = lock.put_in_force(OPENED[0])
     opened: OpenFile | None = None
     send(channel, {"locked": in_force})
     while True:
@@ -65,8 +73,16 @@ def decode(channel: socket.socket, *, zygote: int, readable: int, lock: Lock) ->
         except EndedError:
             return
         if opened is None:
-            opened = OpenFile(SafeFile(Path(request["root"]), request["name"]))
+            opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]))
         _answer(channel, opened, request["reader"], request["options"])
+
+
+def _only_file(lock: Lock, root: Path, name: str) -> SafeFile:
+    if lock.file_system is None:
+        return SafeFile(root, name)
+    file = HandedFile(root, name)
+    lock.file_system.path = os.fsencode(file.path)
+    return file
 
 
 def _answer(channel: socket.socket, opened: OpenFile, reader: str, options: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from podium.readers.files import SafeFile
 from podium.readers.images import Geometry, Image
 from podium.readers.volumes import Volume
 from podium.sandbox.limits import Limits, closed_to_others
-from podium.sandbox.lock import LAYERS, available_layers
+from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
 from podium.sandbox.remote_hdf5 import RemoteHdf5
 from podium.sandbox.session import Answer, Session
 from podium.sandbox.wire import Expected
@@ -147,5 +147,7 @@ def _judge(layers: Sequence[str], isolation: Isolation) -> None:
     LOG.info("isolation: submitted files are decoded under %s", ", ".join(layers) or "no restriction")
     if missing:
         LOG.info("isolation: this system has no %s", ", no ".join(missing))
+    if {LANDLOCK, SECCOMP} <= set(missing):
+        LOG.info("isolation: code that took over a reader could read the references here")
     if isolation == "full" and missing:
         raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")

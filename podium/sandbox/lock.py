@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from podium.sandbox.landlock import landlock_abi, restrict_to
 from podium.sandbox.limits import Limits, limit_resources, refuse_new_privileges
+from podium.sandbox.paths import OneFile
 from podium.sandbox.seccomp import FilterProgram, has_seccomp
 
 LANDLOCK, SECCOMP, RLIMITS = "Landlock", "seccomp", "resource limits"
@@ -24,11 +25,15 @@ class Lock:
 
     def __init__(self, layers: Sequence[str], limits: Limits) -> None:
         resources = limits.resources()
-        program = FilterProgram(platform.machine()) if SECCOMP in layers else None
+        self.file_system: OneFile | None = None
+        if SECCOMP in layers:
+            program = FilterProgram(platform.machine())
+            self.file_system = OneFile()
+            self.file_system.answer_calls()
         steps: dict[str, Callable[[int], object]] = {
             RLIMITS: lambda _: limit_resources(resources),
             LANDLOCK: lambda readable: restrict_to([readable]),
-            SECCOMP: lambda _: program.refuse_other_calls(os.getpid()) if program else None,
+            SECCOMP: lambda _: program.refuse_other_calls(os.getpid()),
         }
         # Their order matters: each layer refuses what those before it need.
         self._steps = {layer: step for layer, step in steps.items() if layer in layers}

@@ -1,24 +1,24 @@
 """A seccomp filter: from now on the kernel refuses this process every system call that decoding does not need.
 
-No new processes, no programs, no sockets, no writing, no signals to others, no looking into other processes, no memory
+No new processes, no programs, no sockets, no opening, no signals to others, no looking into other processes, no memory
 that is both new and executable. See seccomp(2) and, for the program, the kernel's classic BPF.
 """
 
 import ctypes
 import errno
 import mmap
-import os
 import platform
 import struct
 from collections.abc import Mapping
 
 from podium.kernel import SECCOMP, is_linux, syscall
+from podium.sandbox.paths import ANSWERED_HERE
 from podium.sandbox.system_calls import MACHINES, numbers_of
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000  # x86_64 has a second table of calls behind this bit
 
-_KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_KILL, _TRAP, _ERRNO, _ALLOW = 0x80000000, 0x00030000, 0x00050000, 0x7FFF0000
 _SET_MODE_FILTER, _GET_ACTION = 1, 2
 
 _LOAD, _RETURN = 0x20, 0x06
@@ -27,7 +27,6 @@ _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETOWN: it makes the kernel send signals to others.
 _FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 _STEP_BYTES = 8
 _OWN_PROCESS = 0xFFFFFFFF  # stands for the process's own number, which none has
@@ -89,8 +88,7 @@ def _conditions() -> Mapping[str, Program]:
     zero = _return_unless(_IF_EQUAL, 0, _ERRNO | errno.EPERM)
     asking = [_low(0), *zero, _low(2), *zero, _high(2), *zero, allow]
     return {
-        "open": [_low(1), _step(_IF_ANY_BIT, _WRITING, 0, 1), _refusal(errno.EACCES), allow],
-        "openat": [_low(2), _step(_IF_ANY_BIT, _WRITING, 0, 1), _refusal(errno.EACCES), allow],
+        **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
         "mmap": not_executable,
         "mprotect": not_executable,
         "fcntl": [

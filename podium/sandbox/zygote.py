@@ -19,9 +19,9 @@ from typing import NoReturn
 from podium.sandbox.decoder import decode
 from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
 from podium.sandbox.lock import Lock
+from podium.sandbox.paths import OPENED
 
-_CHANNEL, _FILE = 3, 4
-_CONTROL = 3
+_CHANNEL = _CONTROL = 3
 _FIRST_KILLED = 1000  # where memory runs out
 _LOOK_AGAIN_MS = 20  # whether what was killed has ended
 _ABOVE = 64  # descriptors are put here before they take their low numbers
@@ -79,7 +79,10 @@ def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits
 
 def _become_decoder(channel: int, file: int, zygote: int, lock: Lock) -> None:
     _keep_only([channel, file])
-    decode(socket.socket(fileno=_CHANNEL), zygote=zygote, readable=_FILE, lock=lock)
+    for number in OPENED[1:]:
+        opened = os.open(f"/proc/self/fd/{OPENED[0]}", os.O_RDONLY | os.O_CLOEXEC)
+        assert opened == number, "descriptors are numbered from the lowest free one on"
+    decode(socket.socket(fileno=_CHANNEL), zygote=zygote, lock=lock)
 
 
 def _keep_only(descriptors: list[int]) -> None:

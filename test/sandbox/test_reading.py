@@ -224,6 +224,18 @@ def test_the_log_names_the_layers_once(caplog: pytest.LogCaptureFixture, monkeyp
     ]
 
 
+def test_the_log_says_where_references_are_open(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: ["resource limits"])
+    with caplog.at_level("INFO"), decoders():
+        pass
+    assert caplog.messages[1:] == [
+        "isolation: this system has no Landlock, no seccomp",
+        "isolation: code that took over a reader could read the references here",
+    ]
+
+
 def test_a_lock_that_is_weaker_than_the_first_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.png").touch()
     with decoders() as found:

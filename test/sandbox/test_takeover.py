@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import Refused
+from podium.readers.beneath import open_beneath
 from podium.readers.files import SafeFile
 from podium.sandbox import decoder
 from podium.sandbox.decoders import decoders
@@ -46,6 +47,14 @@ def read_a_reference(victim: Victim) -> bool:
 
 def read_a_reference_through_proc(victim: Victim) -> bool:
     return Path(f"/proc/{victim.worker}/root{victim.reference}").read_bytes() == b"the truth"
+
+
+def read_a_reference_by_another_call(victim: Victim) -> bool:
+    return os.read(open_beneath(victim.reference.parent, victim.reference.name), 9) == b"the truth"
+
+
+def measure_a_reference(victim: Victim) -> bool:
+    return victim.reference.stat().st_size == len(b"the truth")
 
 
 def list_the_references(victim: Victim) -> bool:
@@ -131,14 +140,16 @@ def open_many_files(_: Victim) -> bool:
 
 
 ATTACKS: dict[Callable[[Victim], bool], tuple[str, ...]] = {
-    read_a_reference: (LANDLOCK,),
-    read_a_reference_through_proc: (LANDLOCK, CLOSED),
+    read_a_reference: (LANDLOCK, SECCOMP),
+    read_a_reference_by_another_call: (LANDLOCK, SECCOMP),
+    read_a_reference_through_proc: (LANDLOCK, SECCOMP, CLOSED),
+    measure_a_reference: (SECCOMP,),
     list_the_references: (LANDLOCK, SECCOMP),
     write_a_result: (LANDLOCK, SECCOMP),
     move_a_result: (LANDLOCK, SECCOMP),
     grow_a_file: (LANDLOCK, SECCOMP, RLIMITS),
     grow_memory_that_looks_like_a_file: (SECCOMP, RLIMITS),
-    read_the_memory_of_the_worker: (LANDLOCK, CLOSED),
+    read_the_memory_of_the_worker: (LANDLOCK, SECCOMP, CLOSED),
     copy_the_memory_of_the_worker: (LANDLOCK, SECCOMP, CLOSED),
     trace_the_worker: (LANDLOCK, SECCOMP, CLOSED),
     signal_the_worker: (LANDLOCK, SECCOMP),
