@@ -113,29 +113,35 @@ async def load(port: int, tokens: list[str], organiser: str, *, rate: float | No
     return times, votes, seconds
 
 
+def loaded(*, voters: int, matchups: int, rate: float | None) -> tuple[Times, int, float]:
+    """A new arena and its server, loaded until every voter has no matchup left."""
+    with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        settings = ArenaSettings(matchups_per_rater=matchups)
+        write_settings(folder, settings)
+        reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
+        write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))
+        desk = Desk(folder)
+        tokens = [invite(desk.store, settings, f"voter {number}").token for number in range(voters)]
+        organiser = invite_organiser(desk.store, settings).token
+        command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
+            times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=rate))
+            server.terminate()
+        assert len(desk.ballots()) == votes
+        desk.close()
+    return times, votes, seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voters", type=int, default=20)
     parser.add_argument("--matchups", type=int, default=300)
     parser.add_argument("--rate", type=float, help="votes a second [as fast as the server answers]")
     options = parser.parse_args()
-    with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
-        folder = Path(name)
-        settings = ArenaSettings(matchups_per_rater=options.matchups)
-        write_settings(folder, settings)
-        reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
-        write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))
-        desk = Desk(folder)
-        tokens = [invite(desk.store, settings, f"voter {number}").token for number in range(options.voters)]
-        organiser = invite_organiser(desk.store, settings).token
-        command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", "0"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
-            times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=options.rate))
-            server.terminate()
-        assert len(desk.ballots()) == votes
-        desk.close()
+    times, votes, seconds = loaded(voters=options.voters, matchups=options.matchups, rate=options.rate)
     Console().print(table(times, votes, seconds, options.voters))
 
 

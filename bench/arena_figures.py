@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/arena_figures.py [VOTES]
 
-The votes are drawn from one seed. See results.md for figures and how to read them.
+The votes are drawn from one seed. docs/performance.md has figures and how to read them.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/arena_viewer.py [SIZE]
 
-A noisy volume, prepared and served as any other, on a page 1440 x 900 drawn without a graphics card. See results.md.
+A noisy volume, prepared and served as any other, on a page 1440 x 900 drawn without a graphics card.
 """
 
 import os

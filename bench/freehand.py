@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/freehand.py [FRAMES_SHORT FRAMES_LONG]
 
-Writes some 15 GB below the temporary folder (TMPDIR) and removes them. See results.md for figures and how to read them.
+Writes some 15 GB below the temporary folder (TMPDIR) and removes them.
 Every measurement runs in a process of its own, the best of a few; those that are compared take turns.
 """
 

@@ -3,7 +3,7 @@
     .venv/bin/python bench/lesions.py [--large]
 
 Everything is made on the fly from one seed and removed afterwards. `--large` adds a 512 x 512 x 1024 case, stored as
-uint8, as float32 and as noise, and MONAI's Dice per component. See results.md for figures and how to read them.
+uint8, as float32 and as noise, and MONAI's Dice per component. docs/performance.md has figures and how to read them.
 """
 
 import gzip

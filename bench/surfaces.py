@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/surfaces.py
 
-Everything is made from one seed. All figures of one row are computed in one run and must agree. See results.md.
+Everything is made from one seed. All figures of one row are computed in one run and must agree.
 """
 
 import subprocess

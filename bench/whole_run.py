@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Event, Thread
 
 SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -18,29 +20,39 @@ class Measured:
     cpu_seconds: float
     tree_bytes: int
     largest_bytes: int
+    printed: str
 
 
 def measure(command: Sequence[str]) -> Measured:
     """Run `command` to its end, looking at it now and then; a command that fails raises."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    tree = 0
-    while True:
-        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if ended:
-            break
-        tree = max(tree, tree_bytes(process.pid))
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    seconds = time.perf_counter() - began
+    with TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+        done = Event()
+        looking = Thread(target=_look, args=(process.pid, done, found := [0]))
+        looking.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        done.set()
+        looking.join()
+        output.seek(0)
+        printed = output.read().decode()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Measured(
         seconds=seconds,
         cpu_seconds=usage.ru_utime + usage.ru_stime,
-        tree_bytes=tree,
+        tree_bytes=found[0],
         largest_bytes=usage.ru_maxrss * 1024,
+        printed=printed,
     )
+
+
+def _look(pid: int, done: Event, most: list[int]) -> None:
+    """In a thread: how much the command holds is looked at without delaying the moment at which its end is noticed."""
+    while not done.wait(SECONDS_BETWEEN_LOOKS):
+        most[0] = max(most[0], tree_bytes(pid))
 
 
 def tree_bytes(pid: int) -> int:

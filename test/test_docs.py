@@ -28,9 +28,7 @@ from podium.checking import check
 from podium.execution.serial import Serial
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PAGES = sorted(
-    REPOSITORY / page for page in ("README.md", "CHANGELOG.md", "bench/results.md", *(REPOSITORY / "docs").glob("*.md"))
-)
+PAGES = sorted(REPOSITORY / page for page in ("README.md", "CHANGELOG.md", *(REPOSITORY / "docs").glob("*.md")))
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
