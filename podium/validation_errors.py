@@ -54,6 +54,13 @@ def _joined(words: Sequence[str]) -> str:
 
 _TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
 _WRONG = "is wrong: "
+_EXPECTED = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table of keys and values",
+    "model_type": "a table of keys and values",
+    "string_type": "a text",
+}
 _Found = tuple[tuple[str | int, ...], str, str]
 
 
@@ -91,6 +98,10 @@ def _in_words(kind: str, message: str) -> str:
         return message
     if kind == "missing":
         return "is missing"
+    if kind in _EXPECTED:
+        return f"{_WRONG}it must be {_EXPECTED[kind]}"
+    if kind == "too_short":
+        return f"{_WRONG}it must not be empty" if " at least 1 " in message else f"{_WRONG}it has too few parts"
     message = message.removeprefix("Value error, ").removesuffix(".")
     return f"{_WRONG}{message[0].lower()}{message[1:]}"
 

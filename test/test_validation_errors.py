@@ -32,7 +32,8 @@ class Outer(BaseModel):
         ({"inner": [{"share": 1, "colour": 2}]}, "'inner.0.colour' is not a known key"),
         ({"inner": [{"share": 2}]}, "'inner.0.share' is wrong: input should be less than or equal to 1"),
         ({"inner": [{"share": 0.5}]}, "'inner.0.share' is wrong: one half is not allowed"),
-        ([], "is wrong: input should be a valid dictionary or instance of Outer"),
+        ({"inner": {}}, "'inner' is wrong: it must be a list"),
+        ([], "is wrong: it must be a table of keys and values"),
     ],
 )
 def test_words(content: Any, words: str) -> None:
