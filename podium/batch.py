@@ -15,17 +15,22 @@ from typing import Any
 
 from podium.challenges import published_settings
 from podium.challenges.base import Collected
-from podium.errors import SubmissionError, UsageError
+from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
 from podium.execution.executor import CaseOutcome, Executor, attempt
 from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.execution.version import code_version
 from podium.figures import Figures
-from podium.kept import KeptScores, digest_or_none
-from podium.platform.metrics_file import Counts, prepare_output
+from podium.kept import KeptScores, digest_or_none, files_of
+from podium.platform.metrics_file import METRICS_FILE, Counts, prepare_output
 from podium.platform.results import CaseScore
-from podium.platform.submission import ARCHIVE_ENDINGS
-from podium.readers.names import escape_for_display
+from podium.readers.archives.extract import MAX_BYTES
+from podium.readers.files import SafeFile
+from podium.storage.location import DEFAULT_CACHE, Location
+from podium.storage.mirror import Mirrors
+from podium.storage.output import Output
+from podium.storage.remote import RemoteFolder
+from podium.teams import find_teams
 
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"
@@ -46,11 +51,13 @@ class TeamOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """The outcome of one case of one team. `is_new` where it was not kept before; `is_kept` where it is now."""
+    """The outcome of one case of one team. `is_new` where it was not kept before; `is_kept` where it is now;
+    `was_unreachable` where its files could not be fetched, which is not the team's fault."""
 
     outcome: CaseOutcome[CaseScore]
     is_new: bool
     is_kept: bool
+    was_unreachable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,60 +68,56 @@ class _Unit:
     teams: Sequence[str]
 
 
-def find_teams(submissions: Path) -> Mapping[str, Path]:
-    """The folders and archives of a folder by the names of their teams, which are theirs without the ending."""
-    if not submissions.is_dir():
-        raise UsageError(f"{submissions} is not a folder with one submission per team.")
-    found: dict[str, Path] = {}
-    for path in sorted(submissions.iterdir()):
-        ending = next((each for each in ARCHIVE_ENDINGS if path.name.lower().endswith(each)), "")
-        if path.name.startswith(".") or not (path.is_dir() or (path.is_file() and ending)):
-            continue
-        team = path.name if path.is_dir() else path.name[: -len(ending)]
-        if team in found:
-            raise UsageError(f"{found[team]} and {path} are both of the team '{escape_for_display(team)}'.")
-        found[team] = path
-    if not found:
-        raise UsageError(f"{submissions} holds no submission: neither a folder nor an archive.")
-    return found
-
-
 def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     *,
-    submissions: Path,
-    output: Path,
-    ground_truth: Path,
+    submissions: Location,
+    output: Location,
+    ground_truth: Location,
     challenge: str | None,
     executor: Callable[[ProgressFactory], Executor],
     progress: ProgressFactory = no_progress,
     teams_per_task: int = TEAMS_PER_TASK,
+    cache: Path = DEFAULT_CACHE,
 ) -> Sequence[TeamOutcome]:
-    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails costs no other anything."""
+    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails costs no other anything.
+
+    `cache` is for copies of what lies behind URLs.
+    """
+    cache = cache.resolve()
+    results, mirrors = Output.at(output, cache=cache), Mirrors(cache)
+    results.check()
     teams = find_teams(submissions)
-    task = prepare(find_challenge(ground_truth, challenge), executor(progress))
+    try:
+        truth = mirrors.local(ground_truth)
+    except SubmissionError as error:
+        raise GroundTruthError(str(error)) from None
+    task = prepare(find_challenge(truth, challenge), executor(progress), fetch=mirrors.fetch)
     for name in (TEAMS_FOLDER, _KEPT_FOLDER):
-        prepare_output(output / name)
-    shutil.rmtree(output / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
+        prepare_output(results.folder / name)
+    shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
     names = sorted(teams)
     groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
     overall = _Overall(
         progress(f"scoring {len(names)} teams, {len(groups[0])} at a time", len(groups) * len(task.cases))
     )
-    batch = _Batch(task=task, output=output.resolve(), executor=executor(overall.start), quiet=executor(no_progress))
+    batch = _Batch(
+        task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
+    )
     outcomes: list[TeamOutcome] = []
     try:
         for group in groups:
             outcomes += batch.evaluate({team: teams[team] for team in group})
     finally:
         overall.finish()
-        shutil.rmtree(output / _UNPACKED_FOLDER, ignore_errors=True)
+        shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)
     return outcomes
 
 
 @dataclass
 class _Batch:
     task: Task
-    output: Path
+    output: Output
+    mirrors: Mirrors  # of the ground truth
     executor: Executor  # shows the progress on all cases
     quiet: Executor  # for what comes after a failure
     worst: dict[str, CaseOutcome[Figures]] = field(default_factory=dict)  # the same for every team
@@ -124,36 +127,50 @@ class _Batch:
         # Some figures depend on what is installed beside Podium, such as WordNet.
         figures = [metric.name for metric in challenge.scoreboard.metrics]
         basis = json.dumps([code_version(), challenge.kind, published_settings(challenge), figures])
-        self.kept = KeptScores(folder=self.output / _KEPT_FOLDER, basis=basis)
+        folder = self.output.below(_KEPT_FOLDER) or self.output.folder / _KEPT_FOLDER
+        self.kept = KeptScores(folder=folder, basis=basis)
         self.task.challenge.scorer.import_packages()
 
-    def evaluate(self, teams: Mapping[str, Path]) -> list[TeamOutcome]:
+    def evaluate(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
         """A few teams together."""
         outcomes: dict[str, TeamOutcome] = {}
-        unpacked = self.output / _UNPACKED_FOLDER
-        unpacked.mkdir(exist_ok=True)
+        mirrors = Mirrors(self.mirrors.cache, list(self.mirrors.opened))
         with ExitStack() as opened:
             collected: dict[str, Collected[Any]] = {}
-            for team, path in teams.items():
+            for team, given in teams.items():
                 try:
-                    prepare_output(self.output / TEAMS_FOLDER / team)
-                    collected[team] = opened.enter_context(open_predictions(self.task, path, unpack_in=unpacked))
-                except SubmissionError as error:
+                    prepare_output(self.output.folder / TEAMS_FOLDER / team)
+                    self.output.withdraw(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
+                    collected[team] = self._open(team, given, mirrors, opened)
+                except (SubmissionError, StorageError) as error:
                     outcomes[team] = TeamOutcome(team=team, error=str(error))
-            found = self._score({team: each.predictions for team, each in collected.items()})
+            found = self._score({team: each.predictions for team, each in collected.items()}, mirrors)
         self._fill_in(collected, found)
         for team, each in collected.items():
             outcomes[team] = self._write(team, each, found[team])
         return [outcomes[team] for team in teams]
 
-    def _score(self, predictions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, dict[str, _Found]]:
+    def _open(self, team: str, given: Location, mirrors: Mirrors, opened: ExitStack) -> Collected[Any]:
+        """The predictions of a team, fetched and unpacked; workers on other machines can fetch them too."""
+        limit = max(MAX_BYTES, self.task.challenge.format.submission_bytes(list(self.task.shapes.values())))
+        path = mirrors.local(given, max_bytes=limit)
+        unpacked = self.output.folder / _UNPACKED_FOLDER / team
+        unpacked.mkdir(parents=True, exist_ok=True)
+        collected = opened.enter_context(open_predictions(self.task, path, unpack_in=unpacked))
+        remote = self.output.below(f"{_UNPACKED_FOLDER}/{team}")
+        if remote is not None and not self.executor.is_local and any(unpacked.iterdir()):
+            names = mirrors.add_uploaded(remote, unpacked)
+            opened.callback(remote.delete, *names)
+        return collected
+
+    def _score(self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors) -> Mapping[str, dict[str, _Found]]:
         """Every case of every team. Where a unit fails as a whole, by a crash or its time, its teams are told apart."""
         found: dict[str, dict[str, _Found]] = {team: {} for team in predictions}
         units = [
             _Unit(case=case, teams=[team for team in predictions if case in predictions[team]])
             for case in self.task.cases
         ]
-        together = self._run(units, predictions, self.executor)
+        together = self._run(units, predictions, mirrors, self.executor)
         singles = []
         for unit, outcome in zip(units, together, strict=True):
             if outcome.value is None:
@@ -161,7 +178,7 @@ class _Batch:
                 continue
             for team, each in outcome.value.items():
                 found[team][unit.case] = each
-        for unit, outcome in zip(singles, self._run(singles, predictions, self.quiet), strict=True):
+        for unit, outcome in zip(singles, self._run(singles, predictions, mirrors, self.quiet), strict=True):
             (team,) = unit.teams
             failed = CaseOutcome[CaseScore](error=outcome.error, detail=outcome.detail)
             one = outcome.value or {team: _Found(outcome=failed, is_new=True, is_kept=False)}
@@ -169,7 +186,11 @@ class _Batch:
         return found
 
     def _run(
-        self, units: Sequence[_Unit], predictions: Mapping[str, Mapping[str, Any]], executor: Executor
+        self,
+        units: Sequence[_Unit],
+        predictions: Mapping[str, Mapping[str, Any]],
+        mirrors: Mirrors,
+        executor: Executor,
     ) -> Sequence[CaseOutcome[Mapping[str, _Found]]]:
         """The units on the executor. What the function below uses is sent to other machines with it."""
         challenge, references, digests = self.task.challenge, self.task.references, self.task.digests
@@ -178,11 +199,21 @@ class _Batch:
 
         def score(name: str) -> Mapping[str, _Found]:
             unit = named[name]
-            _check_files(challenge.format.reference_files(references[unit.case]), kept.folder)
+            files = challenge.format.reference_files(references[unit.case])
+            try:
+                mirrors.fetch(file.path for file in files)
+            except StorageError as error:
+                return dict.fromkeys(unit.teams, _unreachable(error))
+            _check_files(files, kept.folder)
             found: dict[str, _Found] = {}
             expected: list[Any] = []
             for team in unit.teams:
                 prediction = predictions[team][unit.case]
+                try:
+                    mirrors.fetch(files_of(prediction))
+                except StorageError as error:
+                    found[team] = _unreachable(error)
+                    continue
                 content = digest_or_none(prediction)
                 key = kept.key(digests[unit.case], content) if content is not None else None
                 before = kept.find(key) if key is not None else None
@@ -204,9 +235,10 @@ class _Batch:
 
     def _fill_in(self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, _Found]]) -> None:
         """The worst values of every case that some team has not: they depend on the reference alone."""
-        challenge, references = self.task.challenge, self.task.references
+        challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
 
         def lost(case: str) -> Figures:
+            mirrors.fetch(file.path for file in challenge.format.reference_files(references[case]))
             return challenge.lost(references[case])
 
         lacking = [
@@ -230,20 +262,40 @@ class _Batch:
         if lost:
             LOG.info("not kept: %s: %d scores could not be written; the next run computes them again", team, lost)
         counts = Counts.of(results, unmatched=len(collected.unmatched))
+        error = _why_unreachable(list(found.values()))
         try:
-            write_evaluation(self.task, collected, results, self.output / TEAMS_FOLDER / team)
-        except SubmissionError as error:  # metrics.json is written: not a single case could be scored
-            return TeamOutcome(team=team, counts=counts, new=new, error=str(error))
-        return TeamOutcome(team=team, counts=counts, new=new)
+            write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team)
+        except SubmissionError as fault:  # metrics.json is written: not a single case could be scored
+            error = error or str(fault)
+        try:
+            self.output.send(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
+        except StorageError as fault:
+            error = str(fault)
+        return TeamOutcome(team=team, counts=counts, new=new, error=error)
 
 
 def _is_scored(found: _Found | None) -> bool:
     return found is not None and found.outcome.value is not None
 
 
-def _check_files(references: Sequence[Any], kept: Path) -> None:
+def _unreachable(error: StorageError) -> _Found:
+    """Not kept, so the next run tries it again."""
+    outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
+    return _Found(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
+
+
+def _why_unreachable(found: Sequence[_Found]) -> str | None:
+    unreachable = [each for each in found if each.was_unreachable]
+    if not unreachable:
+        return None
+    first = unreachable[0].outcome.error
+    return f"{len(unreachable)} cases are failed because their files could not be fetched; run it again. {first}"
+
+
+def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
     """A worker that does not see the files would fail every prediction, and blame its author."""
-    if not kept.is_dir() or not all(file.path.is_file() for file in references):
+    is_there = kept.is_dir() if isinstance(kept, Path) else True
+    if not is_there or not all(file.path.is_file() for file in references):
         raise UsageError("A worker does not see the references or the output folder: mount them at the same path.")
 
 

@@ -7,7 +7,8 @@ PodiumError
 └── OrganiserError       something on the organiser's side is wrong         exit 2
     ├── GroundTruthError     a reference is missing, broken or contradictory
     ├── ConfigurationError   challenge.toml is wrong; the message names key and line
-    └── UsageError           the command line is wrong
+    ├── UsageError           the command line is wrong
+    └── StorageError         files behind a URL cannot be reached
 
 Messages are complete sentences, and since the platform shows the last line of stderr to participants whatever went
 wrong, each must bear that: they name what was submitted or published, never a reference's content, a hidden case or a
@@ -51,3 +52,7 @@ class ConfigurationError(OrganiserError):
 
 class UsageError(OrganiserError):
     """The command line is wrong."""
+
+
+class StorageError(OrganiserError):
+    """What lies behind a URL is not there, may not be used or does not answer."""

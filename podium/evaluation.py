@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,8 +164,13 @@ def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | Non
     return next(iter(folders.values()))
 
 
-def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
-    """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it."""
+def prepare(
+    folder: ChallengeFolder, executor: Executor, *, fetch: Callable[[Iterable[Path]], None] = lambda _: None
+) -> Task:
+    """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it.
+
+    `fetch` makes sure that files are where they are read, which may be on another machine.
+    """
     challenge = load_challenge(folder)
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
@@ -177,6 +182,7 @@ def prepare(folder: ChallengeFolder, executor: Executor) -> Task:
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:
+        fetch(file.path for file in challenge.format.reference_files(references[case]))
         shapes = challenge.format.check_reference(references[case])
         return shapes, challenge.format.reference_digest(references[case])
 

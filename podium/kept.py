@@ -8,19 +8,23 @@ leaves nothing that could be mistaken for a result.
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from podium.errors import Refused
+from podium.errors import Refused, StorageError
 from podium.execution.executor import CaseOutcome
 from podium.platform.jobs import Job
 from podium.platform.results import CaseScore
 from podium.readers.files import SafeFile, list_files
+from podium.storage.remote import RemoteFolder
 
 _BLOCK_BYTES = 1 << 20
+_PAUSE_SECONDS = 60.0
+_asked_again_at = [0.0]  # of this process
 _PREFIX = 2  # hexadecimal digits that name the folder of a key: 256 folders
 
 
@@ -72,6 +76,30 @@ def _parts(value: object) -> Iterator[bytes]:
             raise TypeError(f"a prediction holds a {type(value).__name__}, whose content is not known")
 
 
+def files_of(prediction: object) -> Iterator[Path]:
+    """The files of a prediction as a format has sorted it, and the folders of jobs: what has to be there to read it."""
+    match prediction:
+        case SafeFile():
+            yield prediction.path
+        case Job():
+            yield _output_folder(prediction)
+        case HasContent():
+            return
+        case Mapping():
+            for member in prediction.values():
+                yield from files_of(member)
+        case list() | tuple():
+            for member in prediction:
+                yield from files_of(member)
+        case _ if is_dataclass(prediction):
+            for each in fields(prediction):
+                yield from files_of(getattr(prediction, each.name))
+
+
+def _output_folder(job: Job) -> Path:
+    return job.root / job.pk / "output"
+
+
 def _bytes_digest(file: SafeFile) -> bytes:
     digest = hashlib.sha256()
     with file.open() as stream:
@@ -82,7 +110,7 @@ def _bytes_digest(file: SafeFile) -> bytes:
 
 def _outputs_of(job: Job) -> Sequence[object]:
     """Every file of a job's output, and what is refused there."""
-    folder = job.root / job.pk / "output"
+    folder = _output_folder(job)
     if not folder.is_dir():
         return ()
     listing = list_files(folder)
@@ -91,9 +119,9 @@ def _outputs_of(job: Job) -> Sequence[object]:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptScores:
-    """The scores below a folder. `basis` stands for what all cases share: the settings and the code."""
+    """The scores below a folder or a URL. `basis` stands for what all cases share: the settings and the code."""
 
-    folder: Path
+    folder: Path | RemoteFolder
     basis: str
 
     def key(self, *parts: bytes) -> str:
@@ -103,11 +131,11 @@ class KeptScores:
     def find(self, key: str) -> CaseOutcome[CaseScore] | None:
         """What is kept under a key; a file that cannot be read is none."""
         try:
-            content = json.loads(self._path(key).read_bytes())
+            content = json.loads(self._read(_name(key)))
             if "error" in content:
                 return CaseOutcome(error=content["error"])
             return CaseOutcome(value=CaseScore(metrics=content["metrics"], warnings=tuple(content["warnings"])))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, StorageError):
             return None
 
     def keep(self, key: str, outcome: CaseOutcome[CaseScore]) -> bool:
@@ -122,20 +150,49 @@ class KeptScores:
             content = {"error": outcome.error}
         else:
             return False
-        target = self._path(key)
-        temporary = target.with_name(f".{key}.{os.uname().nodename}.{os.getpid()}")
         try:
-            target.parent.mkdir(exist_ok=True)
-            temporary.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
-            temporary.replace(target)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
+            self._write(_name(key), json.dumps(content, allow_nan=False).encode())
+        except (OSError, StorageError):
             return False
         return True
 
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:_PREFIX] / f"{key}.json"
+    def _read(self, name: str) -> bytes:
+        if isinstance(self.folder, Path):
+            return (self.folder / name).read_bytes()
+        with _not_again_at_once():
+            return self.folder.read(name)
+
+    def _write(self, name: str, content: bytes) -> None:
+        if not isinstance(self.folder, Path):
+            with _not_again_at_once():
+                self.folder.write(name, content)
+            return
+        target = self.folder / name
+        temporary = target.with_name(f".{target.stem}.{os.uname().nodename}.{os.getpid()}")
+        try:
+            target.parent.mkdir(exist_ok=True)
+            temporary.write_bytes(content)
+            temporary.replace(target)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+@contextmanager
+def _not_again_at_once() -> Iterator[None]:
+    """A storage that does not answer is left alone for a minute: every request would take ten seconds, and a score that
+    is not kept is still a score."""
+    if time.monotonic() < _asked_again_at[0]:
+        raise StorageError("The storage did not answer a moment ago.")
+    try:
+        yield
+    except StorageError:
+        _asked_again_at[0] = time.monotonic() + _PAUSE_SECONDS
+        raise
+
+
+def _name(key: str) -> str:
+    return f"{key[:_PREFIX]}/{key}.json"
 
 
 def digest_or_none(prediction: object) -> bytes | None:

@@ -27,8 +27,10 @@ ALLOWED = {
     "execution": {"errors", "sandbox.limits"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},
     "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox"},
-    "kept": {"platform", "readers", "errors", "execution.executor"},
-    "batch": {*FOUNDATION, "challenges", "execution", "evaluation", "kept"},
+    "storage": {"errors", "extras", "readers"},
+    "kept": {"storage", "platform", "readers", "errors", "execution.executor"},
+    "teams": {"storage", "platform", "readers", "errors"},
+    "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "evaluation", "kept"},
     "manifest": {*FOUNDATION, "challenges", "evaluation"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
@@ -53,6 +55,7 @@ ALLOWED = {
         *FOUNDATION,
         "kernel",
         "sandbox",
+        "storage",
         "execution",
         "challenges",
         "evaluation",
@@ -71,7 +74,7 @@ ALLOWED = {
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
-    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas", "distributed"),
+    *("nacl", "nltk", "openai", "radfact_lite", "starlette", "uvicorn", "evalica", "pandas", "distributed", "fsspec"),
 }
 
 

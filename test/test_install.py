@@ -35,7 +35,7 @@ sys.exit(main(sys.argv[2:]))
 EXTRA_PACKAGES = (
     *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d", "isal"),
     *("skimage", "networkx", "matplotlib", "starlette", "uvicorn", "evalica", "pandas", "PIL"),
-    *("radfact_lite", "openai", "distributed"),
+    *("radfact_lite", "openai", "distributed", "fsspec", "s3fs"),
 )
 
 
@@ -57,7 +57,7 @@ def test_every_pin_is_the_same_wherever_it_stands() -> None:
     lines = (PROJECT / "requirements.txt").read_text().splitlines()
     image = pins([line for line in lines if line and not line.startswith("#")])
     assert pins([*project["dependencies"], *extras["score"]]) == image
-    for name in ("simulate", "arena", "judge", "cluster"):
+    for name in ("simulate", "arena", "judge", "cluster", "storage"):
         for package, version in pins(extras[name]).items():
             assert image.get(package, version) == version, package
 

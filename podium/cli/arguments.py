@@ -13,6 +13,7 @@ from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.execution.progress import show_progress
 from podium.readers.names import escape_for_display
+from podium.storage.location import Location
 
 Command = Callable[[argparse.Namespace], int]
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -61,10 +62,11 @@ def chosen_executor(options: argparse.Namespace) -> Processes:
     )
 
 
-def add_ground_truth(parser: argparse.ArgumentParser) -> None:
+def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], Location] = Path) -> None:
+    """`kind` is `location` where a URL will do as well."""
     parser.add_argument(
         "--ground-truth",
-        type=Path,
+        type=kind,
         metavar="DIR",
         help="a challenge folder, or a folder of challenge folders "
         "[/opt/ml/input/data/ground_truth if it is not empty, else ground-truth]",

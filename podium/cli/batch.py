@@ -24,23 +24,27 @@ from podium.execution.cores import available_workers
 from podium.execution.processes import Processes
 from podium.execution.progress import ProgressFactory, show_progress
 from podium.extras import require
+from podium.storage.location import DEFAULT_CACHE, Url, location
+from podium.storage.output import Output
 
 if TYPE_CHECKING:
     from podium.batch import TeamOutcome
     from podium.execution.executor import Executor
 
+_RANKING = "ranking"
+
 
 def add_verbs(verbs: Verbs) -> None:
     parser = add_verb(verbs, "batch", _batch, "score the submissions of all teams, and rank them")
-    parser.add_argument("submissions", type=Path, metavar="SUBMISSIONS", help="a folder or one archive per team")
+    parser.add_argument("submissions", type=location, metavar="SUBMISSIONS", help="a folder or one archive per team")
     parser.add_argument(
         "--output",
-        type=Path,
+        type=location,
         required=True,
         metavar="DIR",
         help="where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
     )
-    add_ground_truth(parser)
+    add_ground_truth(parser, kind=location)
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
@@ -57,6 +61,13 @@ def add_verbs(verbs: Verbs) -> None:
         help="how many teams share one reading of a reference, and are unpacked at the same time [%(default)s]",
     )
     parser.add_argument(
+        "--cache",
+        type=Path,
+        default=DEFAULT_CACHE,
+        metavar="DIR",
+        help="for copies of what is given as a URL such as s3://bucket/folder [%(default)s]",
+    )
+    parser.add_argument(
         "--bootstraps",
         type=count,
         default=1000,
@@ -70,21 +81,27 @@ def _batch(options: argparse.Namespace) -> int:
     from podium.challenges.ground_truth import locate_ground_truth
     from podium.ranking.options import RankingOptions
 
+    given = options.ground_truth
     outcomes = run_batch(
         submissions=options.submissions,
         output=options.output,
-        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
+        ground_truth=given if isinstance(given, Url) else locate_ground_truth(given, beside=BAKED_GROUND_TRUTH),
         challenge=chosen_challenge(options),
         executor=_executor(options),
         progress=show_progress,
         teams_per_task=options.teams_per_task,
+        cache=options.cache,
     )
+    output = Output.at(options.output, cache=options.cache.resolve())
     _print_summary(outcomes)
-    written = [options.output / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
+    written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
         wanted = RankingOptions(bootstraps=options.bootstraps, workers=available_workers())
         try:
-            rank_teams(written, options.output / "ranking", wanted)
+            rank_teams(written, output.folder / _RANKING, wanted)
+            output.send(_RANKING)
+            if output.remote is not None:
+                print(f"Sent to {output.remote.url / _RANKING}.")
         except UsageError as error:  # as where reports have not been judged yet: the scores are there all the same
             print(f"There is no ranking: {error}")
     failed = [each.team for each in outcomes if each.error is not None]

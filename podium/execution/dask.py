@@ -50,6 +50,10 @@ class Dask:
         """1: a case has one thread of a worker, however few cases there are."""
         return 1
 
+    @property
+    def is_local(self) -> bool:
+        return False
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

@@ -29,6 +29,10 @@ class Executor(Protocol):
     def workers(self) -> int:
         """How many cases are worked on at the same time; where there are fewer cases, one may use several threads."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether cases are worked on by this machine, which has its files."""
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

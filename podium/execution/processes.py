@@ -41,6 +41,10 @@ class Processes:
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
     progress: ProgressFactory = no_progress
 
+    @property
+    def is_local(self) -> bool:
+        return True
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

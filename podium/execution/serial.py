@@ -18,6 +18,10 @@ class Serial:
     def workers(self) -> int:
         return 1
 
+    @property
+    def is_local(self) -> bool:
+        return True
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

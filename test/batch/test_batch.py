@@ -17,7 +17,7 @@ import pytest
 from batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 from evaluating import evaluate_command
 
-from podium.batch import TeamOutcome, find_teams, run_batch
+from podium.batch import TeamOutcome, run_batch
 from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
 from podium.cli import main
 from podium.errors import UsageError
@@ -25,6 +25,7 @@ from podium.execution.executor import Executor
 from podium.execution.processes import Processes
 from podium.execution.progress import Progress, ProgressFactory
 from podium.execution.serial import Serial
+from podium.teams import find_teams
 
 PROJECT = Path(__file__).resolve().parents[2]
 KINDS = sorted(path.parent.name for path in (PROJECT / "ground-truth").glob("*/challenge.toml"))

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from podium.errors import SubmissionError
 from podium.readers.files import MAX_ENTRIES
@@ -21,6 +22,9 @@ RATIO_FREE_BYTES = 64 * 1024 * 1024
 @dataclass
 class MemberNames:
     """The members of one archive, each name checked and counted, nothing unpacked."""
+
+    kind: ClassVar[str] = "archive"
+    has: ClassVar[str] = "unpacks to"
 
     archive: str
     max_bytes: int
@@ -60,7 +64,7 @@ class MemberNames:
         self._count_member()
         self.total_bytes += announced
         if self.total_bytes > self.max_bytes:
-            raise SubmissionError(f"'{self.archive}' unpacks to more than {self.max_bytes:,} bytes.")
+            raise SubmissionError(f"'{self.archive}' {self.has} more than {self.max_bytes:,} bytes.")
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(
@@ -107,7 +111,7 @@ class MemberNames:
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
         if ".." in parts:
             raise SubmissionError(
-                f"'{self.archive}' holds '{escape_for_display(name)}', which leads out of the archive."
+                f"'{self.archive}' holds '{escape_for_display(name)}', which leads out of the {self.kind}."
             )
         if _length(name) > MAX_NAME_BYTES or any(_length(part) > MAX_PART_BYTES for part in parts):
             raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{escape_for_display(name)}'.")
