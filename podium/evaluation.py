@@ -63,8 +63,10 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
 
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
-    with decoders(isolation):  # first: they are forked from a process that has not read any reference
-        task = prepare(find_challenge(ground_truth, challenge), executor)
+    folder = find_challenge(ground_truth, challenge)
+    # First: they are forked from a process that has not read any reference.
+    with decoders(isolation, libraries=KINDS[folder.common.kind].libraries):
+        task = prepare(folder, executor)
         prepare_output(output)
         with open_predictions(task, submission) as collected:
             results = _score(task, collected, executor)
@@ -129,8 +131,9 @@ def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[Ca
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     """Load what evaluations of this challenge will import, for a process that waits for submissions."""
-    preload_readers()
-    load_challenge(find_challenge(ground_truth, challenge)).scorer.import_packages()
+    folder = find_challenge(ground_truth, challenge)
+    preload_readers(KINDS[folder.common.kind].libraries)
+    load_challenge(folder).scorer.import_packages()
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
@@ -178,7 +181,7 @@ def prepare(
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
-    preload_readers()
+    preload_readers(KINDS[challenge.kind].libraries)
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
     def check(case: str) -> tuple[Shapes, bytes]:

@@ -4,6 +4,7 @@ The base install has neither SimpleITK nor h5py. Readers import both from here, 
 is read, and a command that reads none works without it.
 """
 
+from collections.abc import Collection
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ class LazyPackage:
         return getattr(_load(self._name, self._extra), attribute)
 
 
+READER_PACKAGES = ("h5py", "SimpleITK")
 h5py: Any = LazyPackage("h5py", extra="score")
 SimpleITK: Any = LazyPackage("SimpleITK", extra="score")
 
@@ -52,9 +54,8 @@ def missing_packages(*packages: str, extra: str) -> str:
     )
 
 
-def preload_readers(*packages: str) -> None:
-    """Import the packages that read files, or some of them, as far as they are installed: forked processes then share
-    them."""
-    for name in packages or ("h5py", "SimpleITK"):
+def preload_readers(packages: Collection[str] = READER_PACKAGES) -> None:
+    """Import packages that read files, as far as they are installed: forked processes then share them."""
+    for name in packages:
         if find_spec(name) is not None:
             _load(name, "score")

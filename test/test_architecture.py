@@ -136,15 +136,31 @@ def test_the_parts_import_each_other_in_no_circle() -> None:
     assert not remaining
 
 
+def modules_after(program: str) -> set[str]:
+    """Loaded once `program` has run, which may print as it likes."""
+    words = [sys.executable, "-c", f"import sys\n{program}\nprint(); print(*sys.modules)"]
+    done = subprocess.run(words, cwd=PACKAGE.parent, check=True, capture_output=True, text=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    program = (
-        "import sys, podium.cli.main, podium.evaluation, podium.validation, podium.ranking.rank; print(*sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=PACKAGE.parent, check=True, capture_output=True, text=True
-    )
-    loaded = {name.split(".")[0] for name in done.stdout.split()}
-    assert not loaded & HEAVY
+    loaded = modules_after("import podium.cli.main, podium.evaluation, podium.validation, podium.ranking.rank")
+    assert not {name.split(".")[0] for name in loaded} & HEAVY
+
+
+def test_the_help_imports_neither_packages_nor_rules() -> None:
+    loaded = modules_after("from podium.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass")
+    assert "podium.cli.main" in loaded
+    slow = ("numpy", "pydantic", "rich", "http.server", "importlib.metadata", "podium.challenges", "podium.ranking")
+    assert not loaded & {*HEAVY, *slow}
+
+
+def test_an_evaluation_imports_only_what_its_kind_needs(tmp_path: Path) -> None:
+    words = ["evaluate", "--ground-truth", "ground-truth/reports", "--input", "test/submissions/reports/molar"]
+    loaded = modules_after(f"from podium.cli import main\nmain({[*words, '--output', str(tmp_path)]})")
+    assert "podium.challenges.reports" in loaded
+    others = {f"podium.challenges.{kind}" for kind in ("declared", "freehand", "lesions")}
+    assert not loaded & {*HEAVY, *others, "SimpleITK", "h5py", "rich"}
 
 
 def test_no_module_is_called_utils() -> None:

@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from podium.cli.invoke import EvaluationServer
+from podium.cli.evaluation_server import EvaluationServer
 from podium.cli.main import main
 from podium.execution.prefork import Prefork
 

@@ -1,16 +1,12 @@
 """The kinds of challenges, one package each, and how the tables of a challenge.toml become a challenge."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.challenges.base import AnyChallenge, Kind
 from podium.challenges.board import BOARD_TABLES, examine_board, extend
-from podium.challenges.declared import DECLARED
-from podium.challenges.freehand import FREEHAND
 from podium.challenges.ground_truth import ChallengeFolder
-from podium.challenges.lesions import LESIONS
-from podium.challenges.reports import REPORTS
 from podium.challenges.settings import (
     CASES,
     SEALED,
@@ -25,7 +21,51 @@ from podium.errors import ConfigurationError
 from podium.platform.leaderboard import Column
 from podium.validation_errors import ValidationProblem
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (DECLARED, FREEHAND, LESIONS, REPORTS)}
+
+def _declared() -> Kind[Any]:
+    from podium.challenges.declared import DECLARED
+
+    return DECLARED
+
+
+def _freehand() -> Kind[Any]:
+    from podium.challenges.freehand import FREEHAND
+
+    return FREEHAND
+
+
+def _lesions() -> Kind[Any]:
+    from podium.challenges.lesions import LESIONS
+
+    return LESIONS
+
+
+def _reports() -> Kind[Any]:
+    from podium.challenges.reports import REPORTS
+
+    return REPORTS
+
+
+_LOADERS = {"declared": _declared, "freehand": _freehand, "lesions": _lesions, "reports": _reports}
+
+
+class _Kinds(Mapping[str, Kind[Any]]):
+    """Every kind by its name. One that is not asked for is not imported: each takes a tenth of a second."""
+
+    def __getitem__(self, name: str) -> Kind[Any]:
+        return _LOADERS[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_LOADERS)
+
+    def __len__(self) -> int:
+        return len(_LOADERS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _LOADERS  # a mapping would load the kind to see
+
+
+KINDS: Mapping[str, Kind[Any]] = _Kinds()
 
 
 @dataclass(frozen=True, kw_only=True)

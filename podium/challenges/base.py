@@ -22,6 +22,7 @@ from podium.challenges.pictures import Picture
 from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused
+from podium.extras import READER_PACKAGES
 from podium.figures import Figures, get, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
@@ -366,6 +367,7 @@ class Kind(Generic[SettingsT]):
     code_tables      those tables, which challenge.toml cannot have
     fits_submission  what is wrong with settings under a shape of submission, where values have places in each
     format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
+    libraries        the packages that read its references and predictions
     """
 
     name: str
@@ -377,6 +379,7 @@ class Kind(Generic[SettingsT]):
     code_tables: tuple[str, ...] = ()
     fits_submission: Callable[[CasesSettings, SettingsT, str], Sequence[ValidationProblem]] | None = None
     format_settings: Mapping[str, Any] | None = field(default_factory=dict)
+    libraries: tuple[str, ...] = READER_PACKAGES
 
     @property
     def own_tables(self) -> tuple[str, ...]:

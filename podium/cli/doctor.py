@@ -6,7 +6,6 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 from podium import __version__
 from podium.cli.arguments import Verbs, add_verb
@@ -26,6 +25,8 @@ def _doctor(_: argparse.Namespace) -> int:
 
 
 def _findings() -> Iterator[tuple[str, str]]:
+    from importlib.metadata import PackageNotFoundError, version
+
     from podium.execution.cores import available_workers
     from podium.sandbox.landlock import landlock_abi
     from podium.sandbox.lock import LAYERS

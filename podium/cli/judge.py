@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.reports.settings import JudgeSettings
 from podium.cli.arguments import Verbs, add_verb, chosen_executor
 from podium.errors import PodiumError, UsageError
 
@@ -110,6 +109,8 @@ def _judge(options: argparse.Namespace) -> int:
 
 def _overrides(options: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
     """Settings from variables, and over them those from flags."""
+    from podium.challenges.reports.settings import JudgeSettings
+
     chosen: dict[str, Any] = {}
     for name in JudgeSettings.model_fields:
         text = environment.get(f"{SETTING_PREFIX}{name.upper()}")

@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -105,27 +105,31 @@ def _geometry(session: Session, answer: Answer, *, axes: int) -> Geometry:
 
 
 @contextmanager
-def decoders(isolation: Isolation = "best", limits: Limits | None = None) -> Iterator[Decoders | None]:
+def decoders(
+    isolation: Isolation = "best", limits: Limits | None = None, *, libraries: Collection[str] = LIBRARIES
+) -> Iterator[Decoders | None]:
     """Have submitted files decoded behind a wall for as long as the context lasts. To be entered before anything
-    secret is read. The log says once which layers are in force; None where the system has no such processes at all.
+    secret is read. `libraries` are those that will be asked for; the others cannot decode. The log says once which
+    layers are in force; None where the system has no such processes at all.
     """
     if not is_linux():
         _judge((), isolation)
         yield None
         return
-    with started(limits or Limits()) as found:
+    with started(limits or Limits(), libraries=libraries) as found:
         _judge(found.layers, isolation)
         with decoded_by(found):
             yield found
 
 
 @contextmanager
-def started(limits: Limits) -> Iterator[Decoders]:
+def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterator[Decoders]:
     """Decoders that no reader passes files on to yet."""
     with ExitStack() as stack:
         controls: dict[Library, socket.socket] = {}
         for library in LIBRARIES:
-            preload_readers(library)
+            if library in libraries:
+                preload_readers([library])
             controls[library] = stack.enter_context(_zygote(limits))
         stack.enter_context(closed_to_others())
         yield Decoders(controls)

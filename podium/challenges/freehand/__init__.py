@@ -33,4 +33,4 @@ def build(
     )
 
 
-FREEHAND = Kind(name="freehand", settings_model=FreehandSettings, build=build)
+FREEHAND = Kind(name="freehand", settings_model=FreehandSettings, build=build, libraries=("h5py",))

@@ -41,4 +41,5 @@ LESIONS = Kind(
     settings_model=LesionsSettings,
     build=build,
     format_settings={"regime": "clinician"},  # any number of steps is fine
+    libraries=("SimpleITK",),
 )
