@@ -13,6 +13,7 @@ import pytest
 from challenges.lesions_folders import run
 from container.engine import REPOSITORY, docker
 
+from podium.challenges.lesions.simulation import algorithm as algorithms
 from podium.challenges.lesions.simulation.containers import ExecContainer, InvokeContainer, find_container
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -46,6 +47,11 @@ def derived(tag: str, folder: Path, content: str) -> Iterator[str]:
         yield tag
     finally:
         docker("image", "rm", "--force", tag)
+
+
+@pytest.fixture(autouse=True)
+def _small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "MOST_OUTPUT_BYTES", 50_000_000)
 
 
 def steps_of(case: Path) -> list[dict[str, Any]]:
@@ -87,11 +93,15 @@ def test_a_container_is_driven_to_better_scores(algorithm: str, ground_truth: Pa
 
 @pytest.mark.usefixtures("engine")
 def test_a_container_that_fails_or_hangs_costs_its_step(ground_truth: Path, tmp_path: Path) -> None:
+    for case in CASES[1:]:
+        (ground_truth / "references" / case).unlink()
     for name, command, words in (
         ("fails", ["sh", "-c", "echo out of luck >&2; exit 3"], "exit code 3: out of luck"),
         ("hangs", ["sleep", "60"], "took longer than 3 seconds"),
         ("offline", ["python", "-c", "import socket; socket.create_connection(('1.1.1.1', 53), 5)"], "exit code 1"),
         ("writes", ["sh", "-c", "touch /input/x"], "Read-only file system"),
+        ("elsewhere", ["sh", "-c", "touch /tmp/x && touch /root/x"], "cannot touch '/root/x': Read-only file system"),
+        ("endless", ["sh", "-c", "head -c 60M /dev/zero >/output/x; sleep 60"], "wrote more than 50,000,000 bytes"),
     ):
         content = f"FROM python:3.11-slim\nENTRYPOINT {json.dumps(command)}\n"
         with derived(f"podium-test-{name}", tmp_path / f"build-{name}", content) as tag:
@@ -146,6 +156,7 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
         ),
         ("refuses", ["The algorithm's server answered POST /invoke with 500 instead of 201: out of luck."]),
         ("silent", ["The algorithm's server gave no answer to POST /invoke."]),
+        ("fills", ["The algorithm wrote more than 50,000,000 bytes."]),
         ("hangs", ["The algorithm took longer than 3 seconds."]),
         # The second step of every server: the third step has a new one.
         ("dies", [None, "The algorithm's server ended with exit code 3: out of memory.", None]),

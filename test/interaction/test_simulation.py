@@ -17,7 +17,8 @@ import pytest
 import SimpleITK
 from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_ground_truth
 
-from podium.challenges.lesions.simulation.algorithm import KEPT_BYTES, run_program
+from podium.challenges.lesions.simulation import algorithm as algorithms
+from podium.challenges.lesions.simulation.algorithm import KEPT_BYTES, Folders, run_program
 from podium.challenges.lesions.simulation.algorithms import find_algorithm
 from podium.challenges.lesions.simulation.images import find_cases
 from podium.cli.main import main
@@ -224,7 +225,9 @@ def test_a_program_that_writes_without_end_fills_no_memory() -> None:
     code = "import sys\nfor n in range(4096): sys.stderr.write('x' * 65536)\nsys.exit('\\nout of words')"
     tracemalloc.start()
     try:
-        ended, errors = run_program([sys.executable, "-c", code], timeout_seconds=60.0)
+        folders = Folders()
+        ended, errors = run_program([sys.executable, "-c", code], folders, timeout_seconds=60.0)
+        folders.remove()
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -232,6 +235,24 @@ def test_a_program_that_writes_without_end_fills_no_memory() -> None:
     assert len(errors) == KEPT_BYTES
     assert errors.endswith("\nout of words\n")
     assert most < 50 * KEPT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("open(sys.argv[1] + '/x', 'wb').write(bytes(2_000_000)); time.sleep(60)", "more than 1,000,000 bytes."),
+        ("open(sys.argv[1] + '/x', 'wb').write(bytes(2_000_000))", "more than 1,000,000 bytes."),
+        ("[open(f'{sys.argv[1]}/{n}', 'w') for n in range(2000)]", "more than 1,000 files and folders."),
+        ("[(os.mkdir('x'), os.chdir('x')) for n in range(3000)]", "more than 1,000 files and folders."),
+    ],
+)
+def test_a_program_that_fills_the_disk_is_ended(
+    folders: dict[str, Path], code: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms, "MOST_OUTPUT_BYTES", 1_000_000)
+    code = f"import os, sys, time; os.chdir(sys.argv[1]); {code}"
+    assert simulate(folders, f'command:{sys.executable} -c "{code}" {{output}}', "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == f"The algorithm wrote {words}"
 
 
 def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:

@@ -109,3 +109,11 @@ def test_a_skewed_geometry_is_refused(tmp_path: Path) -> None:
     struct.pack_into("<2h", content, 252, 0, 1)  # sform only
     struct.pack_into("<12f", content, 280, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0.5, 0)
     assert "has a spacing, origin or direction that is not usable" in refusal(tmp_path, bytes(content))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_geometry_that_would_keep_the_library_busy_for_ever_is_refused(tmp_path: Path, value: float) -> None:
+    content = bytearray(nifti())
+    struct.pack_into("<h", content, 254, 1)
+    struct.pack_into("<f", content, 280 + 4 * 9, value)
+    assert refusal(tmp_path, bytes(content)) == "The sform of 'n.nii' holds values that are not finite; save it again."

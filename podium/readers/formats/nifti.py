@@ -61,6 +61,10 @@ def read_nifti_header(file: SafeFile, *, gzipped: bool) -> ImageHeader:
     slope, intercept = struct.unpack_from(f"{order}2f", start, 112)
     if math.isinf(slope) or math.isinf(intercept) or (slope not in (0, 1) and math.isnan(intercept)):
         raise Refused(f"'{file.name}' scales its values by something that is not a number (scl_slope, scl_inter).")
+    (sform_code,) = struct.unpack_from(f"{order}h", start, 254)
+    if sform_code and not all(map(math.isfinite, struct.unpack_from(f"{order}12f", start, 280))):
+        # The library would search for its nearest rotation without end.
+        raise Refused(f"The sform of '{file.name}' holds values that are not finite; save it again.")
     scaled = slope not in (0, 1) or intercept != 0
     return ImageHeader(
         shape=shape,

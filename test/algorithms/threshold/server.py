@@ -27,6 +27,9 @@ class Handler(BaseHTTPRequestHandler):
             print("out of luck", file=sys.stderr, flush=True)
             self.answer(500)
             return
+        if FAULT == "fills":
+            Path("/output/x").write_bytes(bytes(60_000_000))
+            time.sleep(600)
         if FAULT == "hangs":
             time.sleep(600)
         if FAULT == "dies" and Handler.invocations == 2:

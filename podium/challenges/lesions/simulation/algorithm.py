@@ -1,21 +1,24 @@
 """What an algorithm is to the simulation: something that reads an input folder and fills an output folder, per step."""
 
 import os
-import select
 import shutil
 import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 
 from podium.errors import PodiumError
 from podium.readers.names import escape_for_display
 
 KEPT_BYTES = 64 * 1024  # of what an algorithm writes to stderr
+MOST_OUTPUT_BYTES = 4 * 1024**3  # of a step: the largest volume as float32, four times
+MOST_OUTPUT_FILES = 1000
+SECONDS_BETWEEN_LOOKS = 0.5
 OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
 
 
@@ -47,7 +50,27 @@ class Folders:
         self._open_output()
 
     def remove(self) -> None:
-        self._temporary.cleanup()
+        try:
+            self._temporary.cleanup()
+        except RecursionError:  # Python cannot delete a thousand folders inside each other
+            subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
+
+    def check_output(self) -> None:
+        """Raises StepFailedError where the algorithm has written more than any prediction needs."""
+        too_many = StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_FILES:,} files and folders.")
+        written = files = 0
+        try:
+            for folder, folders, names in os.walk(self.output):
+                files += len(folders) + len(names)
+                if files > MOST_OUTPUT_FILES:
+                    raise too_many
+                for name in names:
+                    with suppress(OSError):  # gone again
+                        written += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118  (quicker)
+        except RecursionError:  # folders inside each other
+            raise too_many from None
+        if written > MOST_OUTPUT_BYTES:
+            raise StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_BYTES:,} bytes.")
 
     def _open_output(self) -> None:
         images = self.output / OUTPUT_FOLDER
@@ -81,10 +104,11 @@ class Algorithm(ABC):
         """
 
 
-def run_program(command: Sequence[str], *, timeout_seconds: float) -> tuple[int, str]:
+def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> tuple[int, str]:
     """The exit code and the end of what the program wrote to stderr: it may write without end, so no more is kept.
 
-    Raises OSError where it cannot be started. A program that takes too long is killed with whatever it started.
+    Raises OSError where it cannot be started. A program that takes too long or fills the disk is killed with whatever
+    it started.
     """
     deadline = time.monotonic() + timeout_seconds
     with subprocess.Popen(  # noqa: S603  (whoever calls names the program)
@@ -95,30 +119,44 @@ def run_program(command: Sequence[str], *, timeout_seconds: float) -> tuple[int,
         start_new_session=True,
     ) as process:
         try:
-            errors = _read_end(process, deadline)
+            errors = KeptErrors(process)
+            while not errors.wait(SECONDS_BETWEEN_LOOKS):
+                folders.check_output()
+                if time.monotonic() > deadline:
+                    raise StepFailedError(too_long(timeout_seconds))
             process.wait(timeout=max(0.0, deadline - time.monotonic()))
         except BaseException as error:
             # With whatever it started itself. A session of its own keeps Ctrl-C from it, so that is our part, too.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            if isinstance(error, TimeoutError | subprocess.TimeoutExpired):
+            if isinstance(error, subprocess.TimeoutExpired):
                 raise StepFailedError(too_long(timeout_seconds)) from None
             raise
-    return process.returncode, errors.decode(errors="replace")
+    folders.check_output()
+    return process.returncode, errors.text
 
 
-def _read_end(process: "subprocess.Popen[bytes]", deadline: float) -> bytes:
-    """The last bytes of stderr once all who write to it have ended; TimeoutError where they have not in time."""
-    assert process.stderr is not None
-    end = b""
-    while select.select([process.stderr], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        block = os.read(process.stderr.fileno(), KEPT_BYTES)
-        if not block:
-            return end
-        end = (end + block)[-KEPT_BYTES:]
-        if time.monotonic() > deadline:
-            break
-    raise TimeoutError
+class KeptErrors:
+    """The last bytes of a process's stderr, read while it runs: a pipe that nobody reads would stop it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stderr is not None
+        self._stream, self._end = process.stderr, b""
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all who write to it have ended within this time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @property
+    def text(self) -> str:
+        return self._end.decode(errors="replace")
+
+    def _read(self) -> None:
+        while block := os.read(self._stream.fileno(), KEPT_BYTES):
+            self._end = (self._end + block)[-KEPT_BYTES:]
 
 
 def too_long(seconds: float) -> str:

@@ -43,7 +43,7 @@ class Program(Algorithm):
             word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
         ]
         try:
-            code, errors = run_program(command, timeout_seconds=timeout_seconds)
+            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
         except OSError as error:
             raise UsageError(f"The program '{self.words[0]}' cannot be started: {error.strerror}.") from None
         if code != 0:

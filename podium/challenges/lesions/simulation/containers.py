@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from podium.challenges.lesions.simulation.algorithm import (
+    SECONDS_BETWEEN_LOOKS,
     Algorithm,
     Folders,
+    KeptErrors,
     StepFailedError,
     ended,
     last_line,
@@ -24,8 +26,13 @@ from podium.errors import UsageError
 API_LABEL = "org.grand-challenge.api-method"
 PORT = 4743
 
-# What the platform runs an algorithm with: no privileges, bounded memory without swap, bounded processes.
+# What the platform runs an algorithm with: no privileges, bounded memory without swap, bounded processes, nothing
+# writable but /output and /tmp, and no log, which would grow on this machine's disk.
 _PLATFORM_LIMITS = (
+    "--read-only",
+    "--tmpfs=/tmp:exec,mode=1777",
+    "--env=HOME=/tmp",
+    "--log-driver=none",
     "--cap-drop=all",
     "--security-opt=no-new-privileges",
     "--memory=16g",
@@ -34,8 +41,8 @@ _PLATFORM_LIMITS = (
     "--shm-size=128m",
 )
 _SECONDS_BETWEEN_HEALTH_CHECKS = 0.2
-_SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 _SECONDS_FOR_HEALTH = 10.0
+_SECONDS_FOR_LAST_WORDS = 5.0
 
 
 def find_container(image: str) -> Algorithm:
@@ -70,8 +77,9 @@ class ExecContainer(Algorithm):
     def run(self, folders: Folders, *, timeout_seconds: float) -> None:
         name = _new_name()
         options = (f"--name={name}", "--network=none", *_PLATFORM_LIMITS, *_volumes(folders))
+        command = ["docker", "run", *options, self.image]
         try:
-            code, errors = run_program(["docker", "run", *options, self.image], timeout_seconds=timeout_seconds)
+            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
         finally:
             _docker("rm", "--force", name)  # a container outlives its client
         if code != 0:
@@ -97,7 +105,8 @@ class InvokeContainer(Algorithm):
         if self._server is not None:
             try:
                 self._server.folders.empty()
-            except OSError:  # the last step's files are not ours to delete, and must not be taken for this step's
+            except (OSError, RecursionError):
+                # The last step's files cannot be deleted, and must not be taken for this step's.
                 self._stop()
         if self._server is None:
             self._server = _Server(self.image)
@@ -127,6 +136,8 @@ class _Server:
         self.image = image
         self.folders = Folders()
         self._name = _new_name()
+        self._client: subprocess.Popen[bytes] | None = None  # `docker run`, which passes on what the server writes
+        self._kept: KeptErrors | None = None
         self._healthy = False
 
     def start(self, timeout_seconds: float) -> None:
@@ -138,12 +149,18 @@ class _Server:
             raise UsageError(f"Docker cannot create a network for the algorithm{last_line(network.stderr)}.")
         options = (f"--name={self._name}", f"--network={self._name}", *_PLATFORM_LIMITS, *_volumes(self.folders))
         deadline = time.monotonic() + timeout_seconds
-        begun = _docker("run", "--detach", *options, self.image)
-        if begun.returncode != 0:
-            raise StepFailedError(ended(begun.returncode, begun.stderr))
+        self._client = subprocess.Popen(  # noqa: S603
+            ["docker", "run", *options, self.image],  # noqa: S607
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for us alone: the server is ended in `stop`
+        )
+        self._kept = KeptErrors(self._client)
         answer = "there is no answer"
         while time.monotonic() < deadline:
             address = self._require_running()
+            self.folders.check_output()
             try:
                 status = _status_of_health(address, timeout=min(timeout_seconds, _SECONDS_FOR_HEALTH))
             except (OSError, http.client.HTTPException):
@@ -165,8 +182,9 @@ class _Server:
         started = time.monotonic()
         try:
             connection.request("POST", "/invoke")
-            while not select.select([connection.sock], [], [], _SECONDS_BETWEEN_SIGNS_OF_LIFE)[0]:
+            while not select.select([connection.sock], [], [], SECONDS_BETWEEN_LOOKS)[0]:
                 self._require_running()  # a container that is gone may leave the connection open for ever
+                self.folders.check_output()
                 if time.monotonic() > started + timeout_seconds:
                     raise TimeoutError
             status = connection.getresponse().status
@@ -187,20 +205,28 @@ class _Server:
     def stop(self) -> None:
         _docker("rm", "--force", self._name)
         _docker("network", "rm", self._name)
+        if self._client is not None:
+            self._client.kill()
+            self._client.communicate()
         self.folders.remove()
 
     def _require_running(self) -> str:
-        """The address of the server; raises StepFailedError where it has ended."""
-        form = "{{.State.Running}} {{.State.ExitCode}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        """The address of the server, empty while it is being started; raises StepFailedError where it has ended."""
+        form = "{{.State.Running}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         found = _docker("container", "inspect", f"--format={form}", self._name)
-        running, code, address = [*found.stdout.split(), "", "", ""][:3]
-        if running != "true":
-            raise StepFailedError(f"The algorithm's server ended with exit code {code}{last_line(self._errors())}.")
-        return address
+        running, address = [*found.stdout.split(), "", ""][:2]
+        assert self._client is not None
+        if running == "true" or (not self._healthy and self._client.poll() is None):
+            return address
+        errors = self._errors()
+        raise StepFailedError(f"The algorithm's server ended with exit code {self._client.wait()}{last_line(errors)}.")
 
     def _errors(self) -> str:
-        """What the server wrote to stderr."""
-        return _docker("logs", "--tail=100", self._name).stderr
+        """The end of what the server wrote to stderr. It ends the server: only then is everything there."""
+        assert self._kept is not None
+        _docker("kill", self._name)
+        self._kept.wait(_SECONDS_FOR_LAST_WORDS)
+        return self._kept.text
 
 
 def _status_of_health(address: str, *, timeout: float) -> int:
