@@ -17,22 +17,25 @@ from podium.arena.ratings.elo import averaged_elo
 from podium.arena.ratings.intervals import bootstrap_intervals
 from podium.arena.ratings.standing import standing
 from podium.arena.settings import ArenaSettings
+from podium.arena.web.figures import compute
 
 TEAMS = tuple("ABCDEFG")
 CASES = 40
+RATERS = 20
 WINNER = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "both-good": evalica.Winner.Draw}
 
 
 def votes(count: int) -> list[Ballot]:
     random = np.random.default_rng(0)
     drawn = []
-    for _ in range(count):
+    for number in range(count):
         left, right = random.choice(len(TEAMS), 2, replace=False)
         kinds = ("both-good", "left", "right")
         wins = 0.8 / (1 + 10 ** ((left - right) / 8))  # 50 points between neighbours
         winner = kinds[int(random.choice(3, p=[0.2, wins, 0.8 - wins]))]
         case = f"case{random.integers(CASES)}"
-        drawn.append(Ballot(rater="one", case=case, left=TEAMS[left], right=TEAMS[right], answer=winner))  # type: ignore[arg-type]
+        rater, names = f"rater {number % RATERS}", {"left": TEAMS[left], "right": TEAMS[right]}
+        drawn.append(Ballot(rater=rater, case=case, **names, answer=winner))  # type: ignore[arg-type]
     return drawn
 
 
@@ -73,6 +76,7 @@ def main() -> None:
         "1000 replicates, evalica on the votes": lambda: by_evalica(cast, 1000),
         "Elo averaged over 1000 orders": lambda: averaged_elo(cast, TEAMS, k_factor=4, permutations=1000, seed=0),
         "the whole standing": lambda: standing(cast, TEAMS, rules),
+        "everything on the organiser's page": lambda: compute(cast, False, TEAMS, rules, ()),
     }
     print(f"{count} votes, {len(TEAMS)} teams, {CASES} cases; seconds of CPU, best of three")
     for name, work in rows.items():

@@ -163,6 +163,16 @@ def test_an_evaluation_imports_only_what_its_kind_needs(tmp_path: Path) -> None:
     assert not loaded & {*HEAVY, *others, "SimpleITK", "h5py", "rich"}
 
 
+def test_the_command_line_itself_imports_no_package_and_no_challenge() -> None:
+    """Every command, every worker that is spawned and every `--help` waits for it."""
+    program = "import sys, podium.cli.main; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=PACKAGE.parent, check=True, capture_output=True, text=True
+    )
+    loaded = done.stdout.split()
+    assert not {"numpy", "pydantic", "rich", "podium.challenges"} & set(loaded)
+
+
 def test_no_module_is_called_utils() -> None:
     assert not [path for path in PACKAGE.rglob("*.py") if "util" in path.stem]
 

@@ -1,7 +1,6 @@
 """Elo against the figures of the rules, a literal reading, and every order of the votes."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from arena.golden_votes import GOLDEN, TEAMS, ballots, votes
@@ -61,7 +60,7 @@ def test_another_seed_draws_other_orders() -> None:
 
 def test_repeats_do_not_count() -> None:
     cast = ballots(GOLDEN)
-    repeat = replace(cast[0], left="B", right="A", answer="left", repeat=True)
+    repeat = cast[0]._replace(left="B", right="A", answer="left", repeat=True)
     assert online_elo([*cast, repeat], TEAMS, k_factor=4) == online_elo(cast, TEAMS, k_factor=4)
     averaged = [averaged_elo(given, TEAMS, k_factor=4, permutations=5, seed=0) for given in (cast, [*cast, repeat])]
     assert averaged[0] == averaged[1]

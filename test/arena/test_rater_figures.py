@@ -1,7 +1,6 @@
 """What is said of each rater, against SciPy and scikit-learn, and every remark in its words."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from arena.golden_votes import GOLDEN, TEAMS, ballots, votes
@@ -32,7 +31,7 @@ def cast(
 
 
 def repeated(ballot: Ballot, answer: Answer) -> Ballot:
-    return replace(ballot, left=ballot.right, right=ballot.left, answer=answer, repeat=True)
+    return ballot._replace(left=ballot.right, right=ballot.left, answer=answer, repeat=True)
 
 
 def of(rater: str, given: Sequence[Ballot]) -> RaterFigures:
@@ -47,7 +46,7 @@ def share(count: int, total: int) -> Share:
 def test_a_rater_by_hand() -> None:
     mine = cast("anna", ["left", "left", "right", "both-good", "left"], seconds=30)
     again = [repeated(mine[0], "right"), repeated(mine[2], "right"), repeated(mine[3], "both-good")]
-    again = [replace(ballot, cast_at=120 + 10 * (index + 1)) for index, ballot in enumerate(again)]
+    again = [ballot._replace(cast_at=120 + 10 * (index + 1)) for index, ballot in enumerate(again)]
     found = of("anna", mine + again)
     assert (found.votes, found.repeats) == (8, 3)
     assert (found.ties, found.left) == (share(2, 8), share(3, 6))
@@ -126,7 +125,7 @@ def test_kappa_by_scikit_learn(answers: list[tuple[Answer, Answer]]) -> None:
     one = cast("anna", [mine for mine, _ in answers])
     other = cast("bert", [theirs for _, theirs in answers])
     shown = [
-        replace(ballot, left=ballot.right, right=ballot.left, answer=swap[ballot.answer]) if index % 2 else ballot
+        ballot._replace(left=ballot.right, right=ballot.left, answer=swap[ballot.answer]) if index % 2 else ballot
         for index, ballot in enumerate(other)
     ]
     (found,) = rater_agreements([*one, *shown])

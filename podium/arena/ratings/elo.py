@@ -13,6 +13,7 @@ from podium.arena.ratings.pair_counts import counted
 
 INITIAL = 1000.0
 SCALE = 400.0
+_BLOCK = 64  # votes looked up at once
 _LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
 
 
@@ -46,17 +47,23 @@ def averaged_elo(
     first, second, score = (np.array(column) for column in zip(*kinds, strict=True))
     cast = np.array([kind_of[vote] for vote in votes], dtype=np.uint16)
     order = np.random.default_rng(seed).permuted(np.tile(cast, (permutations, 1)), axis=1)
-    ratings = np.full(permutations * len(names), INITIAL)  # one permutation after the other
-    starts = np.arange(permutations) * len(names)
-    for kind in order.T.astype(np.intp):  # one vote in every permutation at a time
-        one, other = first.take(kind), second.take(kind)
-        one += starts
-        other += starts
-        ahead, behind = ratings.take(one), ratings.take(other)
-        gained = k_factor * (score.take(kind) - 1 / (1 + np.exp((behind - ahead) * (np.log(10) / SCALE))))
-        ratings[one] = ahead + gained
-        ratings[other] = behind - gained
-    means = ratings.reshape(permutations, -1).mean(axis=0)
+    unit = SCALE / np.log(10)  # ratings are kept as (points - 1000) / unit: then 1 / (1 + exp(difference)) is enough
+    step = k_factor / unit
+    ratings = np.zeros(len(names) * permutations)  # one method after the other, in every permutation
+    column = np.arange(permutations)
+    ones, others, gained = (np.empty(permutations) for _ in range(3))
+    for start in range(0, len(votes), _BLOCK):
+        kind = order[:, start : start + _BLOCK].T.astype(np.intp)
+        places = (first * permutations).take(kind) + column, (second * permutations).take(kind) + column
+        for one, other, won in zip(*places, (step * score).take(kind), strict=True):  # one vote in every permutation
+            ratings.take(one, out=ones, mode="clip")
+            ratings.take(other, out=others, mode="clip")
+            np.exp(np.subtract(others, ones, out=gained), out=gained)
+            gained += 1
+            np.subtract(won, np.divide(step, gained, out=gained), out=gained)
+            ratings[one] = np.add(ones, gained, out=ones)
+            ratings[other] = np.subtract(others, gained, out=others)
+    means = INITIAL + unit * ratings.reshape(len(names), permutations).mean(axis=1)
     return {method: float(means[place[method]]) for method in methods}
 
 

@@ -1,5 +1,6 @@
 """Votes as counts: how often each method beat each other. All ratings except Elo need no more than this."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,21 +39,22 @@ class PairCounts:
 
 def counted(ballots: Iterable[Ballot]) -> list[Ballot]:
     """The ballots that ratings and the stop rule count: neither repeats nor "cannot judge"."""
-    return [ballot for ballot in ballots if not ballot.repeat and ballot.is_judged]
+    return [ballot for ballot in ballots if not ballot.repeat and ballot.answer != "cannot-judge"]
 
 
 def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts:
     place = {method: index for index, method in enumerate(methods)}
     wins = np.zeros((len(methods), len(methods)), dtype=np.int64)
     ties = np.zeros_like(wins)
-    for ballot in counted(ballots):
-        left, right = place[ballot.left], place[ballot.right]
-        match ballot.answer:
+    alike = Counter((ballot.left, ballot.right, ballot.answer) for ballot in counted(ballots))
+    for (left_name, right_name, answer), count in alike.items():
+        left, right = place[left_name], place[right_name]
+        match answer:
             case "left":
-                wins[left, right] += 1
+                wins[left, right] += count
             case "right":
-                wins[right, left] += 1
+                wins[right, left] += count
             case "both-good" | "both-bad":
-                ties[left, right] += 1
-                ties[right, left] += 1
+                ties[left, right] += count
+                ties[right, left] += count
     return PairCounts(methods=tuple(methods), wins=wins, ties=ties)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.store.database import Store
@@ -36,8 +37,7 @@ class CommentLine:
     cast_at: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class VoteRecord:
+class VoteRecord(NamedTuple):
     """A vote as it was cast, standing or undone."""
 
     ballot: Ballot
@@ -133,7 +133,7 @@ def _votes(store: Store) -> Iterator[VoteRecord]:
             ballot=Ballot(
                 rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
             ),
-            reasons=tuple(json.loads(reasons)),
+            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
             comment=comment,
             is_undone=bool(undone),
             is_practice=bool(practice),

@@ -49,12 +49,17 @@ class FiguresBeside:
                 self._known = change, await self._compute(ballots, closed)
             return self._known[1]
 
-    async def _compute(self, ballots: Sequence[Ballot], closed: bool) -> OrganiserFigures:
+    def start(self) -> ProcessPoolExecutor:
+        """Begin the process, unless it runs: it takes longer to start than to compute."""
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
+            self._process.submit(int)  # the first work starts the process
+        return self._process
+
+    async def _compute(self, ballots: Sequence[Ballot], closed: bool) -> OrganiserFigures:
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                self._process, compute, ballots, closed, *self._given
+                self.start(), compute, ballots, closed, *self._given
             )
         except BrokenProcessPool:
             self._process = None  # it was killed; the next request starts another

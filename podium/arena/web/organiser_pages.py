@@ -41,6 +41,7 @@ class OrganiserPages:
     def start(self) -> None:
         """Compute the figures soon, before anybody asks: the first page after a restart must not take long. Raters who
         wait for the server come first."""
+        self._figures.start()
         self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._prepare)
 
     def close(self) -> None:
