@@ -36,7 +36,7 @@ ALLOWED = {
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
     "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "execution"},
-    "arena": {*FOUNDATION, "challenges", "ranking.result", "execution"},
+    "arena": {*FOUNDATION, "challenges", "ranking.result", "ranking.calibration", "ranking.chances", "execution"},
     "adapters": {
         *FOUNDATION,
         "challenges",

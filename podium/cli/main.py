@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from podium.cli import (
     freehand,
     invoke,
     judge,
+    judge_calibrate,
     keys,
     leaderboard,
     manifest,
@@ -38,7 +39,7 @@ from podium.extras import missing_packages
 
 _COMMANDS = (
     *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),
-    *(judge, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
+    *(judge, judge_calibrate, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE
@@ -61,7 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    options = _parser().parse_args(arguments)
+    parser, verbs = _parser()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if " ".join(words[:2]) in verbs:  # 'judge calibrate' is a verb of two words; 'judge' itself takes paths
+        words[:2] = [" ".join(words[:2])]
+    options = parser.parse_args(words)
     return carry_out(options.command, options)
 
 
@@ -127,7 +132,8 @@ def _discard_output() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+    """The parser, and the names of its commands."""
     parser = argparse.ArgumentParser(
         prog="podium",
         description="Evaluate submissions to medical-imaging challenges by the challenges' own rules.",
@@ -137,4 +143,4 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_verbs(verbs)
-    return parser
+    return parser, verbs.choices

@@ -98,6 +98,12 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --arena: order teams of one group by their ratings; otherwise they share the rank",
     )
+    parser.add_argument(
+        "--calibration",
+        type=Path,
+        metavar="FILE",
+        help="what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
+    )
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +168,7 @@ def _rank(options: argparse.Namespace) -> int:
         platform_method=options.platform_method,
         arena=options.arena,
         break_arena_ties=options.break_arena_ties,
+        calibration=options.calibration,
         workers=available_workers(),
     )
     rank_cohorts(_cohorts(options), options.output, wanted)
@@ -216,7 +223,7 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
         return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
     if len(options.paths) > 1:
         raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for option in ("arena", "skip_broken", "key"):
+    for option in ("arena", "calibration", "skip_broken", "key"):
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
     return table_cohorts(read_score_table(options.paths[0]), _table_options(options))

@@ -16,7 +16,8 @@ from podium.ranking.rules import Rules
 from podium.ranking.unsealing import unsealed
 from podium.readers.names import escape_for_display
 
-OUR_FILES = ("ranking.json", "consensus.json", "arena.json")  # may be beside the teams' files; they are no metrics.json
+# May be beside the teams' files; they are no metrics.json.
+OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
 OUR_FOLDER = "figures"
 
 

@@ -20,6 +20,7 @@ class RankingOptions:
     platform_method  instead of what the challenge's phase settings say
     arena            the arena's result, to decide among the finalists
     break_arena_ties order teams of one of the arena's groups by their ratings instead of letting them share the rank
+    calibration      of the judge by the arena's votes, for the page
     workers          threads; no figure depends on it
     """
 
@@ -34,4 +35,5 @@ class RankingOptions:
     platform_method: PlatformMethod | None = None
     arena: Path | None = None
     break_arena_ties: bool = False
+    calibration: Path | None = None
     workers: int = 1

@@ -13,6 +13,7 @@ from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import MetricsFile
 from podium.ranking.arena_ratings import arena_section
+from podium.ranking.calibration import Calibration, read_calibration
 from podium.ranking.comparisons import neighbour_differences, rank_groups
 from podium.ranking.documents import Cohort
 from podium.ranking.facts import Facts, gather_facts
@@ -96,6 +97,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
                 options=options,
             )
         ),
+        calibration=_calibration(facts, options),
     )
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 
@@ -135,6 +137,17 @@ def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]
         ratings = np.nan_to_num(official.ratings)
     order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
     return replace(cohort, files=[cohort.files[team] for team in order])
+
+
+def _calibration(facts: Facts, options: RankingOptions) -> Calibration | None:
+    """As the file has it, if it is of teams that are ranked here."""
+    if options.calibration is None:
+        return None
+    found = read_calibration(options.calibration)
+    strangers = [team.name for team in found.teams if team.name not in facts.teams]
+    if strangers:
+        raise UsageError(f"{options.calibration} has an estimate of '{strangers[0]}', which is not ranked here.")
+    return found
 
 
 def _official(facts: Facts, options: RankingOptions) -> Official | None:

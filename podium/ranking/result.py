@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.platform.results import Status
+from podium.ranking.calibration import Calibration
 from podium.validation_errors import first_problem
 
 ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
@@ -259,6 +260,7 @@ class Ranking:
     differences           between every team and the next; empty where the cases could not be drawn
     not_resampled         titles of columns that do not come from the cases, such as the time
     scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
+    calibration           of the judge by the arena's votes, where it was given
     notes                 in words: what could not be done, what an organiser should look at
     """
 
@@ -284,6 +286,7 @@ class Ranking:
     arena: Arena | None
     methods: Methods
     notes: tuple[str, ...]
+    calibration: Calibration | None = None
 
     def scheme(self, name: str) -> SchemeRanking:
         """The ranking under one scheme."""

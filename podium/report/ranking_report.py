@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from podium.ranking.calibration_words import calibration_sentences
 from podium.ranking.chances import chance
 from podium.ranking.result import Ranking
 from podium.report.case_values import CaseValues, case_values
@@ -21,7 +22,7 @@ from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no
 from podium.report.plots.significance_map import significance_map
 from podium.report.plots.tau_violin import tau_violin
-from podium.report.ranking_table import arena_tables, differences_table, final_table
+from podium.report.ranking_table import arena_tables, calibration_tables, differences_table, final_table
 from podium.report.team_pages import team_pages
 from podium.report.words import NOTHING, count, fixed, sentence, telling
 
@@ -39,6 +40,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         ("ranking", "Ranking"),
         ("stability", "How sure?"),
         *([("arena", "Arena")] if ranking.arena else []),
+        *([("judge", "Judge")] if ranking.calibration else []),
         *([("metrics", "Metrics")] if drawn_metrics else []),
         *([("cases", "Cases")] if rank_exhibits else []),
         ("teams", "Teams"),
@@ -57,6 +59,10 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         differences=differences_table(ranking),
         arena_words=arena_words,
         arena=arena_table,
+        judge_words=[*calibration_sentences(ranking.calibration), *ranking.calibration.notes]
+        if ranking.calibration
+        else (),
+        judge_tables=calibration_tables(ranking.calibration) if ranking.calibration else (),
         stability_words=_stability_words(ranking),
         stability_exhibits=stability_exhibits,
         scheme_taus=_scheme_taus(ranking),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from podium.ranking.calibration import Calibration
+from podium.ranking.calibration_words import figure_rows, team_rows
 from podium.ranking.chances import chance
 from podium.ranking.decimals import column_decimals, even_decimals
 from podium.ranking.latex import headline_columns
@@ -170,3 +172,20 @@ def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
     ]
     head = ("Team", "Rank", "Rating", "Bradley-Terry", "Its interval", "Group", "Votes", "Wins", "Losses", "Ties")
     return words, Table(head=head, rows=rows, caption="The finalists in the arena")
+
+
+def calibration_tables(calibration: Calibration) -> list[Table]:
+    """Agreement and biases of the judge, and the teams by votes, by the judge and by both."""
+    interval = f"{percent(calibration.confidence)} interval"
+    return [
+        Table(
+            head=("Judge and clinicians", "Value", interval, "Of"),
+            rows=figure_rows(calibration),
+            caption="Agreement and biases",
+        ),
+        Table(
+            head=("Team", "By votes", "By the judge", "By both", "Votes", "Worth votes"),
+            rows=team_rows(calibration),
+            caption=f"Comparisons won, of 100, with {interval}s",
+        ),
+    ]

@@ -65,6 +65,17 @@ def read_cases(store: Store) -> tuple[str, ...]:
     return tuple(name for (name,) in store.rows("SELECT name FROM cases ORDER BY id"))
 
 
+def read_reports(store: Store) -> dict[tuple[str, str], str]:
+    """Every report as raters see it, by method and case."""
+    rows = store.rows(
+        """
+        SELECT methods.name, cases.name, text FROM reports
+        JOIN methods ON methods.id = method JOIN cases ON cases.id = "case"
+        """
+    )
+    return {(method, case): text for method, case, text in rows}
+
+
 def read_notes(store: Store) -> tuple[str, ...]:
     """What `init` found worth saying."""
     return tuple(text for (text,) in store.rows("SELECT text FROM notes ORDER BY id"))
