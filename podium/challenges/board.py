@@ -31,6 +31,7 @@ from podium.metrics.resampling import Floats
 from podium.validation_errors import ValidationProblem, did_you_mean
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
+_MOST_HEADLINE = 6
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 
@@ -358,13 +359,19 @@ class _Extension:
             paths = [*ranked, *figures, *self._board.leaderboard]
         else:
             return
-        headline = [criterion.path for criterion in ranking.criteria]
+        criteria = tuple(criterion.path for criterion in ranking.criteria)
         self._board = replace(
             self._board,
             leaderboard=tuple(dict.fromkeys(paths)) or self._board.leaderboard,
-            headline=tuple(headline) if self._settings.ranking is not None else self._board.headline,
-            ranked=tuple(headline) if len(headline) > 1 and not ranking.by_case else self._board.ranked,
+            headline=self._headline(criteria) if self._settings.ranking is not None else self._board.headline,
+            ranked=criteria if len(criteria) > 1 and not ranking.by_case else self._board.ranked,
         )
+
+    def _headline(self, criteria: Sequence[str]) -> tuple[str, ...]:
+        """What teams are ranked by, and the figures that its formulas name, while these fit into a short table."""
+        terms = [term for formula in self._board.formulas if formula.path in criteria for term in formula.terms]
+        paths = tuple(dict.fromkeys((*criteria, *terms)))
+        return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from podium.report.words import figure
 
 
 def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
-    """Every setting by its name in challenge.toml, then what else has to be known."""
+    """Every setting that has a value by its name in challenge.toml, then what else has to be known."""
     rows = [*_leaves(settings, ""), *(extra or {}).items()]
     return Table(head=("Setting", "Value"), rows=rows)
 
@@ -20,15 +20,13 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple) and any(isinstance(each, Mapping) for each in value):
         for number, inner in enumerate(value, start=1):
             yield from _leaves(inner, f"{name}[{number}]")
-    else:
+    elif value is not None:
         yield name, _word(value)
 
 
 def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None:
-        return "not set"
     if isinstance(value, int | float):
         return figure(value, digits=6)
     if isinstance(value, list | tuple):

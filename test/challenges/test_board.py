@@ -37,6 +37,17 @@ def test_the_tables_extend_a_kind_in_code() -> None:
     assert "both" in rule.case_metrics
 
 
+def test_the_short_table_holds_the_ranked_figure_and_the_terms_of_its_formula() -> None:
+    tables = {**TABLES, "leaderboard": {"columns": ["total", "both", "auc_dice", "auc_dmm"]}}
+    columns = challenge_from_settings("pet", "lesions", tables).columns()
+    assert [column.path for column in columns if column.headline] == ["total", "auc_dice.mean", "auc_dmm.mean"]
+    formula = "mean(auc_dice, auc_dmm, final_dice, final_fpv_ml, final_fnv_ml, both)"
+    total = {"formula": formula, "direction": "higher"}
+    many = {**tables, "figures": {"total": total, "loss": "1 - total"}}
+    columns = challenge_from_settings("pet", "lesions", many).columns()
+    assert [column.path for column in columns if column.headline] == ["total"]  # six terms are too many
+
+
 def test_published_settings_make_the_same_challenge_again() -> None:
     settings = published_settings(challenge_from_settings("pet", "lesions", TABLES))
     again = challenge_from_settings("pet", "lesions", settings)
