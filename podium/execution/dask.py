@@ -5,6 +5,7 @@ case runs in a process of its worker (case_process.py), as it would on one machi
 """
 
 import logging
+import math
 import platform
 import queue
 import time
@@ -132,8 +133,12 @@ class _Run(Generic[Value]):
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         work = client.submit(_unpack, name, self._packed, key=name, pure=False)
         futures: dict[str, Any] = {}  # a task whose future is forgotten is cancelled
-        most, counted, number = 0, 0.0, 0
+        most, counted, number = 0, -math.inf, 0
         while not self.is_finished:
+            # A client that has lost its scheduler finds the next one by itself, but not what it had submitted: it
+            # cancels its tasks, and one that is submitted at that moment is forgotten without a word.
+            if work.cancelled() or client.status != "running":
+                raise _LostError
             if time.monotonic() - counted > _SECONDS_BETWEEN_COUNTS:
                 most = _CASES_PER_THREAD * max(1, sum(client.nthreads().values()))
                 counted = time.monotonic()
@@ -144,9 +149,7 @@ class _Run(Generic[Value]):
                 future = client.submit(_run_case, work, case, key=key, pure=False, retries=_RETRIES, priority=-number)
                 futures[key] = future
                 future.add_done_callback(done.put)
-            ready = [done.get()]
-            while not done.empty():
-                ready.append(done.get())
+            ready = _available(done, wait_seconds=_SECONDS_BETWEEN_COUNTS)
             for key, outcome in _outcomes(client, ready):
                 del futures[key]
                 self._receive(self._submitted.pop(key), outcome)
@@ -161,6 +164,16 @@ class _Run(Generic[Value]):
             outcome = died(outcome)
         self.outcomes[case] = outcome
         self._progress.advance()
+
+
+def _available(done: "queue.SimpleQueue[Any]", *, wait_seconds: float) -> Sequence[Any]:
+    """All futures that are done; none where that takes long."""
+    ready: list[Any] = []
+    with suppress(queue.Empty):
+        ready.append(done.get(timeout=wait_seconds))
+        while True:
+            ready.append(done.get_nowait())
+    return ready
 
 
 class _LostError(Exception):

@@ -1,6 +1,7 @@
 """A real Dask cluster on loopback: a scheduler and workers, each a process that can be killed."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -18,9 +19,7 @@ class LocalCluster:
     def __init__(self, folder: Path, *, workers: int = 2, **configuration: str) -> None:
         self.folder = folder
         self._environment = {f"DASK_DISTRIBUTED__{name.upper()}": value for name, value in configuration.items()}
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = _quiet_port()
         self.address = f"tcp://127.0.0.1:{self._port}"
         self.scheduler = self.start_scheduler()
         self.workers = [self.add_worker() for _ in range(workers)]
@@ -56,6 +55,20 @@ class LocalCluster:
                 stderr=log,
                 env={**os.environ, **self._environment, "PYTHONPATH": paths},
             )
+
+
+def _quiet_port() -> int:
+    """A free port below those that the kernel gives to outgoing connections: one of these, as that of a client that
+    looks for its scheduler, could take the port while the scheduler is restarted."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(first // 2, first)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def wait_until(condition: Any, *, seconds: float = 120) -> None:

@@ -23,7 +23,7 @@ from podium.errors import Refused, UsageError
 from podium.execution.dask import Dask
 from podium.execution.executor import Executor
 from podium.execution.processes import Processes
-from podium.execution.progress import ProgressFactory
+from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -200,34 +200,44 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def batch(folder: Path, output: Path, executor: Callable[[ProgressFactory], Executor]) -> dict[str, TeamOutcome]:
+def batch(
+    folder: Path,
+    output: Path,
+    executor: Callable[[ProgressFactory], Executor],
+    progress: ProgressFactory = no_progress,
+) -> dict[str, TeamOutcome]:
     outcomes = run_batch(
         submissions=folder / "teams",
         output=output,
         ground_truth=folder / "truth",
         challenge=None,
         executor=executor,
+        progress=progress,
         teams_per_task=5,
     )
     return {each.team: each for each in outcomes}
 
 
 def run_and_harm(many: Path, output: Path, cluster: LocalCluster, harm: Callable[[], None]) -> None:
-    """The batch on the cluster, with some harm done when a quarter of the scores are there; no byte may change."""
+    """The batch on the cluster, with some harm done in the middle of the second group of teams; no byte may change."""
+    harmed_at: list[int] = []
+
+    class Harming(Progress):
+        def __init__(self, label: str, total: int) -> None:
+            self._left = total * 3 // 8 if label.startswith("scoring") else -1
+
+        def advance(self) -> None:
+            self._left -= 1
+            if self._left == 0:
+                harm()
+                harmed_at.append(kept_scores(output))
+
+        def close(self) -> None:
+            pass
+
     cluster.wait_for_workers()
-    done: list[int] = []
-
-    def when_it_runs() -> None:
-        wait_until(lambda: kept_scores(output) > TEAMS * CASES // 4)
-        harm()
-        done.append(kept_scores(output))
-
-    harming = threading.Thread(target=when_it_runs)
-    harming.start()
-    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress))
-    harming.join()
-    assert done
-    assert done[0] < TEAMS * CASES  # it was in the middle
+    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress), Harming)
+    assert 0 < harmed_at[0] < TEAMS * CASES
     assert all_metrics(output) == all_metrics(many / "serial")
     again = batch(many, output, lambda progress: Serial(progress=progress))
     assert sum(each.new for each in again.values()) == 0
@@ -238,6 +248,49 @@ def test_killing_one_of_two_workers_changes_no_byte(
 ) -> None:
     cluster = start_cluster()
     run_and_harm(many, tmp_path / "out", cluster, cluster.workers[0].kill)
+
+
+def test_a_restarted_scheduler_goes_on_with_what_is_kept(
+    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client finds the new scheduler before we look: its tasks are gone although its connection is well."""
+    cluster = start_cluster()
+
+    def restart() -> None:
+        cluster.stop()  # workers end when they lose their scheduler: what starts it starts them too
+        cluster.start_scheduler()
+        cluster.workers[:] = [cluster.add_worker(), cluster.add_worker()]
+        cluster.wait_for_workers()
+
+    with caplog.at_level("INFO", logger="podium.execution.dask"):
+        run_and_harm(many, tmp_path / "out", cluster, restart)
+    assert caplog.messages.count("scheduler: the connection was lost; what is not kept starts again") == 1
+
+
+def test_a_task_that_the_client_has_forgotten_is_submitted_again(
+    start_cluster: Callable[..., LocalCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was submitted while the client cancelled its tasks never ends, and nobody says so."""
+    from distributed import Client
+
+    forgotten: list[str] = []
+    real = Client.submit
+
+    def submit(self: Client, function: Any, *arguments: Any, **options: Any) -> Any:
+        future = real(self, function, *arguments, **options)
+        if arguments[-1] == "a" and not forgotten:
+            forgotten.append(future.key)
+            cluster.stop()
+            wait_until(lambda: self.status == "connecting")
+            future._state.__init__(future.key)  # pending again, as one that was submitted a moment later
+            cluster.start_scheduler()
+            cluster.workers[:] = [cluster.add_worker()]
+        return future
+
+    monkeypatch.setattr(Client, "submit", submit)
+    cluster = start_cluster(workers=1)
+    assert Dask(address=cluster.address).run(["a"], str.upper, label="testing")["a"].value == "A"
+    assert forgotten
 
 
 def test_a_full_disk_on_one_worker_changes_no_byte(
