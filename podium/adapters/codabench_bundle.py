@@ -15,8 +15,8 @@ from podium.challenges import phase_columns
 from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.leaderboard import Column
+from podium.png import png_file
 from podium.readers.files import list_files
-from podium.report.png import png_file
 
 _LONGEST_TITLE = LONGEST_KEY
 _TIME_LIMIT_SECONDS = 3600  # as Grand Challenge; Codabench's own default of 600 is for small tables

@@ -1,12 +1,12 @@
-"""Grey images as PNG inside a page, without an imaging library."""
+"""Grey images inside a page."""
 
 import base64
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from podium.png import png_file
 
 LONGEST_SIDE_PX = 320
 """An overlay is for a look, not for a diagnosis: larger images would fill the file."""
@@ -37,20 +37,3 @@ def reduced(image: NDArray[np.uint8], longest: int = LONGEST_SIDE_PX) -> NDArray
 def png_data_address(image: NDArray[np.uint8]) -> str:
     """A `data:` address of the image as a PNG."""
     return "data:image/png;base64," + base64.b64encode(png_file(image)).decode("ascii")
-
-
-def png_file(image: NDArray[np.uint8]) -> bytes:
-    """The image as an 8-bit grey PNG, pixels stored as differences from their left neighbours."""
-    height, width = image.shape
-    left = np.zeros_like(image)
-    left[:, 1:] = image[:, :-1]
-    filtered = np.concatenate([np.full((height, 1), 1, np.uint8), image - left], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        _chunk(kind, data)
-        for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 9)), (b"IEND", b""))
-    )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 import SimpleITK as sitk
 from PIL import Image
 
+from podium.arena.images import packing
 from podium.arena.images.case_images import prepare
+from podium.arena.images.grey_values import ValueRange
 from podium.arena.images.prepared import Prepared
 from podium.errors import UsageError
 
@@ -193,3 +196,27 @@ def test_the_same_bytes_again(tmp_path: Path) -> None:
         prepare(path, tmp_path / name)
         contents.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
     assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32])
+def test_codes_are_the_same_looked_up_or_computed(dtype: type[np.generic]) -> None:
+    values = np.random.default_rng(5).integers(0, 120, (3, 40, 50)).astype(dtype)
+    values[0, 0, :2] = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else -1e30, 127
+    span = ValueRange.over(values)
+    assert span is not None
+    turned = values.transpose(2, 0, 1)[::-1, :, ::-1]
+    codes = span.coder(values.dtype)(turned)
+    shares = (turned.astype(np.float64) - span.low) / (span.high - span.low)
+    assert np.array_equal(codes, np.rint(shares * 65535).astype(np.uint16))
+    assert codes.dtype == np.uint16
+
+
+@pytest.mark.parametrize("isal", [True, False], ids=["isal", "zlib"])
+def test_slices_are_packed_without_a_name_or_a_date(isal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not isal:
+        monkeypatch.setattr(packing, "isal_zlib", None)
+    data = bytes(range(256)) * 500
+    packed = packing.gzip_file(data)
+    assert packed[:8] == b"\x1f\x8b\x08\0\0\0\0\0"
+    assert gzip.decompress(packed) == data
+    assert zlib.decompress(packing.zlib_stream(data)) == data

@@ -1,6 +1,6 @@
 """Measured values as 16-bit codes for the viewer, and the window in which they are first shown."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ HIGHEST_CODE = 65535
 DARKEST_SHARE, BRIGHTEST_SHARE = 0.005, 0.995
 """The first window leaves out half a per cent at either end: metal and air would otherwise take most grey levels."""
 
+_LOOKED_UP_BYTES = 2
 Codes = NDArray[np.uint16]
 
 
@@ -26,17 +27,33 @@ class ValueRange:
         """None where no value is finite, or where they lie too far apart to be subtracted."""
         low, high = np.inf, -np.inf
         for values in slices:
-            finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-            if finite.size:
-                low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+            ends = float(values.min()), float(values.max())
+            if not np.isfinite(ends).all():
+                finite = values[np.isfinite(values)]
+                ends = (float(finite.min()), float(finite.max())) if finite.size else (np.inf, -np.inf)
+            low, high = min(low, ends[0]), max(high, ends[1])
         if not np.isfinite(high - low):
             return None
         return cls(low, high if high > low else low + 1)
 
     def codes(self, values: NDArray[Any]) -> Codes:
         """NaN counts as the lowest value, an infinite one as the end of the range it lies beyond."""
-        finite = np.nan_to_num(values.astype(np.float64), nan=self.low, neginf=self.low, posinf=self.high)
-        return np.asarray(np.rint((finite - self.low) / (self.high - self.low) * HIGHEST_CODE), dtype=np.uint16)
+        shares = values.astype(np.float64)
+        if not np.isfinite(shares).all():
+            np.nan_to_num(shares, copy=False, nan=self.low, neginf=self.low, posinf=self.high)
+        shares -= self.low
+        shares /= self.high - self.low
+        shares *= HIGHEST_CODE
+        return np.rint(shares, out=shares).astype(np.uint16)
+
+    def coder(self, dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Codes]:
+        """`codes` for values of this type; the codes of small integers are looked up."""
+        if dtype.kind not in "iu" or dtype.itemsize > _LOOKED_UP_BYTES:
+            return self.codes
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        every = np.arange(np.iinfo(unsigned).max + 1).astype(unsigned).view(dtype)
+        table = self.codes(np.clip(every.astype(np.float64), self.low, self.high))
+        return lambda values: table[values.view(unsigned)]
 
     def value(self, code: int) -> float:
         return self.low + (self.high - self.low) * code / HIGHEST_CODE

@@ -1,6 +1,5 @@
 """Volumes as axial slices: the patient's right on the left, the front at the top, from the lowest slice upwards."""
 
-import gzip
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,14 @@ from numpy.typing import NDArray
 
 from podium.arena.images.dicom import read_dicom
 from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
+from podium.arena.images.packing import gzip_file, zlib_stream
 from podium.arena.images.prepared import Prepared, write_png
 from podium.errors import Refused, UsageError
 from podium.extras import SimpleITK as sitk
+from podium.png import png_file
 from podium.readers.files import SafeFile
 from podium.readers.images import Image, read_image
 
-_GZIP_LEVEL = 2  # noise hardly packs any better at higher ones
 _SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second letter is the axis turned round
 
 
@@ -32,18 +32,18 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
     volume, (columns_mm, rows_mm, slices_mm) = axial(image)
 
     # Codes are computed twice, so that beside the volume only a few slices are in memory.
+    coded = span.coder(volume.dtype)
     with ThreadPoolExecutor() as threads:  # numpy and the packers let other threads run
         counts = np.zeros(1, np.int64)
-        for of_slice in threads.map(lambda values: count_codes(span.codes(values)), volume):
+        for of_slice in threads.map(lambda values: count_codes(coded(values)), volume):
             counts = counts + of_slice
         window = first_window(counts)
         greys = window.greys()
 
         def write(number: int) -> None:
-            codes = span.codes(volume[number])
-            write_png(greys[codes], target / f"{number}.png")
-            raw = gzip.compress(codes.astype("<u2").tobytes(), _GZIP_LEVEL, mtime=0)
-            (target / f"{number}.u16.gz").write_bytes(raw)
+            codes = coded(volume[number])
+            (target / f"{number}.png").write_bytes(png_file(greys[codes], compress=zlib_stream))
+            (target / f"{number}.u16.gz").write_bytes(gzip_file(codes.astype("<u2", copy=False).tobytes()))
 
         list(threads.map(write, range(len(volume))))
     return Prepared(
