@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
-from podium.ranking.result import Ranking
+from podium.ranking.result import Interval, Ranking
 from podium.report.case_values import CaseValues
 from podium.report.exhibit import Exhibit
 from podium.report.plots.box_dots import box_and_dots
@@ -16,6 +17,7 @@ MOST_PANELS = 12
 MOST_DETAILED = 4
 """Of how many metrics that the schemes rank by maps and plots of their own are drawn."""
 
+_MEAN = "mean"
 _SEPARATORS = (".", "/", ":", "|", "_", " ")
 
 
@@ -75,21 +77,39 @@ def _maps(teams: Sequence[str], values: Sequence[CaseValues]) -> list[Exhibit]:
         [[_median(means[:, grid.places[family, label]]) for family in grid.families] for label in grid.labels]
     )
     first = {family: values[grid.places[family, grid.labels[0]]] for family in grid.families}
+    titles = {family: _family_title(family, grid, values) for family in grid.families}
+    labels = [_spaced(label) for label in grid.labels]
     maps = [
         figure_heatmap(
             "Labels by metric",
-            "The median over the teams of their mean in every label and metric.",
-            grid.labels,
-            grid.families,
+            "The median over the teams of their mean in every label and metric; below it, the lowest and the highest.",
+            labels,
+            [titles[family] for family in grid.families],
             values=overview,
             directions=[first[family].metric.direction for family in grid.families],
+            intervals=[
+                [_range(means[:, grid.places[family, label]]) for family in grid.families] for label in grid.labels
+            ],
             corner="Label",
         )
     ]
     for family in grid.families:
         numbers = [grid.places[family, label] for label in grid.labels]
-        maps.append(_map(f"Means by label: {family}", teams, values, numbers=numbers, columns=grid.labels, means=means))
+        title = f"Means by label: {titles[family]}"
+        maps.append(_map(title, teams, values, numbers=numbers, columns=labels, means=means))
     return maps
+
+
+def _family_title(family: str, grid: Grid, values: Sequence[CaseValues]) -> str:
+    """What the titles of its metrics begin with, as in "Dice liver" and "Dice spleen"; the family's name where they
+    have nothing in common. The mean over labels may have a title of its own."""
+    words = [values[grid.places[family, label]].metric.title.split() for label in grid.labels if label != _MEAN]
+    common = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))]
+    return " ".join(common) or family
+
+
+def _spaced(label: str) -> str:
+    return "mean of labels" if label == _MEAN else label.replace("_", " ")
 
 
 def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
@@ -108,7 +128,7 @@ def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
     unit = f" in {next(iter(units))}" if len(units) == 1 else ""
     return figure_heatmap(
         title,
-        f"The mean over cases{unit} of every team; worst values stand in for missing ones.{better}",
+        f"The mean over cases{unit} of every team above its interval; worst values stand in for missing ones.{better}",
         teams,
         columns,
         values=means[:, list(numbers)],
@@ -120,6 +140,11 @@ def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
 
 def _title(each: CaseValues) -> str:
     return f"{each.metric.title} ({each.metric.unit})" if each.metric.unit else each.metric.title
+
+
+def _range(column: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Interval | None:
+    known = column[~np.isnan(column)]
+    return (float(known.min()), float(known.max())) if known.size else None
 
 
 def _median(column: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:

@@ -26,6 +26,9 @@ from podium.report.ranking_table import arena_tables, calibration_tables, differ
 from podium.report.team_pages import team_pages
 from podium.report.words import NOTHING, count, fixed, sentence, telling
 
+MOST_UNFOLDED = 12
+"""Of how many teams the page shows everything at once; of more, a reader opens what he looks for."""
+
 
 def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
     """The whole HTML file and its figures; `overlays` of the worst cases by team, where the organiser gave images."""
@@ -69,6 +72,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         metric_exhibits=drawn_metrics,
         rank_words="What one case says about the teams: their ranks within each case.",
         rank_exhibits=rank_exhibits,
+        fold_teams=len(ranking.teams) > MOST_UNFOLDED,
         teams=team_pages(ranking, values, overlays or {}),
         methods=" ".join(ranking.methods.sentences),
         settings=ranking_settings(ranking),

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podium.report.exhibit import Table
-from podium.report.words import figure
+
+_MANY = 5  # single values of one table, such as a tolerance for every label, that stand in one row
 
 
 def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
@@ -14,7 +15,9 @@ def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None 
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and len(value) >= _MANY and not any(map(_has_parts, value.values())):
+        yield name, ", ".join(f"{key} {_word(inner)}" for key, inner in value.items() if inner is not None)
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list | tuple) and any(isinstance(each, Mapping) for each in value):
@@ -24,11 +27,15 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, _word(value)
 
 
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
+
+
 def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return figure(value, digits=6)
+        return f"{value:.6g}"
     if isinstance(value, list | tuple):
         return ", ".join(_word(each) for each in value)
     return str(value)

@@ -1,16 +1,25 @@
 """The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from podium.challenges.base import AnyChallenge
 from podium.challenges.pictures import Diagram
+from podium.errors import UsageError
 from podium.figures import Figures
 from podium.metrics.declaration import Metric
+from podium.metrics.resampling import Resamples
 from podium.platform.results import CaseResult
-from podium.ranking.documents import TeamFile
+from podium.ranking.chances import NARROW_BELOW
+from podium.ranking.documents import Cohort, TeamFile
+from podium.ranking.facts import gather_facts
+from podium.ranking.intervals import percentile_interval
 from podium.ranking.official import figure as figure_at
+from podium.ranking.options import RankingOptions
+from podium.ranking.replicates import replicate_figures
+from podium.ranking.result import Interval
 from podium.report.case_curves import curve_of
 from podium.report.exhibit import Exhibit, Table
 from podium.report.overlay_pictures import OverlayPicture
@@ -20,8 +29,10 @@ from podium.report.plots.diagram import diagram
 from podium.report.plots.distribution import distribution
 from podium.report.plots.figure_heatmap import figure_heatmap
 from podium.report.settings_table import settings_table
-from podium.report.words import count, figure, listed
+from podium.report.words import NOTHING, count, figure, listed, percent
 
+CONFIDENCE = 0.95
+REPLICATES = 1000
 WORST_CASES = 10
 _MOST_TROUBLES = 50
 _MOST_WARNINGS = 50
@@ -62,7 +73,7 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
         ],
         contents=contents,
         summary=_summary(file),
-        scores=_scores(challenge, content.aggregates),
+        scores=_scores(challenge, content.aggregates, score_intervals(file, challenge)),
         notes=_notes(file),
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
@@ -81,6 +92,21 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
         methods=_methods(file, metrics),
         settings=settings_table(content.settings),
     )
+
+
+def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, Interval]:
+    """The interval of every figure that comes from the cases, by its path: percentile bootstrap over the rows, as in a
+    ranking. None where rows hold what is no number; anonymous ones may lack what a figure is made of."""
+    if not file.content.results:
+        return {}
+    try:
+        facts = gather_facts(Cohort(challenge=challenge, division={}, files=[file]), RankingOptions())
+    except UsageError:
+        return {}
+    own = replace(facts, aggregates=[file.content.aggregates])  # alone it is no cohort whose quantities are compared
+    drawn = replicate_figures(own, Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0))
+    found = {path: percentile_interval(values[:, 0], confidence=CONFIDENCE) for path, values in drawn.items()}
+    return {path: interval for path, interval in found.items() if interval is not None}
 
 
 def value_of(row: CaseResult, metric: Metric) -> float | None:
@@ -134,7 +160,7 @@ def _notes(file: TeamFile) -> list[str]:
     return []
 
 
-def _scores(challenge: AnyChallenge, aggregates: Figures) -> Table:
+def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, Interval]) -> Table:
     rows = []
     for column in (*challenge.offline_columns(), *challenge.columns()):
         value = figure_at(aggregates, column.path)
@@ -142,8 +168,11 @@ def _scores(challenge: AnyChallenge, aggregates: Figures) -> Table:
         if value is not None:
             is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
             shown = "unknown" if is_unknown else figure(value, 5)
-            rows.append((column.title, shown, figure(spread), column.direction))
-    return Table(head=("Figure", "Value", "SD over cases", "Better is"), rows=rows, caption="Scores")
+            interval = None if is_unknown else intervals.get(column.path)
+            ends = f"{figure(interval[0])} to {figure(interval[1])}" if interval else NOTHING
+            rows.append((column.title, shown, ends, figure(spread), column.direction))
+    head = ("Figure", "Value", f"{percent(CONFIDENCE)} interval", "SD over cases", "Better is")
+    return Table(head=head, rows=rows, caption="Scores")
 
 
 def _distribution(metric: Metric, rows: Sequence[CaseResult]) -> Exhibit:
@@ -208,6 +237,13 @@ def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
     bounded = [f"{metric.title} {_range(metric)}" for metric in metrics]
     if bounded:
         words += f" Ranges: {'; '.join(bounded)}."
+    if content.results:
+        words += (
+            f" Intervals are {percent(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over the cases; "
+            "figures that do not come from the cases, such as the time, have none."
+        )
+        if len(content.results) < NARROW_BELOW:
+            words += f" Over fewer than {NARROW_BELOW} cases (here {len(content.results)}) they are too narrow."
     return words + " Quartiles are by linear interpolation."
 
 

@@ -156,7 +156,7 @@ def _standing(
                 fixed(best, decimals),
             )
         )
-    return Table(head=("Metric", "Rank by mean", "Mean", "Its interval", "Best mean"), rows=rows)
+    return Table(head=("Metric", "Rank", "Mean", "Its interval", "Best"), rows=rows)
 
 
 def worst_captions(ranking: Ranking, row: int, *, most: int) -> dict[str, str]:

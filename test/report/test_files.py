@@ -179,6 +179,27 @@ def test_families_and_labels() -> None:
     assert grid_of(["dice", "nsd"]) is None
 
 
+def test_maps_of_labels_have_titles_that_read_like_words() -> None:
+    ranking = large_ranking(teams=3, cases=4, metrics=14)
+    labels = ("mean", "liver", "right_kidney", "spleen", "pancreas", "aorta", "left_kidney")
+    names = [(family, label) for family in ("dice", "nsd") for label in labels]
+    titles = {("dice", "mean"): "DSC", ("nsd", "mean"): "NSD"}
+    metrics = tuple(
+        dataclasses.replace(
+            metric,
+            name=f"{family}.{label}",
+            title=titles.get((family, label), f"{'Dice' if family == 'dice' else 'NSD'} {label.replace('_', ' ')}"),
+        )
+        for metric, (family, label) in zip(ranking.metrics, names, strict=True)
+    )
+    ranking = dataclasses.replace(ranking, metrics=metrics)
+    found = metric_exhibits(ranking, case_values(ranking))
+    assert [each.title for each in found[:3]] == ["Labels by metric", "Means by label: Dice", "Means by label: NSD"]
+    assert found[1].table.head == ("Team", "mean of labels", *(label.replace("_", " ") for label in labels[1:]))
+    assert found[0].table.head == ("Label", "Dice", "NSD")
+    assert "(" in found[0].table.rows[0][1], "the lowest and the highest team"
+
+
 def test_many_metrics_are_maps_instead_of_panels() -> None:
     ranking = large_ranking(teams=6, cases=8, metrics=39)
     metrics = tuple(
@@ -188,8 +209,11 @@ def test_many_metrics_are_maps_instead_of_panels() -> None:
     ranking = dataclasses.replace(ranking, metrics=metrics)
     found = metric_exhibits(ranking, case_values(ranking))
     assert [each.title for each in found] == [
-        *("Labels by metric", "Means by label: dice", "Means by label: nsd", "Means by label: hd"),
+        *("Labels by metric", "Means by label: Dice", "Means by label: NSD", "Means by label: HD95"),
     ]
+    svg = found[1].svg
+    low, high = (metrics[0].mean_intervals or ((0.0, 0.0),))[0] or (0.0, 0.0)
+    assert f">{low:.3f}–{high:.3f}<" in svg, "the interval stands below the mean"
     first = found[1].table.rows[0]
     mean, interval = metrics[0].means[0], (metrics[0].mean_intervals or ())[0]
     assert interval is not None

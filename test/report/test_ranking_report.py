@@ -11,6 +11,7 @@ from report.page_check import Page
 
 from podium.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
 from podium.report.ranking_report import ranking_report as whole_report
+from podium.report.settings_table import settings_table
 
 
 def ranking_report(ranking: Ranking) -> str:
@@ -263,3 +264,20 @@ def test_ranking_json_of_the_made_up_rankings_is_valid() -> None:
     """The rankings these tests are made of are such as `podium rank` could have written."""
     document = json.loads(ranking_to_json(golden_ranking()))
     assert document["schema"] == "podium-ranking-2"
+
+
+def test_many_teams_are_folded_and_few_are_not() -> None:
+    few, many = (ranking_report(large_ranking(teams=teams, cases=6, metrics=3)) for teams in (12, 13))
+    folded = "<summary>All metrics, worst and failed cases</summary>"
+    assert few.count(folded) == 0
+    assert many.count(folded) == 13
+    Page(many)
+
+
+def test_settings_without_a_value_are_left_out_and_many_of_a_kind_are_one_row() -> None:
+    tolerances = {"liver": 5, "spleen": 3.5, "aorta": 2, "stomach": 5, "kidney": 3}
+    table = settings_table({"cases": {"input": None, "ignore_case": True}, "nsd": {"tolerances_mm": tolerances}})
+    assert table.rows == [
+        ("cases.ignore_case", "yes"),
+        ("nsd.tolerances_mm", "liver 5, spleen 3.5, aorta 2, stomach 5, kidney 3"),
+    ]

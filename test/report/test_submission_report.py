@@ -61,6 +61,11 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     expected = json.loads((ROOT / "test/expected/carotid/dropout.json").read_text(encoding="utf-8"))
     scores = {row[0]: row[1] for row in page.table("Figure", "Value")}
     assert float(scores["Score (0-100)"]) == pytest.approx(expected["aggregates"]["score"], abs=0.001)
+    intervals = {row[0]: row[2] for row in page.table("Figure", "Value")}
+    low, high = map(float, intervals["Score (0-100)"].split(" to "))
+    assert low < expected["aggregates"]["score"] < high
+    assert intervals["Seconds"] == "–", "the time does not come from the cases"
+    assert "Over fewer than 50 cases (here 12) they are too narrow." in page.all_words
     assert "6 of 12 cases were scored. 5 failed and 1 missing" in page.all_words
     assert "csv_0113 failed: 'csv_0113_pred.h5: trans_mask' holds the value 7" in page.all_words
     worst = page.table("Case", "Segmentation")

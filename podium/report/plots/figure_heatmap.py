@@ -15,6 +15,7 @@ from podium.report.svg import element, picture, text
 from podium.report.words import fixed, with_interval
 
 _CELL, _ROW = 52.0, 24.0
+_CELL_WITH_INTERVAL, _ROW_WITH_INTERVAL = 70.0, 34.0
 
 
 def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said of it)
@@ -28,10 +29,14 @@ def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said 
     intervals: Sequence[Sequence[Interval | None]] | None = None,
     corner: str,
 ) -> Exhibit:
-    """`values[row, column]`, NaN where there is none; `directions` by column. A column's best figure is strongest."""
+    """`values[row, column]`, NaN where there is none, each above its interval; `directions` by column. A column's best
+    figure is strongest."""
+    has_intervals = intervals is not None and any(each is not None for row in intervals for each in row)
+    cell_width, row_height = (_CELL_WITH_INTERVAL, _ROW_WITH_INTERVAL) if has_intervals else (_CELL, _ROW)
+    found = [[None] * len(columns)] * len(rows) if intervals is None else intervals
     left, top = row_label_room(rows), slanted_room(columns)
-    parts = row_labels(rows, right=left, row_height=_ROW, top=top)
-    parts += column_labels(columns, left=left, top=top, column_width=_CELL, slanted=True)
+    parts = row_labels(rows, right=left, row_height=row_height, top=top)
+    parts += column_labels(columns, left=left, top=top, column_width=cell_width, slanted=True)
     decimals = [even_decimals(column[~np.isnan(column)].tolist(), most=3) for column in values.T]
     for column, direction in enumerate(directions):
         shades = _shades(values[:, column], direction)
@@ -39,20 +44,26 @@ def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said 
             value = float(values[row, column])
             if np.isnan(value):
                 continue
-            x, y = left + column * _CELL, top + row * _ROW
-            cell = {"x": x + 1, "y": y + 1, "width": _CELL - 2, "height": _ROW - 2}
+            x, y = left + column * cell_width, top + row * row_height
+            cell = {"x": x + 1, "y": y + 1, "width": cell_width - 2, "height": row_height - 2}
             parts.append(element("rect", **cell, class_="heat", fill_opacity=f"{shades[row]:.2f}"))
+            interval, middle = found[row][column], x + cell_width / 2
+            lift = 6.0 if interval else 0.0
             shown = fixed(value, decimals[column])
-            parts.append(text(x + _CELL / 2, y + _ROW / 2, shown, anchor="middle", class_="cell"))
-    width = left + len(columns) * _CELL + 0.64 * top + 12
-    found = [[None] * len(columns)] * len(rows) if intervals is None else intervals
+            parts.append(text(middle, y + row_height / 2 - lift, shown, anchor="middle", class_="cell"))
+            if interval:
+                low, high = (fixed(end, decimals[column]) for end in interval)
+                parts.append(
+                    text(middle, y + row_height / 2 + 8, f"{low}–{high}", anchor="middle", class_="cell-interval")
+                )
+    width = left + len(columns) * cell_width + 0.64 * top + 12
     return Exhibit(
         wide=width > 560,
         title=title,
         caption=f"{caption} In every column the best figure has the strongest colour.",
         svg=picture(
             width=width,
-            height=top + len(rows) * _ROW + 8,
+            height=top + len(rows) * row_height + 8,
             title=title,
             description=f"{caption} {len(rows)} rows and {len(columns)} columns; the table below has the figures.",
             parts=parts,
