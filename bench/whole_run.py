@@ -57,10 +57,11 @@ def _look(pid: int, done: Event, most: list[int]) -> None:
 
 def tree_bytes(pid: int) -> int:
     """What a process and all below it hold, each shared page divided by the number of its users."""
-    return sum(_shared_fairly(each) for each in _tree(pid)) * 1024
+    return sum(_shared_fairly(each) for each in processes_below(pid)) * 1024
 
 
-def _tree(pid: int) -> list[int]:
+def processes_below(pid: int) -> list[int]:
+    """A process and all below it."""
     found = [pid]
     for parent in found:  # grows while it is walked
         try:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from podium.errors import Refused, UsageError
+from podium.errors import MachineError, ReaderDied, Refused, UsageError
 
 Value = TypeVar("Value")
 TRIES = 2  # a crash may be another case's doing (memory is shared), so a case is tried again before it is given up
@@ -14,7 +14,7 @@ TRIES = 2  # a crash may be another case's doing (memory is shared), so a case i
 @dataclass(frozen=True, kw_only=True)
 class CaseOutcome(Generic[Value]):
     """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log;
-    `was_killed` where the process ended before there was either."""
+    `was_killed` where a process ended before there was either, which need not be the case's fault."""
 
     value: Value | None = None
     error: str | None = None
@@ -38,7 +38,8 @@ class Executor(Protocol):
     ) -> Mapping[str, CaseOutcome[Value]]:
         """`work(case)` for every case; outcomes in the order of `cases`. `label` names the work for its progress.
 
-        A case that raises costs that case only. A UsageError is raised again: no other case would do better.
+        A case that raises costs that case only. A UsageError or MachineError is raised again: no other case would do
+        better.
         """
 
 
@@ -46,10 +47,11 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
     """The outcome of one case: its value, or why there is none."""
     try:
         return CaseOutcome(value=work(case))
-    except UsageError:
+    except (UsageError, MachineError):
         raise
     except Refused as refusal:
-        return CaseOutcome(error=str(refusal), detail=refusal.detail)
+        was_killed = isinstance(refusal, ReaderDied)
+        return CaseOutcome(error=str(refusal), detail=refusal.detail, was_killed=was_killed)
     except MemoryError:
         return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
     except Exception as error:  # whatever went wrong, it costs this case only
@@ -59,11 +61,15 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
         )
 
 
-def died(cause: str) -> CaseOutcome[Value]:
-    """The outcome of a case that ended its process whenever it was tried; `cause` says how the last one ended."""
+def died(cause: str, *, tries: int = TRIES) -> CaseOutcome[Value]:
+    """The outcome of a case that ended its process whenever it was tried; `cause` says how the last one ended.
+
+    The sentence has no number of tries: two runs on the same input give the same bytes.
+    """
     return CaseOutcome(
-        error="Scoring this case ended its process twice, by a crash or because memory ran out.",
-        detail=f"the worker died {TRIES} times, last {cause}",
+        error="Scoring this case ended its process every time, by a crash or because memory ran out.",
+        detail=f"the worker died {tries} times, last {cause}",
+        was_killed=True,
     )
 
 

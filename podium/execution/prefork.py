@@ -6,13 +6,14 @@ it from outside.
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
+
+from podium.forking import heed_requests, requests_held_back
 
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Prefork:
@@ -24,7 +25,7 @@ class Prefork:
     def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
         self._connection, theirs = _FORK.Pipe()
         self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
-        with _signals_held_back():
+        with requests_held_back():
             self._process.start()
         theirs.close()
 
@@ -56,7 +57,7 @@ def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None
     other.close()  # or the end of the asking process would not be noticed
     signal.signal(signal.SIGTERM, _end_on_request)
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        heed_requests()
         warm_up()
         connection.send(None)
         while True:
@@ -67,7 +68,7 @@ def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None
 def _run(connection: Connection, job: Callable[[], int]) -> int:
     child = _FORK.Process(target=_exit_with, args=(connection, job))
     try:
-        with _signals_held_back():
+        with requests_held_back():
             child.start()
         child.join()
     finally:  # also where we are to stop
@@ -84,15 +85,5 @@ def _end_on_request(_signal: int, _frame: object) -> None:
 
 def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
     connection.close()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    heed_requests()
     raise SystemExit(job())
-
-
-@contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """While a process is forked: what a handler raises in one of Python's own functions around a fork is lost."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -4,6 +4,7 @@ A pool of our own rather than the standard library's: `ProcessPoolExecutor` give
 worker dies, and neither pool can end a single task that hangs.
 """
 
+import mmap
 import multiprocessing
 import os
 import signal
@@ -11,18 +12,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic
 
-from podium.errors import UsageError
-from podium.execution.executor import CaseOutcome, Value, attempt
+from podium.errors import MachineError, PodiumError, UsageError
+from podium.execution.executor import TRIES, CaseOutcome, Value, attempt, died, took_too_long
 from podium.execution.progress import Progress, ProgressFactory, no_progress
+from podium.forking import heed_requests, requests_held_back
 from podium.sandbox.limits import offer_to_the_out_of_memory_killer
 
-# A crash may be another case's doing (memory is shared), so a case is tried again once, alone, before it is given up.
-_TRIES = 2
+# A crash may be another case's doing (memory is shared), so a case is tried again, alone, before it is given up. One
+# that crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case
+# again only by chance, or the kernel's answer to a case that fills the memory, which comes back at every try: such a
+# case is given up at the sixth. So that a submission full of them does not take three times as long, all cases of a run
+# together get 20 tries beyond their second. With a kill every half second, a case of 0.1 s dies in a try with a chance
+# of at most 18 %, and six times in a row once in 29,000 cases.
+_TRIES_WHEN_KILLED = 6
+_TRIES_BEYOND_THE_SECOND = 20
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+
+# Workers that die one after the other before they begin a case: there is no use in going on.
+_DEATHS_WITHOUT_A_CASE = 50
 
 _KILLED_BEFORE_THE_COLLECTOR = 900
 
@@ -61,8 +73,41 @@ class Processes:
 class _Worker:
     process: BaseProcess
     connection: Connection
+    has_begun: mmap.mmap  # one shared byte: whether the worker has taken the case that it was sent
     case: str | None = None
     deadline: float = 0.0
+
+
+@dataclass
+class _Left:
+    """The cases that still need a worker. What was tried before waits until it can run alone."""
+
+    waiting: deque[str]
+    again: deque[str] = field(default_factory=deque)
+    deaths: dict[str, int] = field(default_factory=dict)
+    beyond_the_second: int = _TRIES_BEYOND_THE_SECOND
+    deaths_without_a_case: int = 0
+
+    def put_back(self, case: str) -> None:
+        """Its worker died before it began the case: that is no try."""
+        self.deaths_without_a_case += 1
+        if self.deaths_without_a_case >= _DEATHS_WITHOUT_A_CASE:
+            raise MachineError(
+                "The workers end before they begin their cases, perhaps because memory ran out; the organisers find "
+                "the details in the log.",
+                detail=f"{self.deaths_without_a_case} workers died one after the other before they began a case",
+            )
+        (self.again if case in self.deaths else self.waiting).appendleft(case)
+
+    def may_try_again(self, case: str, *, from_outside: bool) -> bool:
+        """After a death of the case; if so, the case is waiting again."""
+        tries = self.deaths[case] = self.deaths.get(case, 0) + 1
+        if tries >= TRIES:
+            if not from_outside or tries >= _TRIES_WHEN_KILLED or not self.beyond_the_second:
+                return False
+            self.beyond_the_second -= 1
+        self.again.append(case)
+        return True
 
 
 class _Pool(Generic[Value]):
@@ -74,38 +119,40 @@ class _Pool(Generic[Value]):
         self._outcomes: dict[str, CaseOutcome[Value]] = {}
 
     def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, CaseOutcome[Value]]:
-        waiting, again = deque(cases), deque[str]()
-        crashes: dict[str, int] = {}
+        left = _Left(deque(cases))
         while len(self._outcomes) < len(cases):
             busy = [worker for worker in self._workers if worker.case is not None]
-            while waiting and len(busy) < workers:
-                busy.append(self._assign(self._idle(), waiting.popleft()))
+            while left.waiting and len(busy) < workers:
+                busy.append(self._assign(self._idle(), left.waiting.popleft()))
             if not busy:
-                busy.append(self._assign(self._idle(), again.popleft()))
+                busy.append(self._assign(self._idle(), left.again.popleft()))
             soonest = min(worker.deadline for worker in busy) - time.monotonic()
             ready = wait([worker.connection for worker in busy], timeout=max(0.0, soonest))
             for worker in busy:
-                case = worker.case
-                assert case is not None
                 if worker.connection in ready:
-                    outcome = self._receive(worker)
-                    if outcome is None:
-                        crashes[case] = crashes.get(case, 0) + 1
-                        cause = self._bury(worker)
-                        if crashes[case] < _TRIES:
-                            again.append(case)
-                            continue
-                        outcome = CaseOutcome(
-                            error="Scoring this case ended its process twice, by a crash or because memory ran out.",
-                            detail=f"the worker died {_TRIES} times, last {cause}",
-                            was_killed=True,
-                        )
-                    self._finish(worker, case, outcome)
+                    self._take(worker, left)
                 elif time.monotonic() >= worker.deadline:
                     self._bury(worker)
-                    limit = f"{self._timeout_seconds:g} seconds"
-                    self._finish(worker, case, CaseOutcome(error=f"Scoring this case took longer than {limit}."))
+                    self._finish(worker, took_too_long(self._timeout_seconds))
         return self._outcomes
+
+    def _take(self, worker: _Worker, left: _Left) -> None:
+        """What a worker sent, or that it died."""
+        case = worker.case
+        assert case is not None
+        outcome = self._receive(worker)
+        if outcome is not None:
+            left.deaths_without_a_case = 0
+            if outcome.was_killed and left.may_try_again(case, from_outside=True):
+                worker.case = None
+                return
+            self._finish(worker, outcome)
+            return
+        cause = self._bury(worker)
+        if not worker.has_begun[0]:
+            left.put_back(case)
+        elif not left.may_try_again(case, from_outside=-(worker.process.exitcode or 0) in _FROM_OUTSIDE):
+            self._finish(worker, died(cause, tries=left.deaths[case]))
 
     def stop(self) -> None:
         for worker in self._workers:
@@ -121,10 +168,12 @@ class _Pool(Generic[Value]):
         ours, theirs = context.Pipe()
         # A sibling that kept our ends open would keep an orphaned worker waiting forever.
         inherited = [worker.connection for worker in self._workers] + [ours]
-        process = context.Process(target=_serve, args=(theirs, inherited, self._work), daemon=True)
-        process.start()
+        has_begun = mmap.mmap(-1, 1)
+        process = context.Process(target=_serve, args=(theirs, inherited, has_begun, self._work), daemon=True)
+        with requests_held_back():
+            process.start()
         theirs.close()
-        worker = _Worker(process=process, connection=ours)
+        worker = _Worker(process=process, connection=ours, has_begun=has_begun)
         self._workers.append(worker)
         return worker
 
@@ -138,6 +187,7 @@ class _Pool(Generic[Value]):
 
     def _assign(self, worker: _Worker, case: str) -> _Worker:
         worker.case = case
+        worker.has_begun[0] = False
         worker.deadline = time.monotonic() + self._timeout_seconds
         with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
             worker.connection.send(case)
@@ -149,13 +199,14 @@ class _Pool(Generic[Value]):
             outcome = worker.connection.recv()
         except (EOFError, OSError):
             return None
-        if isinstance(outcome, UsageError):
+        if isinstance(outcome, PodiumError):
             raise outcome
         return outcome if isinstance(outcome, CaseOutcome) else None
 
-    def _finish(self, worker: _Worker, case: str, outcome: CaseOutcome[Value]) -> None:
+    def _finish(self, worker: _Worker, outcome: CaseOutcome[Value]) -> None:
+        assert worker.case is not None
+        self._outcomes[worker.case] = outcome
         worker.case = None
-        self._outcomes[case] = outcome
         self._progress.advance()
 
     def _bury(self, worker: _Worker) -> str:
@@ -174,12 +225,15 @@ class _Pool(Generic[Value]):
         return f"with exit code {code}"
 
 
-def _serve(connection: Connection, inherited: Sequence[Connection], work: Callable[[str], object]) -> None:
+def _serve(
+    connection: Connection, inherited: Sequence[Connection], has_begun: mmap.mmap, work: Callable[[str], object]
+) -> None:
     """What a worker does: take a case, send its outcome, until the connection ends."""
     for other in inherited:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    heed_requests()
     # Where memory runs out, the kernel should end a worker (one case), not the process that collects the results.
     offer_to_the_out_of_memory_killer(_KILLED_BEFORE_THE_COLLECTOR)
     _use_one_thread()
@@ -188,9 +242,10 @@ def _serve(connection: Connection, inherited: Sequence[Connection], work: Callab
             case = connection.recv()
         except (EOFError, OSError):
             return
+        has_begun[0] = True
         try:
             connection.send(attempt(work, case))
-        except UsageError as error:
+        except (UsageError, MachineError) as error:
             connection.send(error)
 
 

@@ -6,12 +6,12 @@ import os
 import signal
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from podium.errors import UsageError
+from podium.errors import MachineError, UsageError
 from podium.extras import preload_readers, require
 from podium.kernel import is_linux
 from podium.readers.decoding import decoded_by
@@ -22,7 +22,7 @@ from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
 from podium.sandbox.remote_hdf5 import RemoteHdf5
 from podium.sandbox.session import Answer, Session
-from podium.sandbox.wire import Expected
+from podium.sandbox.wire import EndedError, Expected
 from podium.sandbox.zygote import start_zygote
 
 Isolation = Literal["full", "best"]
@@ -34,6 +34,8 @@ LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
 
 LOG = logging.getLogger(__name__)
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
+_TRIES = 5  # to start them: one may be killed by accident
+_SECONDS_TO_END = 5.0
 _LARGEST_PIXEL_BYTES = 8
 _LABEL_TYPES = ("u1", "u2", "u4")
 
@@ -42,8 +44,11 @@ class Decoders:
     """The decoder that the readers pass submitted files on to; see podium/readers/decoding.py."""
 
     def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
-        self._controls = controls
-        with Session(controls["SimpleITK"], _HARMLESS, layers=()) as first:
+        # A zygote also has the libraries that were loaded before its own, so a later one can stand in for it.
+        self._controls = {
+            library: [controls[each] for each in LIBRARIES[number:]] for number, library in enumerate(LIBRARIES)
+        }
+        with Session(self._controls["SimpleITK"], _HARMLESS, layers=()) as first:
             self.layers = first.start()
 
     def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
@@ -125,23 +130,33 @@ def decoders(
 @contextmanager
 def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterator[Decoders]:
     """Decoders that no reader passes files on to yet."""
-    with ExitStack() as stack:
-        controls: dict[Library, socket.socket] = {}
-        for library in LIBRARIES:
-            if library in libraries:
-                preload_readers([library])
-            controls[library] = stack.enter_context(_zygote(limits))
-        stack.enter_context(closed_to_others())
-        yield Decoders(controls)
+    for _ in range(_TRIES):
+        with ExitStack() as stack:
+            controls: dict[Library, socket.socket] = {}
+            for library in LIBRARIES:
+                if library in libraries:
+                    preload_readers([library])
+                controls[library] = stack.enter_context(_zygote(limits))
+            stack.enter_context(closed_to_others())
+            try:
+                found = Decoders(controls)
+            except (EndedError, MachineError):  # killed before there was a spare; nothing secret has been read yet
+                continue
+            yield found
+            return
+    raise MachineError("The processes that read submitted files end as soon as they are started.")
 
 
 @contextmanager
 def _zygote(limits: Limits) -> Iterator[socket.socket]:
     pid, control = start_zygote(list(available_layers()), limits)
     try:
-        with control:
-            yield control
+        yield control
     finally:
+        with control, suppress(OSError):
+            control.shutdown(socket.SHUT_WR)  # the zygote ends by itself, and so does its spare
+            control.settimeout(_SECONDS_TO_END)
+            control.recv(1)  # nothing, once all who served this socket have ended
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 

@@ -4,13 +4,14 @@ import math
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
 
-from podium.errors import Refused
+from podium.errors import MachineError, ReaderDied, Refused
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display
 from podium.sandbox.wire import (
@@ -41,10 +42,10 @@ class Answer:
 class Session:
     """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file."""
 
-    def __init__(self, control: socket.socket, file: SafeFile, *, layers: Sequence[str]) -> None:
+    def __init__(self, controls: Sequence[socket.socket], file: SafeFile, *, layers: Sequence[str]) -> None:
         self.file = file
         self._layers = layers  # without which no file is read
-        self._control = control
+        self._controls = controls  # of the zygotes that can start a decoder, the best one first
         self._channel: socket.socket | None = None
         self._leash = -1
         self._one_at_a_time = Lock()  # threads of one case share the decoder
@@ -73,7 +74,7 @@ class Session:
                 except LyingError as lie:
                     self.close()
                     raise self.refusal(f"the decoder sent {lie}") from None
-        raise Refused(
+        raise ReaderDied(
             f"Reading '{self.file.name}' ended its process {_TRIES} times, by a crash or because memory ran out."
         )
 
@@ -126,13 +127,19 @@ class Session:
     def start(self) -> Sequence[str]:
         """Start a decoder; the layers of its lock, which it is in before it is told anything."""
         with self.file.open() as stream:
-            ours, theirs = socket.socketpair()
+            self._channel, theirs = socket.socketpair()
             reading, self._leash = os.pipe()
             try:
-                socket.send_fds(self._control, [b"+"], [theirs.fileno(), stream.fileno(), reading])
+                self._request([theirs.fileno(), stream.fileno(), reading])
             finally:
                 theirs.close()
                 os.close(reading)
-        self._channel = ours
-        locked = receive(ours).get("locked")
+        locked = receive(self._channel).get("locked")
         return locked if isinstance(locked, list) else ()
+
+    def _request(self, descriptors: Sequence[int]) -> None:
+        for control in self._controls:
+            with suppress(OSError):  # this zygote and its spare were killed at the same time
+                socket.send_fds(control, [b"+"], descriptors)
+                return
+        raise MachineError("The processes that read submitted files were killed, perhaps because memory ran out.")

@@ -3,6 +3,10 @@
 A request is one byte with three descriptors: the decoder's end of its channel, the file, and the reading end of a
 leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the decoder is
 killed, whatever it is doing.
+
+A zygote that is killed, as where memory runs out, cannot be started again: by then the main process has read
+references. So it has a spare: a process forked from it, which waits for its end, takes its place at the same socket,
+and has a spare in turn.
 """
 
 import fcntl
@@ -16,12 +20,14 @@ from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
+from podium.forking import heed_requests, requests_held_back
 from podium.sandbox.decoder import decode
 from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
 from podium.sandbox.lock import Lock
 from podium.sandbox.paths import OPENED
 
 _CHANNEL = _CONTROL = 3
+_ZYGOTES_END = 4
 _FIRST_KILLED = 1000  # where memory runs out
 _LOOK_AGAIN_MS = 20  # whether what was killed has ended
 _ABOVE = 64  # descriptors are put here before they take their low numbers
@@ -32,30 +38,47 @@ def start_zygote(layers: list[str], limits: Limits) -> tuple[int, socket.socket]
     """Fork the zygote from this process; its process id and the socket for requests."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     main = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _in_a_process_of_its_own(partial(_serve, theirs.fileno(), main, layers, limits))
+    with requests_held_back():
+        pid = os.fork()
+        if pid == 0:
+            _in_a_process_of_its_own(partial(_begin, theirs.fileno(), main, layers, limits))
     theirs.close()
     return pid, ours
 
 
-def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits) -> None:
+def _begin(control_descriptor: int, main: int, layers: list[str], limits: Limits) -> None:
     die_with(main)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    heed_requests()
     _keep_only([control_descriptor])
     offer_to_the_out_of_memory_killer(_FIRST_KILLED)
-    zygote, lock = os.getpid(), Lock(layers, limits)
+    lock = Lock(layers, limits)
     gc.collect()
     gc.disable()  # a collection in a decoder would touch, and so copy, every page
     gc.freeze()
+    _serve(lock)
+
+
+def _serve(lock: Lock) -> None:
+    """Until the main process and all workers have closed their end of the socket."""
+    zygote = os.getpid()
     control = socket.socket(fileno=_CONTROL)
     leashes: dict[int, int] = {}  # descriptor -> the process on it
     ending: set[int] = set()
     poll = select.poll()
     poll.register(_CONTROL, select.POLLIN)
+    spare, its_end = _start_spare(lock)
+    poll.register(its_end, 0)  # only that the other end was closed
     while True:
         for descriptor, _ in poll.poll(_LOOK_AGAIN_MS if ending else None):
+            if descriptor == its_end:
+                poll.unregister(its_end)
+                os.close(its_end)
+                os.waitpid(spare, 0)
+                spare, its_end = _start_spare(lock)
+                poll.register(its_end, 0)
+                continue
             if descriptor != _CONTROL:
                 pid = leashes.pop(descriptor)
                 poll.unregister(descriptor)
@@ -65,6 +88,7 @@ def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits
                 continue
             request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
             if not request:
+                os.kill(spare, signal.SIGKILL)
                 return
             channel, file, leash = descriptors
             pid = os.fork()
@@ -73,8 +97,28 @@ def _serve(control_descriptor: int, main: int, layers: list[str], limits: Limits
             os.close(channel)
             os.close(file)
             leashes[leash] = pid
-            poll.register(leash, 0)  # only that the other end was closed
+            poll.register(leash, 0)
         ending = {pid for pid in ending if os.waitpid(pid, os.WNOHANG) == (0, 0)}
+
+
+def _start_spare(lock: Lock) -> tuple[int, int]:
+    """A process that waits to take this one's place, and a descriptor whose other end it has: each closes with its
+    process."""
+    ours, theirs = socket.socketpair()
+    spare = os.fork()
+    if spare == 0:
+        _in_a_process_of_its_own(partial(_stand_by, theirs.fileno(), lock))
+    theirs.close()
+    return spare, ours.detach()
+
+
+def _stand_by(descriptor: int, lock: Lock) -> None:
+    _keep_only([_CONTROL, descriptor])
+    poll = select.poll()
+    poll.register(_ZYGOTES_END, 0)
+    poll.poll()
+    os.close(_ZYGOTES_END)
+    _serve(lock)
 
 
 def _become_decoder(channel: int, file: int, zygote: int, lock: Lock) -> None:

@@ -142,7 +142,7 @@ def test_a_case_that_crashes_costs_its_team_only(
         team: {row["case"]: row["error"] for row in json.loads(content)["results"]}
         for team, content in all_metrics(tmp_path / "out").items()
     }
-    assert rows["team_01"]["case_002"].startswith("Scoring this case ended its process twice")
+    assert rows["team_01"]["case_002"].startswith("Scoring this case ended its process every time")
     assert rows["team_02"]["case_004"] == "Scoring this case took longer than 3 seconds."
     monkeypatch.undo()
     assert new_cases(batch()) == [0, 1, 1, 0]  # what an accident may have caused is tried again

@@ -182,7 +182,7 @@ def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: Callabl
     cluster.wait_for_workers(3)
     executor = Dask(address=cluster.address)
     outcome = executor.run(["poison"], work, label="testing")["poison"]
-    assert (outcome.error or "").startswith("Scoring this case ended its process twice")
+    assert (outcome.error or "").startswith("Scoring this case ended its process every time")
     assert outcome.detail == "the worker died 2 times, last together with its Dask worker"
     assert executor.run(["a"], work, label="testing")["a"].value == "A"
 
