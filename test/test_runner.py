@@ -213,15 +213,15 @@ def test_workers_that_never_begin_end_the_run(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_all_cases_together_have_a_budget_of_further_tries(tmp_path: Path) -> None:
-    """30 cases that are killed whenever they are tried: two tries each, and 20 more in all."""
+    """12 cases that are killed whenever they are tried: two tries each, and 20 more in all."""
 
     def work(case: str) -> None:
         (tmp_path / f"{case}-{os.getpid()}").touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    outcomes = run(work, cases=[str(number) for number in range(30)])
+    outcomes = run(work, cases=[str(number) for number in range(12)])
     assert {outcome.error for outcome in outcomes.values()} == {DIED}
-    assert len(list(tmp_path.iterdir())) == 30 * 2 + 20
+    assert len(list(tmp_path.iterdir())) == 12 * 2 + 20
 
 
 def test_a_reader_that_dies_is_tried_again_as_a_worker_is(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
         yield control
     finally:
         with control, suppress(OSError):
-            control.shutdown(socket.SHUT_WR)  # the zygote ends by itself, and so does its spare
+            control.shutdown(socket.SHUT_WR)  # the zygote ends by itself, and so do its spares
             control.settimeout(_SECONDS_TO_END)
             control.recv(1)  # nothing, once all who served this socket have ended
         os.kill(pid, signal.SIGKILL)

@@ -139,7 +139,7 @@ class Session:
 
     def _request(self, descriptors: Sequence[int]) -> None:
         for control in self._controls:
-            with suppress(OSError):  # this zygote and its spare were killed at the same time
+            with suppress(OSError):  # this zygote and its spares were killed at the same time
                 socket.send_fds(control, [b"+"], descriptors)
                 return
         raise MachineError("The processes that read submitted files were killed, perhaps because memory ran out.")

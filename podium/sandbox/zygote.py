@@ -5,8 +5,8 @@ leash: a pipe that nobody writes to, whose other end the worker holds. When the 
 killed, whatever it is doing.
 
 A zygote that is killed, as where memory runs out, cannot be started again: by then the main process has read
-references. So it has a spare: a process forked from it, which waits for its end, takes its place at the same socket,
-and has a spare in turn.
+references. So it has spares: processes forked from it, which wait for a lock that the kernel takes from the zygote when
+it ends. One of them takes its place at the same socket, and has spares in turn.
 """
 
 import fcntl
@@ -27,7 +27,8 @@ from podium.sandbox.lock import Lock
 from podium.sandbox.paths import OPENED
 
 _CHANNEL = _CONTROL = 3
-_ZYGOTES_END = 4
+_TURN, _LIFE = 4, 5
+_SPARES = 2  # one alone may be killed before it has a spare
 _FIRST_KILLED = 1000  # where memory runs out
 _LOOK_AGAIN_MS = 20  # whether what was killed has ended
 _ABOVE = 64  # descriptors are put here before they take their low numbers
@@ -51,7 +52,8 @@ def _begin(control_descriptor: int, main: int, layers: list[str], limits: Limits
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     heed_requests()
-    _keep_only([control_descriptor])
+    _keep_only([control_descriptor, os.memfd_create("turn")])
+    fcntl.lockf(_TURN, fcntl.LOCK_EX)  # a process that is forked does not have the lock of its parent
     offer_to_the_out_of_memory_killer(_FIRST_KILLED)
     lock = Lock(layers, limits)
     gc.collect()
@@ -64,20 +66,21 @@ def _serve(lock: Lock) -> None:
     """Until the main process and all workers have closed their end of the socket."""
     zygote = os.getpid()
     control = socket.socket(fileno=_CONTROL)
-    leashes: dict[int, int] = {}  # descriptor -> the process on it
+    spares: dict[int, int] = {}  # descriptor -> the process at its other end
+    leashes: dict[int, int] = {}  # the same for decoders
     ending: set[int] = set()
     poll = select.poll()
     poll.register(_CONTROL, select.POLLIN)
-    spare, its_end = _start_spare(lock)
-    poll.register(its_end, 0)  # only that the other end was closed
     while True:
+        while len(spares) < _SPARES and not _is_over():
+            descriptor, pid = _start_spare(lock)
+            spares[descriptor] = pid
+            poll.register(descriptor, 0)  # only that the other end was closed
         for descriptor, _ in poll.poll(_LOOK_AGAIN_MS if ending else None):
-            if descriptor == its_end:
-                poll.unregister(its_end)
-                os.close(its_end)
-                os.waitpid(spare, 0)
-                spare, its_end = _start_spare(lock)
-                poll.register(its_end, 0)
+            if descriptor in spares:
+                poll.unregister(descriptor)
+                os.close(descriptor)
+                os.waitpid(spares.pop(descriptor), 0)
                 continue
             if descriptor != _CONTROL:
                 pid = leashes.pop(descriptor)
@@ -88,7 +91,6 @@ def _serve(lock: Lock) -> None:
                 continue
             request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
             if not request:
-                os.kill(spare, signal.SIGKILL)
                 return
             channel, file, leash = descriptors
             pid = os.fork()
@@ -101,23 +103,27 @@ def _serve(lock: Lock) -> None:
         ending = {pid for pid in ending if os.waitpid(pid, os.WNOHANG) == (0, 0)}
 
 
-def _start_spare(lock: Lock) -> tuple[int, int]:
-    """A process that waits to take this one's place, and a descriptor whose other end it has: each closes with its
-    process."""
-    ours, theirs = socket.socketpair()
-    spare = os.fork()
-    if spare == 0:
-        _in_a_process_of_its_own(partial(_stand_by, theirs.fileno(), lock))
-    theirs.close()
-    return spare, ours.detach()
-
-
-def _stand_by(descriptor: int, lock: Lock) -> None:
-    _keep_only([_CONTROL, descriptor])
+def _is_over() -> bool:
+    """Whether all others have closed their end of the socket."""
     poll = select.poll()
-    poll.register(_ZYGOTES_END, 0)
-    poll.poll()
-    os.close(_ZYGOTES_END)
+    poll.register(_CONTROL, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def _start_spare(lock: Lock) -> tuple[int, int]:
+    """A process that waits to take this one's place: a descriptor whose other end it holds, and its number."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _in_a_process_of_its_own(partial(_stand_by, writing, lock))
+    os.close(writing)
+    return reading, pid
+
+
+def _stand_by(life: int, lock: Lock) -> None:
+    _keep_only([_CONTROL, _TURN, life])
+    fcntl.lockf(_TURN, fcntl.LOCK_EX)
+    os.close(_LIFE)
     _serve(lock)
 
 

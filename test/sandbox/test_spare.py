@@ -1,4 +1,4 @@
-"""A zygote that is killed has a spare, and both are gone when the evaluation is over."""
+"""A zygote that is killed has spares, and all are gone when the evaluation is over."""
 
 import os
 import signal
@@ -16,7 +16,10 @@ from podium.sandbox.decoders import decoders
 
 
 def children(pid: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    except OSError:  # it has ended
+        return []
 
 
 def has_ended(pid: int) -> bool:
@@ -26,11 +29,22 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def spares(zygotes: list[int]) -> list[int]:
-    """Once each zygote has one."""
-    while not all(found := [children(zygote) for zygote in zygotes]):
+def spares(zygote: int) -> list[int]:
+    """Once it has all."""
+    while len(found := children(zygote)) < 2:
         time.sleep(0.01)
-    return [each[0] for each in found]
+    return found
+
+
+def zygotes(before: list[int]) -> list[int]:
+    return [pid for pid in children(os.getpid()) if pid not in before]
+
+
+def next_zygote(members: list[int]) -> int:
+    """Which of these has taken the place of a zygote: it has spares in turn."""
+    while not (found := [pid for pid in members if not has_ended(pid) and children(pid)]):
+        time.sleep(0.01)
+    return found[0]
 
 
 @pytest.fixture
@@ -39,19 +53,17 @@ def file(tmp_path: Path) -> SafeFile:
     return SafeFile.inside(tmp_path, "a.png")
 
 
-def test_a_spare_takes_the_place_of_a_killed_zygote_and_has_one_in_turn(file: SafeFile) -> None:
+def test_a_spare_takes_the_place_of_a_killed_zygote_and_has_spares_in_turn(file: SafeFile) -> None:
     before = children(os.getpid())
-    seen: list[int] = []
     with decoders():
-        generation = [pid for pid in children(os.getpid()) if pid not in before]
+        families = [[zygote] for zygote in zygotes(before)]
         for _ in range(3):
-            following = spares(generation)
-            seen += [*generation, *following]
-            for zygote in generation:
+            for members in families:
+                zygote = next_zygote(members)
+                members.extend(spares(zygote))
                 os.kill(zygote, signal.SIGKILL)
             assert read_image(file).array.shape == (4, 5)
-            generation = following
-    assert len(set(seen)) == 2 * 4
+    seen = [pid for members in families for pid in members]
     while not all(map(has_ended, seen)):  # its files are closed a moment before a process has ended
         time.sleep(0.01)
 
@@ -59,13 +71,13 @@ def test_a_spare_takes_the_place_of_a_killed_zygote_and_has_one_in_turn(file: Sa
 def test_a_spare_that_is_killed_is_replaced(file: SafeFile) -> None:
     before = children(os.getpid())
     with decoders():
-        zygotes = [pid for pid in children(os.getpid()) if pid not in before]
-        first = spares(zygotes)
+        generation = zygotes(before)
+        first = [pid for zygote in generation for pid in spares(zygote)]
         for spare in first:
             os.kill(spare, signal.SIGKILL)
-        while set(first) & set(spares(zygotes)):
+        while set(first) & {pid for zygote in generation for pid in spares(zygote)}:
             time.sleep(0.01)
-        for zygote in zygotes:
+        for zygote in generation:
             os.kill(zygote, signal.SIGKILL)
         assert read_image(file).array.shape == (4, 5)
 
@@ -74,13 +86,13 @@ def test_where_all_are_killed_the_run_ends_with_a_sentence(file: SafeFile) -> No
     """No other file would do better: no case is to blame."""
     before = children(os.getpid())
     with decoders():
-        zygotes = [pid for pid in children(os.getpid()) if pid not in before]
-        both = [*zygotes, *spares(zygotes)]
-        for pid in both:  # stopped first, so that none sees another one's end
+        generation = zygotes(before)
+        all_of_them = generation + [pid for zygote in generation for pid in spares(zygote)]
+        for pid in all_of_them:  # stopped first, so that none sees another one's end
             os.kill(pid, signal.SIGSTOP)
-        for pid in both:
+        for pid in all_of_them:
             os.kill(pid, signal.SIGKILL)
-        while not all(map(has_ended, both)):
+        while not all(map(has_ended, all_of_them)):
             time.sleep(0.01)
         with pytest.raises(MachineError, match=r"^The processes that read submitted files were killed, perhaps"):
             read_image(file)
