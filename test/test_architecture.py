@@ -50,7 +50,7 @@ ALLOWED = {
         "report",
     },
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
-    "challenges.lesions.simulation": {*FOUNDATION, "challenges"},
+    "challenges.lesions.simulation": {*FOUNDATION, "challenges", "execution"},
     "challenges.freehand.tools": {*FOUNDATION, "challenges"},
     "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation", "execution"},
     "cli": {

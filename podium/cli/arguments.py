@@ -4,14 +4,16 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from podium.cli.log import end_log
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
+from podium.execution.executor import Executor
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
-from podium.execution.progress import show_progress
+from podium.execution.progress import ProgressFactory, show_progress
+from podium.extras import require
 from podium.readers.names import escape_for_display
 from podium.storage.location import Location
 
@@ -88,6 +90,29 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         default=available_workers(),
         metavar="N",
         help=f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+    )
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of this machine alone",
+    )
+
+
+def dask_executor(
+    options: argparse.Namespace, *, case_timeout_seconds: float, resources: Mapping[str, float] | None = None
+) -> "Callable[[ProgressFactory], Executor]":
+    """The Dask cluster of --scheduler, once it is known how to show progress."""
+    require("distributed", extra="cluster")
+    from podium.execution.dask import Dask
+
+    return lambda progress: Dask(
+        address=options.scheduler,
+        case_timeout_seconds=case_timeout_seconds,
+        progress=progress,
+        resources=resources or {},
     )
 
 

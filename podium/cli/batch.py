@@ -11,10 +11,12 @@ from podium.cli.arguments import (
     add_case_timeout,
     add_challenge,
     add_ground_truth,
+    add_scheduler,
     add_verb,
     add_workers,
     chosen_challenge,
     count,
+    dask_executor,
     end,
     positive_int,
 )
@@ -23,7 +25,6 @@ from podium.errors import UsageError
 from podium.execution.cores import available_workers
 from podium.execution.processes import Processes
 from podium.execution.progress import ProgressFactory, show_progress
-from podium.extras import require
 from podium.storage.location import DEFAULT_CACHE, Url, location
 from podium.storage.output import Output
 
@@ -48,11 +49,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of processes on this machine",
-    )
+    add_scheduler(parser)
     parser.add_argument(
         "--teams-per-task",
         type=positive_int,
@@ -115,12 +112,7 @@ def _executor(options: argparse.Namespace) -> "Callable[[ProgressFactory], Execu
         return lambda progress: Processes(
             workers=options.workers, case_timeout_seconds=options.case_timeout, progress=progress
         )
-    require("distributed", extra="cluster")
-    from podium.execution.dask import Dask
-
-    return lambda progress: Dask(
-        address=options.scheduler, case_timeout_seconds=options.case_timeout, progress=progress
-    )
+    return dask_executor(options, case_timeout_seconds=options.case_timeout)
 
 
 def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:

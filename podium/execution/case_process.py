@@ -25,6 +25,7 @@ from podium.errors import UsageError
 from podium.execution.executor import CaseOutcome, attempt, took_too_long
 
 _SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_END = 5.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # the workers already fill the cores
 
 
@@ -99,6 +100,7 @@ def borrowed_process() -> Iterator[CaseProcess]:
 def _serve(connection: Connection, worker: int) -> None:
     """Take the work and cases until the connection ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
     with suppress(OSError):  # where memory runs out, the kernel should end this process (one case), not the worker
         Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
@@ -137,6 +139,8 @@ def _end_with(worker: int) -> None:
     """A worker that was killed closes the connection, but a case that never ends would not notice."""
     while os.getppid() == worker:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os.kill(os.getpid(), signal.SIGTERM)  # what the case has started, such as a container, is ended by its own code
+    time.sleep(_SECONDS_TO_END)
     os._exit(1)
 
 

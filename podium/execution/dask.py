@@ -14,7 +14,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from podium.errors import PodiumError, UsageError
@@ -35,7 +35,8 @@ _RETRIES = 2  # of a task that Dask itself could not run
 
 @dataclass(frozen=True, kw_only=True)
 class Dask:
-    """Workers of the scheduler at `address`: `tcp://host:port`, or the path of its scheduler file.
+    """Workers of the scheduler at `address`: `tcp://host:port`, or the path of its scheduler file. `resources` are what
+    each case needs of its worker, such as one `GPU`.
 
     `work` may be a closure: it is pickled by value and sent to every worker once. What it reads has to be there under
     the same path on every machine.
@@ -45,6 +46,7 @@ class Dask:
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
     patience_seconds: float = PATIENCE_SECONDS
     progress: ProgressFactory = no_progress
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def workers(self) -> int:
@@ -62,7 +64,7 @@ class Dask:
 
         packed = _Packed(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
         with closing(self.progress(label, len(cases))) as progress:
-            run: _Run[Value] = _Run(cases, packed, progress)
+            run: _Run[Value] = _Run(cases, packed, progress, self.resources)
             while not run.is_finished:
                 with closing(self._connect()) as client:
                     run.drive(client)
@@ -82,7 +84,19 @@ class Dask:
         except TimeoutError:
             client.close()
             raise UsageError(f"No worker has joined the Dask scheduler at {self.address}.") from None
+        end = time.monotonic() + self.patience_seconds
+        while not self._has_resources(client):
+            if time.monotonic() > end:
+                client.close()
+                wanted = " ".join(f"{name}={number:g}" for name, number in self.resources.items())
+                raise UsageError(f"No worker offers {wanted}: start one with --resources '{wanted}'.")
+            time.sleep(_SECONDS_BETWEEN_COUNTS)
         return client
+
+    def _has_resources(self, client: Any) -> bool:
+        """Whether some worker offers what a case needs: Dask itself would wait for one without a word."""
+        offers = [each["resources"] for each in client.scheduler_info(n_workers=-1)["workers"].values()]
+        return any(all(offer.get(name, 0) >= number for name, number in self.resources.items()) for offer in offers)
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,10 @@ class _Unpacked:
 class _Run(Generic[Value]):
     """What is still to be done, whichever scheduler does it."""
 
-    def __init__(self, cases: Sequence[str], packed: _Packed, progress: Progress) -> None:
+    def __init__(
+        self, cases: Sequence[str], packed: _Packed, progress: Progress, resources: Mapping[str, float]
+    ) -> None:
+        self._options = {"pure": False, "retries": _RETRIES, "resources": dict(resources) or None}
         self.outcomes: dict[str, CaseOutcome[Value]] = {}
         self._waiting, self._cases, self._packed, self._progress = deque(cases), len(cases), packed, progress
         self._submitted: dict[str, str] = {}  # by key of the task
@@ -146,7 +163,7 @@ class _Run(Generic[Value]):
                 number += 1
                 case, key = self._waiting.popleft(), f"{name}-{number}"
                 self._submitted[key] = case
-                future = client.submit(_run_case, work, case, key=key, pure=False, retries=_RETRIES, priority=-number)
+                future = client.submit(_run_case, work, case, key=key, priority=-number, **self._options)
                 futures[key] = future
                 future.add_done_callback(done.put)
             ready = _available(done, wait_seconds=_SECONDS_BETWEEN_COUNTS)

@@ -28,9 +28,9 @@ class LocalCluster:
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self._port), "--no-show")
         return self.scheduler
 
-    def add_worker(self, *, before: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
-        """A worker; `before` are words to put in front of its command."""
-        return self._start("worker", self.address, "--no-nanny", "--nthreads", "1", before=before)
+    def add_worker(self, *more: str, before: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
+        """A worker; `more` are words to add to its command, `before` words to put in front of it."""
+        return self._start("worker", self.address, "--no-nanny", "--nthreads", "1", *more, before=before)
 
     def wait_for_workers(self, count: int = 2) -> None:
         from distributed import Client

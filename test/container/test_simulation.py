@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batch.local_cluster import LocalCluster, wait_until
 from challenges.lesions_folders import run
 from container.engine import REPOSITORY, docker
 
@@ -89,6 +91,32 @@ def test_a_container_is_driven_to_better_scores(algorithm: str, ground_truth: Pa
     assert simulate(program, ground_truth, tmp_path / "program") == 0
     for path in sorted((tmp_path / "program").glob("*/iter_*")):
         assert (tmp_path / "container" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
+
+
+def test_a_worker_that_is_killed_leaves_no_container_and_changes_no_byte(
+    server: str, ground_truth: Path, tmp_path: Path
+) -> None:
+    """On a Dask cluster, where a case runs again after its worker was killed: from the first missing step on."""
+    cluster = LocalCluster(tmp_path)
+    cluster.wait_for_workers()
+
+    def kill_one() -> None:
+        wait_until(lambda: list((tmp_path / "cluster").glob("*/steps.json")))
+        cluster.workers[0].kill()
+
+    killing = threading.Thread(target=kill_one)
+    killing.start()
+    try:
+        more = ("--steps", "4", "--scheduler", cluster.address)
+        assert simulate(f"docker:{server}", ground_truth, tmp_path / "cluster", *more) == 0
+    finally:
+        killing.join()
+        cluster.stop()
+    wait_until(lambda: docker("ps", "--all", "--filter", f"ancestor={server}", "--quiet").stdout == "")
+    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
+    assert simulate(program, ground_truth, tmp_path / "program", "--steps", "4") == 0
+    for path in sorted((tmp_path / "program").glob("*/iter_*")):
+        assert (tmp_path / "cluster" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.usefixtures("engine")

@@ -7,17 +7,19 @@ holds what became of every step and how long it took. A run that was stopped goe
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from podium.challenges.lesions.simulation.algorithm import OUTPUT_FOLDER, Algorithm, StepFailedError
+from podium.challenges.lesions.simulation.algorithms import find_algorithm
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
 from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
 from podium.errors import Refused, UsageError
+from podium.execution.executor import Executor
 from podium.extras import SimpleITK as sitk
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.detection import voxel_dice
@@ -35,7 +37,6 @@ class Plan:
     case."""
 
     spec: str
-    algorithm: Algorithm
     output: Path
     steps: int
     strategy: Strategy | None
@@ -65,6 +66,49 @@ Report = Callable[[StepOutcome], None]
 
 def simulate(cases: Sequence[ImageCase], plan: Plan, report: Report) -> list[StepOutcome]:
     """All steps of all cases; `report` is told of each, those of an earlier run included."""
+    algorithm = find_algorithm(plan.spec)
+
+    def run(tell: Report) -> None:
+        for case in cases:
+            _Case(case, plan, algorithm).run(tell)
+
+    return _logged(plan, run, report)
+
+
+def simulate_on(
+    executor: Executor, cases: Sequence[ImageCase], plans: Sequence[Plan], report: Report
+) -> tuple[Sequence[list[StepOutcome]], Mapping[str, str]]:
+    """The same for several algorithms, one task per algorithm and case: all steps of each, and for tasks that came to
+    nothing, by `<folder>/<case>`, why.
+
+    Algorithms are looked for where they run: images are those of the workers.
+    """
+    tasks = {f"{plan.output.name}/{case.name}": (plan, case) for plan in plans for case in cases}
+    for plan in plans:
+        plan.output.mkdir(parents=True, exist_ok=True)
+
+    def work(name: str) -> list[StepOutcome]:
+        plan, case = tasks[name]
+        outcomes: list[StepOutcome] = []
+        _Case(case, plan, find_algorithm(plan.spec)).run(outcomes.append)
+        return outcomes
+
+    found = executor.run(list(tasks), work, label="simulating")
+
+    def told(plan: Plan) -> list[StepOutcome]:
+        def run(tell: Report) -> None:
+            for name, (other, _) in tasks.items():
+                for outcome in found[name].value or () if other is plan else ():
+                    tell(outcome)
+
+        return _logged(plan, run, report)
+
+    failed = {name: outcome.error for name, outcome in found.items() if outcome.error is not None}
+    return [told(plan) for plan in plans], failed
+
+
+def _logged(plan: Plan, run: Callable[[Report], None], report: Report) -> list[StepOutcome]:
+    """What `run` tells, also written to the log."""
     plan.output.mkdir(parents=True, exist_ok=True)
     outcomes: list[StepOutcome] = []
     with (plan.output / LOG_FILE).open("a", encoding="utf-8") as log:
@@ -77,16 +121,15 @@ def simulate(cases: Sequence[ImageCase], plan: Plan, report: Report) -> list[Ste
                 print(line, outcome.error or "", file=log, flush=True)
             report(outcome)
 
-        for case in cases:
-            _Case(case, plan).run(tell)
+        run(tell)
     return outcomes
 
 
 class _Case:
     """One case on its way through the steps."""
 
-    def __init__(self, case: ImageCase, plan: Plan) -> None:
-        self.case, self.plan = case, plan
+    def __init__(self, case: ImageCase, plan: Plan, algorithm: Algorithm) -> None:
+        self.case, self.plan, self.algorithm = case, plan, algorithm
         self.folder = plan.output / case.name
         self.strategy = plan.strategy or strategy_of(case.number)
         labels = read_label_volume(case.reference).labels
@@ -99,7 +142,7 @@ class _Case:
         for outcome in outcomes:
             tell(outcome)
         prediction, scribbles = self._state(len(outcomes))
-        with self.plan.algorithm.case():
+        with self.algorithm.case():
             for step in range(len(outcomes), self.plan.steps):
                 if step > 0 and self.reference.any():
                     scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
@@ -142,11 +185,11 @@ class _Case:
 
     def _ask(self, step: int, scribbles: Scribbles) -> tuple[Mask, float | None]:
         """The algorithm's output, kept as this step's prediction once it was read, and its `invoke_seconds`."""
-        with self.plan.algorithm.folders() as folders:
+        with self.algorithm.folders() as folders:
             for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
                 _write_image(image, folders.input / "images" / channel / f"{self.case.name}.mha")
             write_scribbles(scribbles, folders.input / "lesion-clicks.json")
-            invoke_seconds = self.plan.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
+            invoke_seconds = self.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
             file = _only_image(folders.output)
             volume = read_mask_volume(file, shape=self.reference.shape)
             target = self.folder / f"iter_{step}{_ending(file.name)}"
