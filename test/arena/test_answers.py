@@ -119,6 +119,7 @@ class TestClosed:
             assert "The comparison is closed" in shown
             assert "1 of your answers are saved" in shown
             assert "<form" not in shown
+            assert guest.page(f"/enter/{made.tokens['Anna']}") == shown  # the link promises nothing to do
         with closing(Desk(tmp_path)) as desk:
             assert [ballot.answer for ballot in desk.ballots()] == ["left"]
             with pytest.raises(UsageError, match=r"The arena is closed: nobody can be invited any more."):

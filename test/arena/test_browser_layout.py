@@ -1,10 +1,15 @@
 """Phones and tablets: nothing to scroll sideways, and the buttons always in reach of a finger."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
-from arena.browsing import DESKTOP, PHONE, TABLET, Site, Visits, button, expect_progress
+from arena.browsing import DESKTOP, PHONE, TABLET, Rater, Site, Visits, button, expect_progress
 from playwright.sync_api import Page, expect
+
+from podium.arena.raters.invitations import invite
+from podium.arena.settings import read_settings
+from podium.arena.store.database import Store
 
 SMALL_PHONE = {**PHONE, "viewport": {"width": 320, "height": 568}}
 PHONE_ON_ITS_SIDE = {**PHONE, "viewport": {"width": 844, "height": 390}}
@@ -98,6 +103,42 @@ def assert_nothing_lies_over_the_image(page: Page) -> None:
         }"""
     )
     assert covered == []
+
+
+def test_every_line_of_a_report_has_its_own_direction(site: Site, visits: Visits) -> None:
+    page = visits.open(site.rater())
+    while not (report := page.locator(".text", has_text="مينا")).count():
+        done = int(page.locator("progress").get_attribute("value") or 0)
+        button(page, "Both good").click()
+        expect_progress(page, done + 1)
+    left, right = report.first.evaluate(
+        """report => {
+          const [text] = report.childNodes;
+          const { left, right } = report.getBoundingClientRect();
+          const place = (words) => {
+            const range = document.createRange();
+            const start = text.data.indexOf(words);
+            range.setStart(text, start);
+            range.setEnd(text, start + words.length);
+            return range.getBoundingClientRect();
+          };
+          return [place("No-break").left - left, right - place("مينا").right];
+        }"""
+    )
+    assert left == pytest.approx(0, abs=1)
+    assert right == pytest.approx(0, abs=1)
+
+
+def test_the_organisers_page_fits_a_phone(site: Site, visits: Visits) -> None:
+    with closing(Store(site.made.folder)) as store:
+        invite(store, read_settings(site.made.folder), "Professor Maximilian von Oberhausen-Schmidt-Lichtenfels zu Hof")
+    page = visits.context(**SMALL_PHONE).new_page()
+    page.goto(site.link(Rater("Organiser", site.made.organiser)))
+    assert_fits(page)
+    page.get_by_role("link", name="Open the organiser's page").click()
+    assert_fits(page)
+    inside = "select => select.getBoundingClientRect().right < document.documentElement.clientWidth"
+    assert page.locator("select").evaluate_all(f"all => all.every({inside})")
 
 
 def test_reports_stand_side_by_side_and_on_a_phone_one_above_the_other(site: Site, visits: Visits) -> None:

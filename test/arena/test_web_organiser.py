@@ -25,6 +25,15 @@ def send(organiser: Guest, action: str, **fields: str) -> tuple[int, str]:
     return response.status_code, response.text
 
 
+def test_the_organisers_pages_are_english_and_say_so(open_arena: tuple[MadeArena, Running, Guest]) -> None:
+    made, _, organiser = open_arena
+    organiser.client.headers["Accept-Language"] = "it"
+    for path in (f"/enter/{made.organiser}", "/organiser"):
+        page = organiser.page(path)
+        assert '<html lang="en"' in page
+        assert "Buongiorno" not in page
+
+
 def test_a_link_made_in_the_page_opens(open_arena: tuple[MadeArena, Running, Guest]) -> None:
     _, server, organiser = open_arena
     status, page = send(organiser, "invite", name="Dr <Rossi>", email="r@x.example", language="it")

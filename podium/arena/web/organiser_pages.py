@@ -182,4 +182,4 @@ def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
 
 
 def _moment(seconds: float | None) -> str:
-    return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d\n%H:%M")

@@ -56,16 +56,23 @@ class RaterPages:
         """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
         navigation, a Strict cookie would not travel along a redirect."""
 
-        def knock(token: str) -> tuple[str, Visitor, RaterProgress] | None:
+        def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
             cookie = self._desk.enter(token)
             visitor = cookie and self._desk.visitor(cookie)
-            return (cookie, visitor, self._desk.progress(visitor.id)) if cookie and visitor else None
+            if not cookie or not visitor:
+                return None
+            return cookie, visitor, self._desk.progress(visitor.id), self._desk.is_closed()
 
         entered = await self._ask(lambda: knock(request.path_params["token"]))
         if entered is None:
             raise HTTPException(401, "unknown_link")
-        cookie, visitor, progress = entered
-        response = self._welcome(request, visitor, progress)
+        cookie, visitor, progress, is_closed = entered
+        if is_closed and not visitor.is_organiser:
+            response = self._site.page(
+                "thanks", request, visitor=visitor, progress=progress, is_closed=True, notice=None
+            )
+        else:
+            response = self._welcome(request, visitor, progress)
         self._site.set_cookie(response, cookie, request)
         return response
 

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from podium.arena.desk import Desk, Visitor
 from podium.arena.settings import url_prefix
 from podium.arena.web.assets import render
-from podium.arena.web.languages import choose
+from podium.arena.web.languages import ENGLISH, choose
 
 _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
 
@@ -39,8 +39,9 @@ class Site:
     def page(
         self, template: str, request: Request, *, visitor: Visitor | None, status: int = 200, **content: Any
     ) -> HTMLResponse:
-        """A page in the visitor's language; whatever is put into it is escaped."""
-        words = choose(visitor.language if visitor else "", request.headers.get("accept-language", ""))
+        """A page in the visitor's language, the organiser's in English; whatever is put into it is escaped."""
+        wanted = "" if visitor is None else ENGLISH if visitor.is_organiser else visitor.language
+        words = choose(wanted, request.headers.get("accept-language", ""))
         html = render(template, base=self.prefix, words=words, visitor=visitor, status=status, **content)
         return HTMLResponse(html, status)
 
