@@ -15,6 +15,7 @@ from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 from PIL import Image
@@ -33,6 +34,13 @@ FLAGS = (
 )
 RATERS = ("Dr Anna Rossi", "Dr Bilal Haddad", "Dr Chen Wei", "Dr Dana Novak")
 SHOWN, SCANNED, PHONED = "Dr Elin Berg", "Dr Felix Meyer", "Dr Giulia Conti"  # who stop at a volume, at scans, at once
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "color_scheme": "dark",
+    "has_touch": True,
+    "is_mobile": True,
+}
 INSTRUCTIONS = "Judge what a referring dentist needs.\n\nAn invented finding is worse than a missed one."
 COMMENT = "Both name the implants; A invents a fracture."
 
@@ -56,24 +64,52 @@ def main() -> None:
             assert found
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-                page = enter(browser, links[SHOWN], found[0])
-                page.locator("[data-viewer-ready]").wait_for()
-                page.wait_for_timeout(500)
-                save(page.screenshot(), "arena-matchup.png")
-                page.locator("[data-enlarge]").click()
-                page.wait_for_timeout(800)
-                save(page.screenshot(), "arena-large.png")
-                page = enter(browser, links[SCANNED], found[0])
-                page.locator("[data-viewer-ready]").wait_for()
-                page.wait_for_timeout(500)
-                save(page.screenshot(), "arena-scans.png")
-                page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-                page.goto(links[PHONED].replace("http://localhost:8000", found[0]))
-                save(page.screenshot(), "arena-welcome-phone.png")
-                page = enter(browser, organiser, found[0])
-                save(page.screenshot(full_page=True, clip=down_to_the_raters(page)), "arena-organiser.png")
+                here = {name: link.replace("http://localhost:8000", found[0]) for name, link in links.items()}
+                draw_raters_pages(browser, here, found[0])
+                draw_organisers_page(browser, organiser.replace("http://localhost:8000", found[0]))
+                save(card(browser, here[SHOWN]).screenshot(), "arena-closed.png")
                 browser.close()
             server.terminate()
+
+
+def draw_raters_pages(browser: Browser, links: dict[str, str], address: str) -> None:
+    save(card(browser, address).screenshot(), "arena-no-link.png")
+    page = browser.new_page(**PHONE)
+    page.goto(links[PHONED])
+    save(page.screenshot(), "arena-welcome-phone.png")
+    save(drawn(enter(browser, links[PHONED], **DESKTOP)).screenshot(), "arena-practice.png")
+    page = drawn(enter(browser, links[SHOWN], **DESKTOP))
+    save(page.screenshot(), "arena-matchup.png")
+    page.locator(".comment summary").click()
+    page.get_by_label("invented finding").check()
+    page.locator("#comment").fill(COMMENT)
+    save(page.screenshot(), "arena-reasons.png")
+    page.locator(".comment summary").click()
+    page.locator("[data-enlarge]").click()
+    page.wait_for_timeout(800)
+    save(page.screenshot(), "arena-large.png")
+    save(drawn(enter(browser, links[SHOWN], **PHONE)).screenshot(), "arena-phone.png")
+    page = drawn(enter(browser, links[SCANNED], **DESKTOP))
+    save(page.screenshot(), "arena-scans.png")
+    page.locator(".picture a").click()
+    page.wait_for_timeout(500)
+    save(page.screenshot(), "arena-photograph.png")
+    page = card(browser, links[RATERS[0]])
+    page.locator(".go a").click()
+    save(page.screenshot(), "arena-thanks.png")
+
+
+def draw_organisers_page(browser: Browser, link: str) -> None:
+    """Closes the arena at the end."""
+    page = enter(browser, link, **DESKTOP)
+    save(page.screenshot(full_page=True, clip=down_to(page, "raters")), "arena-organiser.png")
+    page.get_by_label("Name").fill("Dr Hana Sato")
+    page.get_by_role("button", name="Create a link").click()
+    page.locator("code.link").evaluate("link => { link.textContent = link.textContent.replace(/[^/]+$/, 'kS3…'); }")
+    save(page.screenshot(clip=down_to(page, "link")), "arena-invited.png")
+    page.get_by_label("I am sure").check()
+    page.get_by_role("button", name="Close the arena").click()
+    page.get_by_text("The arena is closed").wait_for()
 
 
 def printed(*words: str) -> str:
@@ -88,7 +124,7 @@ def vote(desk: Desk, tokens: dict[str, str]) -> None:
     A clinician likes the longer report better, more or less, and takes half a minute or so.
     """
     drawn = random.Random(5)  # noqa: S311
-    now = [time.time() - 50 * 3600.0]
+    now = [time.time() - 70 * 3600.0]
     for name, token in tokens.items():
         visitor = desk.visitor(desk.enter(token) or "")
         assert visitor
@@ -113,17 +149,29 @@ def is_telling(matchup: Matchup) -> bool:
     return matchup.pictures[0].is_volume and shortest > 120
 
 
-def enter(browser: Browser, link: str, address: str) -> Page:
-    """The page behind a link's welcome; the server listens on another port than the links say."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-    page.goto(link.replace("http://localhost:8000", address))
+def enter(browser: Browser, link: str, **look: Any) -> Page:
+    """The page behind a link's welcome."""
+    page = browser.new_page(**look)
+    page.goto(link)
     page.locator(".go a").click()
-    page.locator("canvas, .conditions").first.wait_for()
     return page
 
 
-def down_to_the_raters(page: Page) -> FloatRect:
-    box = page.locator("section", has=page.locator("#raters")).bounding_box()
+def drawn(page: Page) -> Page:
+    page.locator("[data-viewer-ready]").first.wait_for()
+    page.wait_for_timeout(700)
+    return page
+
+
+def card(browser: Browser, link: str) -> Page:
+    """A page that says one thing."""
+    page = browser.new_page(viewport={"width": 640, "height": 400}, color_scheme="light")
+    page.goto(link)
+    return page
+
+
+def down_to(page: Page, heading: str) -> FloatRect:
+    box = page.locator("section", has=page.locator(f"#{heading}")).bounding_box()
     assert box
     return {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 12}
 

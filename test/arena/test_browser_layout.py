@@ -136,6 +136,7 @@ def test_the_organisers_page_fits_a_phone(site: Site, visits: Visits) -> None:
     page.goto(site.link(Rater("Organiser", site.made.organiser)))
     assert_fits(page)
     page.get_by_role("link", name="Open the organiser's page").click()
+    expect(page.get_by_role("heading", name="Votes per pair")).to_be_visible()
     assert_fits(page)
     inside = "select => select.getBoundingClientRect().right < document.documentElement.clientWidth"
     assert page.locator("select").evaluate_all(f"all => all.every({inside})")

@@ -68,7 +68,7 @@ class RaterPages:
             raise HTTPException(401, "unknown_link")
         cookie, visitor, progress, is_closed = entered
         if is_closed and not visitor.is_organiser:
-            response = self._site.page(
+            response: Response = self._site.page(
                 "thanks", request, visitor=visitor, progress=progress, is_closed=True, notice=None
             )
         else:
