@@ -1,7 +1,7 @@
 """What a cohort's files say, gathered once: teams, cases, aggregates, tables of single cases."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.challenges.ranking_rule import RankingRule
@@ -39,6 +39,18 @@ class Facts:
     weights: Sequence[float]
     notes: Sequence[str]
     missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
+
+    def in_order(self, teams: Sequence[int]) -> "Facts":
+        """The same facts with the teams in this order."""
+        tables = {name: replace(table, values=table.values[list(teams)]) for name, table in self.tables.items()}
+        return replace(
+            self,
+            files=[self.files[team] for team in teams],
+            aggregates=[self.aggregates[team] for team in teams],
+            rows=[self.rows[team] for team in teams],
+            tables=tables,
+            in_schemes=[tables[table.metric.name] for table in self.in_schemes],
+        )
 
     @property
     def is_anonymous(self) -> bool:

@@ -11,7 +11,6 @@ import scipy
 from podium import __version__
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
-from podium.platform.metrics_file import MetricsFile
 from podium.ranking.arena_ratings import arena_section
 from podium.ranking.calibration import Calibration, read_calibration
 from podium.ranking.comparisons import neighbour_differences, rank_groups
@@ -48,15 +47,14 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     """`rank`, for those who need the replicates too. A table of scores has no official rule: its mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
-    ordered = _in_final_order(cohort, options)
-    facts = with_recomputed_figures(gather_facts(ordered, options))
+    facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = _bootstrap(facts, options)
     ranked = scheme_rankings(facts, official, bootstrap, options)
     schemes = [each.ranking for each in ranked]
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
     deciding = chosen.ranking
-    common: MetricsFile = ordered.common
+    common = facts.files[0].content
     arena = (
         arena_section(official.arena, facts.teams, ties_broken=options.break_arena_ties)
         if official is not None and official.arena is not None
@@ -70,7 +68,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         challenge=common.challenge,
         title=escape_for_display(common.title),
         version=escape_for_display(common.version),
-        division=ordered.division,
+        division=cohort.division,
         settings=common.settings,
         deciding_scheme=options.scheme,
         teams=team_lines(facts, official, deciding, groups),
@@ -86,7 +84,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
             significance(table, alpha=options.alpha, workers=options.workers) for table in facts.in_schemes
         ),
         arena=arena,
-        methods=_methods(facts, arena, deciding, options, division=ordered.division, not_resampled=not_resampled),
+        methods=_methods(facts, arena, deciding, options, division=cohort.division, not_resampled=not_resampled),
         notes=tuple(
             notes(
                 facts,
@@ -122,8 +120,7 @@ def _comparisons(
     return groups, neighbour_differences(facts.teams, chosen.full, chosen.replicates, confidence=options.confidence)
 
 
-def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]:
-    facts = with_recomputed_figures(gather_facts(cohort, options))
+def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
     if options.scheme in SCHEMES and not facts.in_schemes:
         raise UsageError(
             f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "
@@ -136,7 +133,7 @@ def _in_final_order(cohort: Cohort[Any], options: RankingOptions) -> Cohort[Any]
     if options.scheme == OFFICIAL and official is not None and official.ratings is not None:
         ratings = np.nan_to_num(official.ratings)
     order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
-    return replace(cohort, files=[cohort.files[team] for team in order])
+    return facts.in_order(order)
 
 
 def _calibration(facts: Facts, options: RankingOptions) -> Calibration | None:

@@ -1,6 +1,7 @@
 """One-sided paired Wilcoxon signed-rank tests of every team against every other, for a whole bootstrap at once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -28,6 +29,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     p = np.full((resamples.replicates, teams, teams), np.nan)
     precision = np.float32 if resamples.sizes.max(initial=0) <= _EXACT_IN_SINGLE else np.float64
     counts: NDArray[np.floating] = np.ascontiguousarray(resamples.counts.T).astype(precision)
+    by_case = _CaseSums(numbers=counts.sum(axis=0, dtype=np.float64), ties=_tie_sum(counts))
 
     def test(pair: tuple[int, int]) -> None:
         first, second = pair
@@ -35,7 +37,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
         # Two infinite worst values are equal, their difference is not a number.
         with np.errstate(invalid="ignore"):
             difference = np.where(x == y, 0.0, x - y)
-        p[:, first, second], p[:, second, first] = _both_p(difference, counts)
+        p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
 
     pairs = list(combinations(range(teams), 2))
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -43,7 +45,15 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     return p
 
 
-def _both_p(difference: Floats, counts: NDArray[np.floating]) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, kw_only=True)
+class _CaseSums:
+    """Of all cases in every replicate, where each case is a group of its own: what no pair of teams changes."""
+
+    numbers: Floats
+    ties: Floats
+
+
+def _both_p(difference: Floats, counts: NDArray[np.floating], by_case: _CaseSums) -> tuple[Floats, Floats]:
     """p of "greater" and of "less", for every replicate; `counts[case, replicate]`."""
     size = np.abs(difference)
     order = np.argsort(size, kind="stable")
@@ -57,21 +67,24 @@ def _both_p(difference: Floats, counts: NDArray[np.floating]) -> tuple[Floats, F
     starts = np.flatnonzero(np.concatenate([[True], sizes[1:] != sizes[:-1]]))
     if starts.size < order.size:  # equal sizes share their middle rank: work on the groups instead of the cases
         positive = np.add.reduceat(drawn * is_positive[:, None].astype(drawn.dtype), starts, axis=0)
-        drawn = np.add.reduceat(drawn, starts, axis=0)
+        drawn = groups = np.add.reduceat(drawn, starts, axis=0)
+        running = running_sums(drawn)
+        number, ties = running[-1].astype(np.float64), _tie_sum(drawn)
     else:
-        positive = drawn[is_positive]
-    rows = slice(None) if starts.size < order.size else is_positive
-    running = running_sums(drawn)
-    number = running[-1].astype(np.float64)
+        positive = groups = drawn[is_positive]
+        running = running_sums(drawn)[is_positive]
+        dropped = counts[size == 0]  # few, or none
+        number = by_case.numbers - dropped.sum(axis=0, dtype=np.float64)
+        ties = by_case.ties - (_tie_sum(dropped) if dropped.size else 0.0)
     # A group's middle rank is what came up to its end, less half of itself, plus one half.
     greater = (
-        _sum_of_products(positive, running[rows])
-        - _sum_of_products(positive, drawn[rows]) / 2
+        _sum_of_products(positive, running)
+        - _sum_of_products(positive, groups) / 2
         + positive.sum(axis=0, dtype=np.float64) / 2
     )
     mean = number * (number + 1) / 4
     with np.errstate(invalid="ignore", divide="ignore"):
-        deviation = np.sqrt((number * (number + 1) * (2 * number + 1) - _tie_sum(drawn) / 2) / 24)
+        deviation = np.sqrt((number * (number + 1) * (2 * number + 1) - ties / 2) / 24)
         above = ndtr(-(greater - mean - 0.5) / deviation)
         below = ndtr(-(mean - greater - 0.5) / deviation)
     return above, below
@@ -83,7 +96,7 @@ def _sum_of_products(first: NDArray[np.floating], second: NDArray[np.floating]) 
 
 def _tie_sum(group_sizes: NDArray[np.floating]) -> Floats:
     """The sum of t^3 - t over the groups of equal differences."""
-    exact_in_single = group_sizes.max() ** 3 * group_sizes.shape[0] < 2**24
+    exact_in_single = group_sizes.max(initial=0) ** 3 * group_sizes.shape[0] < 2**24
     sizes = group_sizes if exact_in_single else group_sizes.astype(np.float64)
     linear: Floats = sizes.sum(axis=0, dtype=np.float64)
     return _sum_of_products(sizes * sizes, sizes) - linear
