@@ -21,6 +21,8 @@ from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_ge
 from podium.readers.labels import as_integer_labels
 
 LARGEST_LABEL = 2**32 - 1
+_WORD_BYTES = 8
+_SPARSE_SHARE = 0.1  # of a block: up to here, values are picked out of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +77,35 @@ class _Filled:
 
     def add(self, values: NDArray[Any]) -> None:
         start, self.done = self.done, self.done + len(values)
-        if not values.view(np.uint8).any():
-            return
+        places = _few_labels(values)
+        target: Any = slice(start, self.done)
+        if places is not None:
+            if not len(places):
+                return
+            values, target = values[places], start + places
         _refuse_probabilities(values, self.name)
         labels = as_integer_labels(values, name=self.name)
         if self.binary:
-            self.labels[start : self.done] = labels != 0
+            self.labels[target] = labels != 0
             return
         largest = int(labels.max())
         if largest > LARGEST_LABEL:
             raise Refused(f"'{self.name}' holds the label {largest}; labels go up to {LARGEST_LABEL}.")
         if largest > np.iinfo(self.labels.dtype).max:
             self.labels = self.labels.astype(np.min_scalar_type(largest))
-        self.labels[start : self.done] = labels
+        self.labels[target] = labels
+
+
+def _few_labels(values: NDArray[Any]) -> NDArray[np.intp] | None:
+    """The places of all values that are not 0 bit by bit, and of some beside them; None where these are many. Of a
+    background, which is most of a volume, nothing else is looked at, and no page of the labels is touched."""
+    size = values.dtype.itemsize
+    together = 1 if size > 1 or len(values) % _WORD_BYTES else _WORD_BYTES
+    filled = values.view(f"u{size * together}") != 0
+    if np.count_nonzero(filled) > _SPARSE_SHARE * len(filled):
+        return None
+    words = np.flatnonzero(filled)
+    return words if together == 1 else (words[:, None] * together + np.arange(together)).reshape(-1)
 
 
 def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
