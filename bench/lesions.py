@@ -38,6 +38,7 @@ SHAPE = (326, 400, 400)
 LARGE = (1024, 512, 512)
 STEPS = 6
 LESIONS = (5, 300)
+CORE_LESIONS = (5, 100)
 REPEATS = 3
 UNIT = Geometry((1.0,) * 3, (0.0,) * 3, (1, 0, 0, 0, 1, 0, 0, 0, 1))
 
@@ -91,7 +92,7 @@ def core_table() -> Table:
     for title in ("lesions", "literal, s", "podium, s", "times faster", "podium, further steps, s", "times faster"):
         table.add_column(title, justify="right")
     settings = LesionsSettings()
-    for lesions in LESIONS:
+    for lesions in CORE_LESIONS:
         prediction, reference = pair_of(lesions)
 
         def whole(prediction: Volume = prediction, reference: Volume = reference) -> dict[str, Any]:

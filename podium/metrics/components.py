@@ -234,19 +234,23 @@ def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions
     where a lesion is in pieces or two lesions touch; gaps in the numbering are no lesions.
     """
     labels = np.ascontiguousarray(labels)
-    is_mask = labels.dtype == np.uint8 and labels.max(initial=0) <= 1
-    mask = labels.view(np.bool_) if is_mask else labels != 0  # a second volume only where there is need for one
-    places = sparse_places(mask, limit=SPARSE_VOXELS)
+    is_sparse = True
+    are_bytes = labels.dtype == np.uint8  # then no second volume is needed
+    places = sparse_places(labels.view(np.bool_) if are_bytes else labels != 0, limit=SPARSE_VOXELS)
     if places is None:
-        places = np.flatnonzero(mask)
+        is_sparse, places = False, np.flatnonzero(labels)
     values = labels.reshape(-1)[places]
     if values.size == 0:
         nothing = np.zeros(0, np.int64)
         return Lesions(labels.shape, places, nothing, nothing, nothing)
     if values.min() == values.max():
-        components = label_components(mask, connectivity=connectivity)
-        lesion = components.labels_at(places)
-        ids = np.arange(1, components.count + 1)
+        if is_sparse:
+            lesion, count = label_places(places, labels.shape, connectivity=connectivity)
+        else:
+            mask = labels.view(np.bool_) if are_bytes and values[0] == 1 else labels != 0
+            components = label_densely(mask, connectivity=connectivity)
+            lesion, count = components.labels_at(places), components.count
+        ids = np.arange(1, count + 1)
     else:
         ids, inverse = np.unique(values, return_inverse=True)
         lesion = inverse.astype(np.int64) + 1

@@ -33,9 +33,6 @@ def label_places(places: Places, shape: tuple[int, ...], *, connectivity: int) -
     """The component (from 1) of every voxel of a 3-D mask, and how many components there are."""
     if len(places) == 0:
         return np.zeros(0, np.int64), 0
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     _, height, width = shape
     row, column = np.divmod(places, width)
     begins = np.ones(len(places), np.bool_)
@@ -45,9 +42,31 @@ def label_places(places: Places, shape: tuple[int, ...], *, connectivity: int) -
     runs = _Runs(row[first], column[first], column[last])
     pairs = list(_touching(runs, height=height, width=width, connectivity=connectivity))
     one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    graph = coo_array((np.ones(len(one), np.bool_), (one, other)), shape=(len(first), len(first)))
-    count, component = connected_components(graph, directed=False)
-    return np.repeat(component.astype(np.int64) + 1, last - first + 1), int(count)
+    component, count = _joined(len(first), one, other)
+    return np.repeat(component, last - first + 1), count
+
+
+def _joined(count: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """The component (from 1, in the order of their first members) of each of `count` things, given the pairs that are
+    linked, and how many components there are.
+
+    Everything points to a member of its component that is not behind it, in the end to the first one. In every round
+    the ends of the chains that a pair still keeps apart are linked, and all chains are followed to their ends. SciPy's
+    csgraph does the same; importing it takes longer than everything else here.
+    """
+    first = np.arange(count)
+    while True:
+        low, high = first[one], first[other]
+        apart = low != high
+        if not apart.any():
+            break
+        one, other = one[apart], other[apart]
+        low, high = low[apart], high[apart]
+        np.minimum.at(first, np.maximum(low, high), np.minimum(low, high))
+        while not np.array_equal(further := first[first], first):
+            first = further
+    number = np.cumsum(first == np.arange(count))
+    return number[first], int(number[-1])
 
 
 @dataclass(frozen=True, eq=False)

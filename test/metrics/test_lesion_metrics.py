@@ -307,3 +307,26 @@ def test_dice_per_component_is_the_mean_over_the_reference() -> None:
     prediction[2:4, 2:4, 20:22] = True
     assert component_dice(prediction=prediction, reference=reference) == pytest.approx((1 + 2 / 3) / 2, abs=1e-6)
     assert component_dice(prediction=prediction, reference=np.zeros_like(reference)) is None
+
+
+def test_a_snake_through_the_whole_volume_is_one_component() -> None:
+    volume = np.zeros((9, 41, 30), np.bool_)
+    volume[::2, ::2] = True
+    volume[::2, 1::4, -1] = volume[::2, 3::4, 0] = True  # from row to row, at the end where the last one stopped
+    volume[1::4, -1, -1] = volume[3::4, 0, 0] = True  # and from plane to plane
+    for mask in (volume, volume[::-1, :, ::-1]):
+        assert label_components(mask, connectivity=6).count == label(mask, connectivity=1).max() == 1
+
+
+@pytest.mark.parametrize("value", [1, 7])
+@settings(max_examples=10)
+@given(data=st.data())
+def test_lesions_of_dense_and_sparse_references_are_the_same(value: int, data: st.DataObject) -> None:
+    reference = (data.draw(volumes((5, 7, 8))) > 0).astype(np.uint8) * np.uint8(value)
+    sparse = find_lesions(reference, connectivity=18)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("podium.metrics.components.SPARSE_VOXELS", -1)
+        dense = find_lesions(reference, connectivity=18)
+    assert np.array_equal(dense.places, sparse.places)
+    assert np.array_equal(dense.lesion, sparse.lesion)
+    assert np.array_equal(dense.voxels, sparse.voxels)

@@ -63,7 +63,6 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
 
     def import_packages(self) -> None:
         import cc3d  # noqa: F401
-        import scipy.sparse.csgraph  # noqa: F401
 
         if self._settings.per_component_dice:
             import monai.metrics.meandice  # noqa: F401
