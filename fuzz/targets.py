@@ -26,7 +26,8 @@ from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.tables import read_table
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.wire import EndedError, Expected, LyingError, receive, receive_small_array
+from podium.sandbox.messages import EndedError, LyingError, receive
+from podium.sandbox.wire import Expected, receive_small_array
 
 MAX_BYTES = 1_000_000
 FIELD = (3, 3, 4)  # of the displacement fields among the seeds

@@ -64,7 +64,6 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
     folder = find_challenge(ground_truth, challenge)
-    # First: they are forked from a process that has not read any reference.
     with decoders(isolation, libraries=KINDS[folder.common.kind].libraries):
         task = prepare(folder, executor)
         prepare_output(output)

@@ -2,10 +2,10 @@
 
 Four processes take part in reading one submitted file:
 
-main      starts the zygote before any reference is read, and the workers after that
-zygote    has the reader packages loaded and nothing secret; forks one decoder per file (`zygote.py`)
+main      starts the zygotes and the workers
+zygote    a program that has a reader package loaded and nothing secret; forks one decoder per file (`zygote.py`)
 decoder   locks itself in (`lock.py`), then reads that one file (`decoder.py`)
-worker    scores; asks a decoder for what is in the file and checks every answer (`client.py`, `wire.py`)
+worker    scores; asks a decoder for what is in the file and checks every answer (`session.py`, `wire.py`)
 
 Which layers the lock has depends on the kernel: `landlock.py`, `seccomp.py`, `limits.py`.
 """

@@ -1,4 +1,4 @@
-"""What a decoder does: lock itself in, then read its one file as often as it is asked to."""
+"""What a decoder does once it is locked in: read its one file as often as it is asked to."""
 
 import os
 import socket
@@ -18,18 +18,9 @@ from podium.readers.hdf5.file import Hdf5Source, open_hdf5
 from podium.readers.hdf5.frames import LibraryCells
 from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
-from podium.sandbox.limits import die_with
 from podium.sandbox.lock import Lock
-from podium.sandbox.paths import OPENED
-from podium.sandbox.wire import (
-    INLINE_BYTES,
-    EndedError,
-    receive,
-    receive_with_descriptor,
-    send,
-    send_small_array,
-    write_array,
-)
+from podium.sandbox.messages import EndedError, receive, receive_with_descriptor, send
+from podium.sandbox.wire import INLINE_BYTES, send_small_array, write_array
 
 _LONGEST_TRACE = 4000
 
@@ -61,12 +52,9 @@ class HandedFile(SafeFile):
         return self.path.open("rb")
 
 
-def decode(channel: socket.socket, *, zygote: int, lock: Lock) -> None:
-    """Serve one worker until it closes the channel."""
-    die_with(zygote)
-    in_force = lock.put_in_force(OPENED[0])
+def decode(channel: socket.socket, lock: Lock) -> None:
+    """Serve one worker until it closes the channel. This process is locked in already."""
     opened: OpenFile | None = None
-    send(channel, {"locked": in_force})
     while True:
         try:
             request = receive(channel)

@@ -2,8 +2,6 @@
 
 import logging
 import math
-import os
-import signal
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from podium.errors import MachineError, UsageError
-from podium.extras import preload_readers, require
+from podium.extras import require
 from podium.kernel import is_linux
 from podium.readers.decoding import decoded_by
 from podium.readers.files import SafeFile
@@ -20,17 +18,18 @@ from podium.readers.images import Geometry, Image
 from podium.readers.volumes import Volume
 from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
+from podium.sandbox.messages import EndedError
 from podium.sandbox.remote_hdf5 import RemoteHdf5
 from podium.sandbox.session import Answer, Session
-from podium.sandbox.wire import EndedError, Expected
-from podium.sandbox.zygote import start_zygote
+from podium.sandbox.wire import Expected
+from podium.sandbox.zygote import NO_LIBRARY, start_zygote
 
 Isolation = Literal["full", "best"]
 """Whether an evaluation needs every layer, or takes those that the kernel has."""
 
 Library = Literal["h5py", "SimpleITK"]
 LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
-"""Each has a zygote, in the order in which they are loaded: forking the first, which is small, takes half the time."""
+"""Each has a zygote: the fewer libraries a process has loaded, the faster it is forked."""
 
 LOG = logging.getLogger(__name__)
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
@@ -44,16 +43,20 @@ class Decoders:
     """The decoder that the readers pass submitted files on to; see podium/readers/decoding.py."""
 
     def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
-        # A zygote also has the libraries that were loaded before its own, so a later one can stand in for it.
+        # Where the zygote of a library was killed, or there is none, another one loads it.
         self._controls = {
-            library: [controls[each] for each in LIBRARIES[number:]] for number, library in enumerate(LIBRARIES)
+            library: [
+                *(control for each, control in controls.items() if each == library),
+                *(control for each, control in controls.items() if each != library),
+            ]
+            for library in LIBRARIES
         }
-        with Session(self._controls["SimpleITK"], _HARMLESS, layers=()) as first:
+        with Session(list(controls.values()), NO_LIBRARY, _HARMLESS, layers=()) as first:
             self.layers = first.start()
 
     def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
         """A decoder for one file, in no weaker a lock than the first one's."""
-        return Session(self._controls[library], file, layers=self.layers)
+        return Session(self._controls[library], library.encode(), file, layers=self.layers)
 
     def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> Image:
         _require("SimpleITK")
@@ -113,9 +116,9 @@ def _geometry(session: Session, answer: Answer, *, axes: int) -> Geometry:
 def decoders(
     isolation: Isolation = "best", limits: Limits | None = None, *, libraries: Collection[str] = LIBRARIES
 ) -> Iterator[Decoders | None]:
-    """Have submitted files decoded behind a wall for as long as the context lasts. To be entered before anything
-    secret is read. `libraries` are those that will be asked for; the others cannot decode. The log says once which
-    layers are in force; None where the system has no such processes at all.
+    """Have submitted files decoded behind a wall for as long as the context lasts. `libraries` are those that will
+    probably be asked for. The log says once which layers are in force; None where the system has no such processes at
+    all.
     """
     if not is_linux():
         _judge((), isolation)
@@ -134,13 +137,12 @@ def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterat
         with ExitStack() as stack:
             controls: dict[Library, socket.socket] = {}
             for library in LIBRARIES:
-                if library in libraries:
-                    preload_readers([library])
-                controls[library] = stack.enter_context(_zygote(limits))
+                if library in libraries or not controls:
+                    controls[library] = stack.enter_context(_zygote(limits))
             stack.enter_context(closed_to_others())
             try:
                 found = Decoders(controls)
-            except (EndedError, MachineError):  # killed before there was a spare; nothing secret has been read yet
+            except (EndedError, MachineError):  # killed before there was a spare
                 continue
             yield found
             return
@@ -149,7 +151,7 @@ def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterat
 
 @contextmanager
 def _zygote(limits: Limits) -> Iterator[socket.socket]:
-    pid, control = start_zygote(list(available_layers()), limits)
+    process, control = start_zygote(available_layers(), limits)
     try:
         yield control
     finally:
@@ -157,8 +159,8 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
             control.shutdown(socket.SHUT_WR)  # the zygote ends by itself, and so do its spares
             control.settimeout(_SECONDS_TO_END)
             control.recv(1)  # nothing, once all who served this socket have ended
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        process.kill()
+        process.wait()
 
 
 def _judge(layers: Sequence[str], isolation: Isolation) -> None:

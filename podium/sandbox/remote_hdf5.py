@@ -12,8 +12,9 @@ from podium.readers.hdf5.file import MAX_DATASET_BYTES
 from podium.readers.hdf5.frames import UNPACKED_HERE, Cells, ChunkTable, FieldPlace, stream_field
 from podium.readers.hdf5.storage import MAX_CHUNKS, most_stored_bytes
 from podium.readers.names import escape_for_display
+from podium.sandbox.messages import LyingError
 from podium.sandbox.session import Session
-from podium.sandbox.wire import Expected, LyingError, number_type
+from podium.sandbox.wire import Expected, number_type
 
 _TABLE_COLUMNS = 6
 

@@ -14,16 +14,8 @@ from numpy.typing import NDArray
 from podium.errors import MachineError, ReaderDied, Refused
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display
-from podium.sandbox.wire import (
-    INLINE_BYTES,
-    EndedError,
-    Expected,
-    LyingError,
-    SharedArray,
-    receive,
-    receive_small_array,
-    send,
-)
+from podium.sandbox.messages import EndedError, LyingError, receive, send
+from podium.sandbox.wire import INLINE_BYTES, Expected, SharedArray, receive_small_array
 
 _TRIES = 2  # memory may have run out because of another case
 _LONGEST_SENTENCE = 2000
@@ -42,9 +34,12 @@ class Answer:
 class Session:
     """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file."""
 
-    def __init__(self, controls: Sequence[socket.socket], file: SafeFile, *, layers: Sequence[str]) -> None:
+    def __init__(
+        self, controls: Sequence[socket.socket], library: bytes, file: SafeFile, *, layers: Sequence[str]
+    ) -> None:
         self.file = file
         self._layers = layers  # without which no file is read
+        self._library = library
         self._controls = controls  # of the zygotes that can start a decoder, the best one first
         self._channel: socket.socket | None = None
         self._leash = -1
@@ -140,6 +135,6 @@ class Session:
     def _request(self, descriptors: Sequence[int]) -> None:
         for control in self._controls:
             with suppress(OSError):  # this zygote and its spares were killed at the same time
-                socket.send_fds(control, [b"+"], descriptors)
+                socket.send_fds(control, [self._library], descriptors)
                 return
         raise MachineError("The processes that read submitted files were killed, perhaps because memory ran out.")

@@ -1,19 +1,16 @@
-"""What passes between a worker and its decoder: short JSON messages, and arrays in memory that is sealed.
+"""Arrays that a decoder sends to its worker: small ones through the channel, large ones in memory that is sealed.
 
-The worker trusts nothing that comes back. A message has a bounded length; an array's header is checked against what was
-asked for before memory is allocated. Small arrays follow their header through the channel. For large ones the worker
-provides memory of exactly the announced length, and uses it only after the kernel promised that nobody can write to it
-any more. No object is ever unpickled.
+The worker trusts nothing that comes back. An array's header is checked against what was asked for before memory is
+allocated. Small arrays follow their header. For large ones the worker provides memory of exactly the announced length,
+and uses it only after the kernel promised that nobody can write to it any more.
 """
 
 import fcntl
-import json
 import math
 import mmap
 import os
 import re
 import socket
-import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,76 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
+from podium.sandbox.messages import EndedError, LyingError
+
 INLINE_BYTES = 4 * 1024 * 1024
 """Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
 
 MOST_AXES = 32
 
 _BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
-_LENGTH = struct.Struct("!I")
 _TYPE = re.compile(r"[<>|=]?[buif][1248]")
-
-
-class EndedError(Exception):
-    """The other side has ended."""
-
-
-class LyingError(Exception):
-    """What came back is not what was asked for."""
-
-
-def send(channel: socket.socket, message: dict[str, Any], *, descriptor: int | None = None) -> None:
-    """One message, with a descriptor that the other side may use from then on."""
-    content = json.dumps(message).encode()
-    try:
-        if descriptor is None:
-            channel.sendall(_LENGTH.pack(len(content)) + content)
-        else:
-            socket.send_fds(channel, [_LENGTH.pack(len(content))], [descriptor])
-            channel.sendall(content)
-    except OSError as fault:
-        raise EndedError from fault
-
-
-def receive(channel: socket.socket) -> dict[str, Any]:
-    """The next message. Descriptors that come with it are closed by the kernel."""
-    (length,) = _LENGTH.unpack(_exactly(channel, _LENGTH.size))
-    return _message(channel, length)
-
-
-def receive_with_descriptor(channel: socket.socket) -> tuple[dict[str, Any], int]:
-    """The next message and the one descriptor that comes with it."""
-    start, descriptors, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
-    if len(start) < _LENGTH.size or len(descriptors) != 1:
-        raise EndedError
-    return _message(channel, _LENGTH.unpack(start)[0]), descriptors[0]
-
-
-def _message(channel: socket.socket, length: int) -> dict[str, Any]:
-    if length > LONGEST_MESSAGE_BYTES:
-        raise LyingError(f"a message of {length:,} bytes")
-    content = _exactly(channel, length)
-    try:
-        message = json.loads(content)
-    except (ValueError, RecursionError):
-        raise LyingError("a message that is not JSON") from None
-    if not isinstance(message, dict):
-        raise LyingError("a message that is no object")
-    return message
-
-
-def _exactly(channel: socket.socket, count: int) -> bytes:
-    content = bytearray()
-    while len(content) < count:
-        try:
-            part = channel.recv(count - len(content))
-        except OSError as fault:
-            raise EndedError from fault
-        if not part:
-            raise EndedError
-        content += part
-    return bytes(content)
 
 
 @dataclass(frozen=True, kw_only=True)

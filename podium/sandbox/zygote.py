@@ -1,12 +1,14 @@
-"""The process that decoders are forked from. It is started before any reference is read and reads no file itself.
+"""The process that decoders are forked from. It reads no submitted file itself.
 
-A request is one byte with three descriptors: the decoder's end of its channel, the file, and the reading end of a
-leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the decoder is
-killed, whatever it is doing.
+It is a program of its own, not a fork of the main process: nothing that the main process ever held is in its memory,
+and it is small. Forking copies the tables of all memory in use, which takes 10 times as long where torch is loaded.
 
-A zygote that is killed, as where memory runs out, cannot be started again: by then the main process has read
-references. So it has spares: processes forked from it, which wait for a lock that the kernel takes from the zygote when
-it ends. One of them takes its place at the same socket, and has spares in turn.
+A request is the name of a library with three descriptors: the decoder's end of its channel, the file, and the reading
+end of a leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the
+decoder is killed, whatever it is doing.
+
+A zygote may be killed, as where memory runs out. So it has spares: processes forked from it, which wait for a lock that
+the kernel takes from the zygote when it ends. One of them takes its place at the same socket, and has spares in turn.
 """
 
 import fcntl
@@ -15,17 +17,28 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
+from podium.extras import preload_readers
 from podium.forking import heed_requests, requests_held_back
-from podium.sandbox.decoder import decode
 from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
 from podium.sandbox.lock import Lock
+from podium.sandbox.messages import send
 from podium.sandbox.paths import OPENED
 
+NO_LIBRARY = b"none"
+"""Asks for a decoder that says which lock it is in, and reads nothing."""
+
+_NEEDED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # threads would not survive a fork
+_LONGEST_NAME = 20
 _CHANNEL = _CONTROL = 3
 _TURN, _LIFE = 4, 5
 _SPARES = 2  # one alone may be killed before it has a spare
@@ -35,34 +48,63 @@ _ABOVE = 64  # descriptors are put here before they take their low numbers
 _ALL_DESCRIPTORS = 1 << 20
 
 
-def start_zygote(layers: list[str], limits: Limits) -> tuple[int, socket.socket]:
-    """Fork the zygote from this process; its process id and the socket for requests."""
+def start_zygote(layers: Sequence[str], limits: Limits) -> tuple["subprocess.Popen[bytes]", socket.socket]:
+    """Start a zygote; its process and the socket for requests."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    main = os.getpid()
-    with requests_held_back():
-        pid = os.fork()
-        if pid == 0:
-            _in_a_process_of_its_own(partial(_begin, theirs.fileno(), main, layers, limits))
-    theirs.close()
-    return pid, ours
+    with theirs, requests_held_back():
+        process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
+            [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), layers, limits)],
+            env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    return process, ours
 
 
-def _begin(control_descriptor: int, main: int, layers: list[str], limits: Limits) -> None:
+def program(control: int, layers: Sequence[str], limits: Limits) -> str:
+    """What a zygote runs."""
+    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
+    return (
+        f"import sys; sys.path[:] = {found_at!r}; from podium.sandbox.zygote import begin; "
+        f"begin({control}, {os.getpid()}, {list(layers)!r}, {asdict(limits)!r})"
+    )
+
+
+def begin(control: int, main: int, layers: Sequence[str], limits: Mapping[str, int]) -> None:
+    """The whole life of a zygote, in a process of its own."""
     die_with(main)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     heed_requests()
-    _keep_only([control_descriptor, os.memfd_create("turn")])
+    _keep_only([control, os.memfd_create("turn")])
     fcntl.lockf(_TURN, fcntl.LOCK_EX)  # a process that is forked does not have the lock of its parent
     offer_to_the_out_of_memory_killer(_FIRST_KILLED)
-    lock = Lock(layers, limits)
-    gc.collect()
     gc.disable()  # a collection in a decoder would touch, and so copy, every page
-    gc.freeze()
-    _serve(lock)
+    _serve(Prepared(layers, Limits(**limits)))
 
 
-def _serve(lock: Lock) -> None:
+class Prepared:
+    """What decoders share: the libraries that were asked for so far, and their lock."""
+
+    def __init__(self, layers: Sequence[str], limits: Limits) -> None:
+        self._layers, self._limits = layers, limits
+        self._loaded = {NO_LIBRARY}
+        self.lock = Lock(layers, limits)
+
+    def load(self, library: bytes) -> None:
+        if library in self._loaded:
+            return
+        import podium.sandbox.decoder  # noqa: F401
+
+        preload_readers([library.decode("ascii")])
+        self._loaded.add(library)
+        self.lock = Lock(self._layers, self._limits)  # limits are counted from what is in use
+        gc.collect()
+        gc.freeze()
+
+
+def _serve(prepared: Prepared) -> None:
     """Until the main process and all workers have closed their end of the socket."""
     zygote = os.getpid()
     control = socket.socket(fileno=_CONTROL)
@@ -73,7 +115,7 @@ def _serve(lock: Lock) -> None:
     poll.register(_CONTROL, select.POLLIN)
     while True:
         while len(spares) < _SPARES and not _is_over():
-            descriptor, pid = _start_spare(lock)
+            descriptor, pid = _start_spare(prepared)
             spares[descriptor] = pid
             poll.register(descriptor, 0)  # only that the other end was closed
         for descriptor, _ in poll.poll(_LOOK_AGAIN_MS if ending else None):
@@ -89,13 +131,14 @@ def _serve(lock: Lock) -> None:
                 os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
                 ending.add(pid)
                 continue
-            request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
-            if not request:
+            library, descriptors, _, _ = socket.recv_fds(control, _LONGEST_NAME, 3)
+            if not library:
                 return
+            prepared.load(library)
             channel, file, leash = descriptors
             pid = os.fork()
             if pid == 0:
-                _in_a_process_of_its_own(partial(_become_decoder, channel, file, zygote, lock))
+                _in_a_process_of_its_own(partial(_become_decoder, library, channel, file, zygote, prepared.lock))
             os.close(channel)
             os.close(file)
             leashes[leash] = pid
@@ -110,29 +153,35 @@ def _is_over() -> bool:
     return bool(poll.poll(0))
 
 
-def _start_spare(lock: Lock) -> tuple[int, int]:
+def _start_spare(prepared: Prepared) -> tuple[int, int]:
     """A process that waits to take this one's place: a descriptor whose other end it holds, and its number."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _in_a_process_of_its_own(partial(_stand_by, writing, lock))
+        _in_a_process_of_its_own(partial(_stand_by, writing, prepared))
     os.close(writing)
     return reading, pid
 
 
-def _stand_by(life: int, lock: Lock) -> None:
+def _stand_by(life: int, prepared: Prepared) -> None:
     _keep_only([_CONTROL, _TURN, life])
     fcntl.lockf(_TURN, fcntl.LOCK_EX)
     os.close(_LIFE)
-    _serve(lock)
+    _serve(prepared)
 
 
-def _become_decoder(channel: int, file: int, zygote: int, lock: Lock) -> None:
+def _become_decoder(library: bytes, channel: int, file: int, zygote: int, lock: Lock) -> None:
+    die_with(zygote)
     _keep_only([channel, file])
     for number in OPENED[1:]:
         opened = os.open(f"/proc/self/fd/{OPENED[0]}", os.O_RDONLY | os.O_CLOEXEC)
         assert opened == number, "descriptors are numbered from the lowest free one on"
-    decode(socket.socket(fileno=_CHANNEL), zygote=zygote, lock=lock)
+    worker = socket.socket(fileno=_CHANNEL)
+    send(worker, {"locked": lock.put_in_force(OPENED[0])})
+    if library != NO_LIBRARY:
+        from podium.sandbox.decoder import decode
+
+        decode(worker, lock)
 
 
 def _keep_only(descriptors: list[int]) -> None:

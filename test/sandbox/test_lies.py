@@ -6,22 +6,24 @@ import os
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from sandbox.hijacking import decoders_with
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_mask_volume
-from podium.sandbox import decoder
 from podium.sandbox.decoders import decoders
+from podium.sandbox.messages import EndedError, LyingError, receive_with_descriptor
 from podium.sandbox.remote_hdf5 import checked_place
-from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, LyingError, receive_with_descriptor
+from podium.sandbox.wire import INLINE_BYTES, Expected
 
 SHAPE = (4, 6)
 LARGE = (2 * INLINE_BYTES,)
@@ -45,13 +47,12 @@ def file(tmp_path: Path) -> SafeFile:
     return SafeFile.inside(tmp_path, "a.png")
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, answer: Callable[[socket.socket], None]) -> None:
-    monkeypatch.setattr(decoder, "_answer", lambda channel, *_: answer(channel))
+def answering(answer: Callable[[socket.socket], None]) -> AbstractContextManager[None]:
+    return decoders_with(__name__, _answer=lambda channel, *_: answer(channel))
 
 
-def test_the_truth_is_believed(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, lambda channel: channel.sendall(packed(HONEST) + bytes(range(24))))
-    with decoders():
+def test_the_truth_is_believed(file: SafeFile) -> None:
+    with answering(lambda channel: channel.sendall(packed(HONEST) + bytes(range(24)))), decoders():
         image = read_image(file, shape=SHAPE)
     assert image.array.tolist() == np.arange(24).reshape(SHAPE).tolist()
     assert (image.spacing, image.origin) == ((1.0, 1.0), (0.0, 0.0))
@@ -85,29 +86,28 @@ def test_the_truth_is_believed(file: SafeFile, monkeypatch: pytest.MonkeyPatch) 
     }.items(),
     ids=lambda lie: lie[0],
 )
-def test_a_lie_costs_the_file(file: SafeFile, lie: tuple[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, lambda channel: channel.sendall(lie[1]))
-    with decoders(), pytest.raises(Refused, match=CONTRADICTS) as caught:
+def test_a_lie_costs_the_file(file: SafeFile, lie: tuple[str, bytes]) -> None:
+    with (
+        answering(lambda channel: channel.sendall(lie[1])),
+        decoders(),
+        pytest.raises(Refused, match=CONTRADICTS) as caught,
+    ):
         read_image(file, shape=SHAPE)
     assert str(caught.value).startswith("Reading 'a.png'")
 
 
-def test_fewer_bytes_than_announced_cost_the_file(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_bytes_than_announced_cost_the_file(file: SafeFile) -> None:
     def cut_short(channel: socket.socket) -> None:
         channel.sendall(packed(HONEST) + bytes(23))
         os._exit(0)
 
-    answering(monkeypatch, cut_short)
-    with decoders(), pytest.raises(Refused, match="ended its process 2 times"):
+    with answering(cut_short), decoders(), pytest.raises(Refused, match="ended its process 2 times"):
         read_image(file, shape=SHAPE)
 
 
-def test_more_bytes_than_announced_are_not_part_of_the_next_answer(
-    file: SafeFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answering(monkeypatch, lambda channel: channel.sendall(packed(HONEST) + bytes(24 + 7)))
+def test_more_bytes_than_announced_are_not_part_of_the_next_answer(file: SafeFile) -> None:
     expected = Expected(shape=SHAPE, max_bytes=24)
-    with decoders() as found:
+    with answering(lambda channel: channel.sendall(packed(HONEST) + bytes(24 + 7))), decoders() as found:
         assert found is not None
         with found.session(file) as session:
             session.ask("image", expected=expected)
@@ -116,7 +116,7 @@ def test_more_bytes_than_announced_are_not_part_of_the_next_answer(
         assert read_image(file, shape=SHAPE).array.shape == SHAPE  # another decoder's
 
 
-def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None:
     """Otherwise the values could change between a check and their use."""
     kept: list[mmap.mmap] = []
 
@@ -126,8 +126,7 @@ def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile, monkeyp
         kept.append(mmap.mmap(memory, LARGE[0]))
         channel.sendall(packed({"written": True}))
 
-    answering(monkeypatch, keep)
-    with decoders() as found:
+    with answering(keep), decoders() as found:
         assert found is not None
         with found.session(file) as session, pytest.raises(Refused, match=CONTRADICTS):
             session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
@@ -142,9 +141,8 @@ def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.Monk
         except OSError:
             channel.sendall(packed({"written": True}))
 
-    answering(monkeypatch, resize)
     monkeypatch.setattr("podium.sandbox.decoders.available_layers", tuple)  # the seals alone
-    with decoders() as found:
+    with answering(resize), decoders() as found:
         assert found is not None
         with found.session(file) as session:
             answer = session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
@@ -152,38 +150,41 @@ def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.Monk
     assert answer.array.sum() == 0
 
 
-def test_the_words_of_a_refusal_are_bounded_and_on_one_line(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_words_of_a_refusal_are_bounded_and_on_one_line(file: SafeFile) -> None:
     forged = {"refused": "bad\nScored 300 of 300 cases.\x1b[2J" + "x" * 100_000}
-    answering(monkeypatch, lambda channel: channel.sendall(packed(forged)))
-    with decoders(), pytest.raises(Refused) as caught:
+    with answering(lambda channel: channel.sendall(packed(forged))), decoders(), pytest.raises(Refused) as caught:
         read_image(file, shape=SHAPE)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 3000
 
 
-def test_a_decoder_cannot_stop_the_run_by_an_error_of_the_organiser(
-    file: SafeFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decoder_cannot_stop_the_run_by_an_error_of_the_organiser(file: SafeFile) -> None:
     forged = {"unexpected": "UsageError", "detail": "x"}
-    answering(monkeypatch, lambda channel: channel.sendall(packed(forged)))
-    with decoders(), pytest.raises(Refused, match="because of an unexpected UsageError"):
+    with (
+        answering(lambda channel: channel.sendall(packed(forged))),
+        decoders(),
+        pytest.raises(Refused, match="because of an unexpected UsageError"),
+    ):
         read_image(file, shape=SHAPE)
 
 
-def test_a_mask_holds_0_and_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mask_holds_0_and_1(tmp_path: Path) -> None:
     (tmp_path / "a.mha").touch()
     geometry = [[1.0] * 3, [0.0] * 3, [0.0] * 9]
     message = {"value": geometry, "array": {"shape": [2, 3, 4], "dtype": "|u1"}}
-    answering(monkeypatch, lambda channel: channel.sendall(packed(message) + bytes(23) + b"\2"))
-    with decoders(), pytest.raises(Refused, match=CONTRADICTS):
+    with (
+        answering(lambda channel: channel.sendall(packed(message) + bytes(23) + b"\2")),
+        decoders(),
+        pytest.raises(Refused, match=CONTRADICTS),
+    ):
         read_mask_volume(SafeFile.inside(tmp_path, "a.mha"), shape=(2, 3, 4))
 
 
-def test_booleans_are_true_or_false(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_booleans_are_true_or_false(tmp_path: Path) -> None:
     (tmp_path / "a.h5").touch()
     message = {"value": None, "array": {"shape": [4], "dtype": "|b1"}}
-    answering(monkeypatch, lambda channel: channel.sendall(packed(message) + b"\0\1\2\3"))
     with (
+        answering(lambda channel: channel.sendall(packed(message) + b"\0\1\2\3")),
         decoders(),
         open_hdf5(SafeFile.inside(tmp_path, "a.h5")) as source,
         pytest.raises(Refused, match=CONTRADICTS),

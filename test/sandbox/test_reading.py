@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from sandbox.hijacking import decoders_with
 
 from podium.cli import main
 from podium.errors import Refused, UsageError
@@ -164,15 +165,14 @@ def test_a_decoder_that_dies_is_replaced_once(tmp_path: Path, monkeypatch: pytes
             os.kill(os.getpid(), signal.SIGKILL)
         return "alive", None
 
-    monkeypatch.setattr(decoder, "READERS", {"image": fragile})
     monkeypatch.setattr("podium.sandbox.decoders.available_layers", tuple)
-    with decoders() as found:
+    with decoders_with(__name__, READERS={"image": fragile}), decoders() as found:
         assert found is not None
         with found.session(SafeFile.inside(tmp_path, "a.png")) as session:
             assert session.ask("image").value == "alive"
 
 
-def test_a_decoder_that_never_ends_is_killed_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decoder_that_never_ends_is_killed_with_its_session(tmp_path: Path) -> None:
     (tmp_path / "a.png").touch()
 
     def endless(_: decoder.OpenFile, *, sleep: bool) -> decoder.Answer:
@@ -180,8 +180,7 @@ def test_a_decoder_that_never_ends_is_killed_with_its_session(tmp_path: Path, mo
             time.sleep(1)
         return os.getpid(), None
 
-    monkeypatch.setattr(decoder, "READERS", {"image": endless})
-    with decoders() as found:
+    with decoders_with(__name__, READERS={"image": endless}), decoders() as found:
         assert found is not None
         session = found.session(SafeFile.inside(tmp_path, "a.png"))
         pid = session.ask("image", sleep=False).value
@@ -262,7 +261,7 @@ def test_the_samples_score_the_same(kind: str, team: str, tmp_path: Path, monkey
     assert metrics("here") == behind
 
 
-def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
     def rows(name: str, executor: Serial | Processes) -> dict[str, CaseResult]:
         found = evaluate(
             submission=ROOT / "test" / "submissions" / "carotid" / "dropout",
@@ -281,8 +280,8 @@ def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path, monkeypatch:
             ctypes.string_at(0)
         return real(opened, **options)
 
-    monkeypatch.setattr(decoder, "READERS", {**decoder.READERS, "hdf5.read": crash})
-    found = rows("after", Processes(workers=2))
+    with decoders_with(__name__, READERS={**decoder.READERS, "hdf5.read": crash}):
+        found = rows("after", Processes(workers=2))
     lost, before = found.pop("csv_0042"), expected.pop("csv_0042")
     assert (before.status, lost.status) == ("scored", "failed")
     assert lost.error == "Reading 'csv_0042_pred.h5' ended its process 2 times, by a crash or because memory ran out."

@@ -1,0 +1,48 @@
+"""Code of an attacker, put into the zygotes, from which every decoder has it.
+
+Also used inside the image, where there is no pytest.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from podium.sandbox import zygote
+
+_BEFORE = "from podium.sandbox.zygote import begin;"
+
+
+@contextmanager
+def zygotes_running(code: str) -> Iterator[None]:
+    """Zygotes that are started meanwhile run `code` first, one line."""
+    real = zygote.program
+
+    def program(*given: Any) -> str:
+        changed = real(*given).replace(_BEFORE, f"{code}; {_BEFORE}")
+        assert code in changed
+        return changed
+
+    with patch.object(zygote, "program", program):
+        yield
+
+
+@contextmanager
+def decoders_with(module: str, **replaced: Any) -> Iterator[None]:
+    """Decoders started meanwhile have these attributes of podium.sandbox.decoder; functions come from `module`."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[module])
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(cloudpickle.dumps(replaced))
+        file.flush()
+        load = f"cloudpickle.loads(pathlib.Path({file.name!r}).read_bytes())"
+        code = f"import cloudpickle, pathlib, podium.sandbox.decoder; vars(podium.sandbox.decoder).update({load})"
+        with zygotes_running(code):
+            yield
+
+
+FOLDER = Path(__file__).resolve().parent
