@@ -12,13 +12,14 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from podium.ranking.documents import Cohort
+from podium.ranking.intervals import percentile_intervals
 from podium.ranking.kemeny import MOST_TEAMS, kemeny_order
 from podium.ranking.kendall import tau_b
 from podium.ranking.options import RankingOptions
 from podium.ranking.plain import csv_safe, plain_row
 from podium.ranking.positions import Ranks, positions
 from podium.ranking.rank import DrawnRanking, rank_with_replicates
-from podium.ranking.result import Row, Stability
+from podium.ranking.result import Interval, Intervals, Row, Stability
 from podium.ranking.stability import stability
 
 
@@ -29,7 +30,8 @@ class Consensus:
     ranks      [task][team]; `task_taus` are Kendall's tau-b of each to the consensus
     kemeny     the order with the fewest disagreements with the tasks, pair by pair; None for more than 12 teams, for
                which it takes too long
-    stability  from the tasks' own replicates; None where a task has none
+    mean_rank_intervals, stability
+               from the tasks' own replicates; None where a task has none
     """
 
     schema: str = "podium-consensus-1"
@@ -38,6 +40,7 @@ class Consensus:
     teams: tuple[str, ...]
     consensus_ranks: tuple[int, ...]
     mean_ranks: tuple[float, ...]
+    mean_rank_intervals: Intervals | None
     ranks: tuple[tuple[int, ...], ...]
     task_taus: Row
     kemeny: tuple[str, ...] | None
@@ -46,6 +49,9 @@ class Consensus:
     confidence: float
     cases: int  # of the task that has the fewest
     sentences: tuple[str, ...]
+
+    def mean_rank_interval(self, team: int) -> Interval | None:
+        return self.mean_rank_intervals[team] if self.mean_rank_intervals else None
 
 
 def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
@@ -79,13 +85,16 @@ def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Cons
     order = sorted(range(len(names)), key=lambda team: (full[team], names[team]))
     best = kemeny_order(ranks[:, order]) if len(names) <= MOST_TEAMS else None
     known = [each for each in drawn if each is not None]
-    replicates = _by_mean_rank(np.stack(known))[0] if len(known) == len(drawn) else None
+    replicates, drawn_means = _by_mean_rank(np.stack(known)) if len(known) == len(drawn) else (None, None)
     return Consensus(
         title=rankings[0].ranking.title,
         tasks=tuple(tasks),
         teams=tuple(names[team] for team in order),
         consensus_ranks=tuple(full[order].tolist()),
         mean_ranks=tuple(means[order].tolist()),
+        mean_rank_intervals=None
+        if drawn_means is None
+        else percentile_intervals(drawn_means[:, order], confidence=options.confidence),
         ranks=tuple(tuple(row) for row in ranks[:, order].tolist()),
         task_taus=plain_row(tau_b(ranks, full)),
         kemeny=None if best is None else tuple(names[order[place]] for place in best.order),
@@ -131,14 +140,25 @@ def consensus_csv(result: Consensus) -> str:
     in every task."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    head = ("rank", "team", "mean_rank", "rank_low", "rank_high", "win_probability", "kemeny_place")
+    head = (
+        "rank",
+        "team",
+        "mean_rank",
+        "mean_rank_low",
+        "mean_rank_high",
+        "rank_low",
+        "rank_high",
+        "win_probability",
+        "kemeny_place",
+    )
     writer.writerow([*head, *(csv_safe(f"rank.{task}") for task in result.tasks)])
     for number, team in enumerate(result.teams):
         stable = result.stability
+        ends: Sequence[float | str] = result.mean_rank_interval(number) or ("", "")
         low, high = stable.rank_intervals[number] if stable else ("", "")
         writer.writerow(
             [
-                *(result.consensus_ranks[number], csv_safe(team), result.mean_ranks[number], low, high),
+                *(result.consensus_ranks[number], csv_safe(team), result.mean_ranks[number], *ends, low, high),
                 stable.win_probabilities[number] if stable else "",
                 result.kemeny.index(team) + 1 if result.kemeny else "",
                 *(ranks[number] for ranks in result.ranks),

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from podium.errors import UsageError
@@ -16,7 +17,7 @@ from podium.ranking.chances import chance
 from podium.ranking.consensus import Consensus, consensus_csv, consensus_json
 from podium.ranking.latex import headline_columns, ranking_latex
 from podium.ranking.plain import csv_safe
-from podium.ranking.result import Interval, Intervals, Ranking, Row, ranking_to_json
+from podium.ranking.result import AggregateColumn, Interval, Intervals, Ranking, Row, ranking_to_json
 from podium.readers.names import escape_for_display
 
 RANKING_FILE = "ranking.json"
@@ -26,6 +27,7 @@ CONSENSUS_FILE = "consensus.json"
 CONSENSUS_CSV_FILE = "consensus.csv"
 _LONGEST_LINE = 1000
 _NO_INTERVAL = ("", "")
+_UNBOUNDED = 10_000  # characters: wider than any table
 
 
 def write_ranking(ranking: Ranking, folder: Path) -> None:
@@ -100,7 +102,20 @@ def _cells(values: Row, intervals: Intervals | None, number: int) -> Sequence[fl
 
 
 def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The final table: rank, its interval, the figures that made it with theirs, and how many cases were scored."""
+    """The final table with as many of its columns as fit, and what has to be known about it; ranking.csv has all."""
+    columns = headline_columns(ranking)
+    table = _final_table(ranking, columns)
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    while columns and Measurement.get(console, unbounded, table).maximum > console.width:
+        columns = columns[:-1]
+        table = _final_table(ranking, columns)
+    console.print(table)
+    for line in _lines_below(ranking):
+        console.print(_line(line), highlight=False)
+
+
+def _final_table(ranking: Ranking, columns: Sequence[AggregateColumn]) -> Table:
+    """Rank, its interval, the figures that made it with theirs, and how many cases were scored."""
     division = ", ".join(ranking.division.values())
     title = f"{ranking.title} ({division})" if division else ranking.title
     table = Table(
@@ -112,9 +127,6 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
         pad_edge=False,
     )
     deciding, stability = ranking.deciding, ranking.deciding.stability
-    is_narrow = console.width < 100
-    columns = headline_columns(ranking)
-    columns = columns[:1] if is_narrow else columns  # the others are in ranking.csv
     has_groups = any(team.group is not None for team in ranking.teams)
     confidence = f"{ranking.methods.confidence * 100:g} %"
     table.add_column("#", justify="right")
@@ -123,8 +135,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     for heading in (*headings, *(["Group"] if has_groups else []), "Scored"):
         table.add_column(_line(heading).replace(" ", "\n", 1), justify="right")
     for column in columns:
-        width = 16 if is_narrow else None
-        table.add_column(_line(column.title), justify="right", overflow="fold", max_width=width)
+        table.add_column(_line(column.title), justify="right", overflow="fold")
     for number, team in enumerate(ranking.teams):
         cells = [_figure(team.score, deciding.scores, team.score_interval)]
         if stability:
@@ -138,9 +149,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
             cells.append(_figure(column.values[number], column.values, interval, none="unknown"))
         name = team.name + (" *" if team.finalist else "")
         table.add_row("-" if team.rank is None else str(team.rank), _line(name), *map(escape, cells))
-    console.print(table)
-    for line in _lines_below(ranking):
-        console.print(_line(line), highlight=False)
+    return table
 
 
 def _line(text: str) -> str:
@@ -159,6 +168,7 @@ def _figure(value: float | None, column: Row, interval: Interval | None, *, none
 
 
 def _lines_below(ranking: Ranking) -> Sequence[str]:
+    """What a reader must know comes first: few cases, doubts, teams that are left out."""
     lines = [f"Rule: {ranking.deciding.words}."]
     confidence = f"{ranking.methods.confidence * 100:g} %"
     if ranking.deciding.score_intervals:
@@ -173,7 +183,7 @@ def _lines_below(ranking: Ranking) -> Sequence[str]:
         )
     if ranking.differences:
         lines.append("Teams of one group do not differ significantly from the best team of their group.")
-    return [*lines, *ranking.notes]
+    return [*ranking.notes, *lines]
 
 
 def print_consensus(consensus: Consensus, console: Console) -> None:
@@ -189,7 +199,8 @@ def print_consensus(consensus: Consensus, console: Console) -> None:
     for task in consensus.tasks:
         table.add_column(_line(task), justify="right", overflow="fold")
     for number, team in enumerate(consensus.teams):
-        cells = [str(consensus.consensus_ranks[number]), _line(team), f"{consensus.mean_ranks[number]:.2f}"]
+        mean = _figure(consensus.mean_ranks[number], (), consensus.mean_rank_interval(number))
+        cells = [str(consensus.consensus_ranks[number]), _line(team), mean]
         if consensus.stability:
             low, high = consensus.stability.rank_intervals[number]
             cells.append(f"{low}-{high}" if low != high else f"{low}")

@@ -10,7 +10,7 @@ from podium.report.page import render
 from podium.report.plots.blob import blob_plot
 from podium.report.plots.podium_steps import Place, podium_steps
 from podium.report.plots.scheme_lines import scheme_lines
-from podium.report.words import NOTHING, fixed, percent
+from podium.report.words import NOTHING, fixed, percent, with_interval
 
 
 def consensus_report(consensus: Consensus) -> Report:
@@ -51,7 +51,8 @@ def _ranking(consensus: Consensus) -> Table:
     kemeny = ["Kemeny place"] if consensus.kemeny else []
     rows = []
     for number, team in enumerate(consensus.teams):
-        cells = [str(consensus.consensus_ranks[number]), team, fixed(consensus.mean_ranks[number], 2)]
+        mean = with_interval(consensus.mean_ranks[number], consensus.mean_rank_interval(number), 2)
+        cells = [str(consensus.consensus_ranks[number]), team, mean]
         if stable:
             low, high = stable.rank_intervals[number]
             cells.append(str(low) if low == high else f"{low} to {high}")

@@ -246,6 +246,8 @@ def test_the_consensus_of_several_tasks(tmp_path: Path) -> None:
     assert found.teams == ("a", "b", "c")
     assert found.ranks == ((1, 2, 3), (1, 3, 2), (3, 1, 2))
     assert found.mean_ranks == pytest.approx((5 / 3, 2, 7 / 3))
+    assert found.mean_rank_intervals is not None
+    assert found.mean_rank_intervals[0] == pytest.approx((5 / 3, 5 / 3))
     assert found.consensus_ranks == (1, 2, 3)
     assert found.kemeny == ("a", "b", "c")
     assert found.kemeny_disagreements == 3  # one in spleen (b, c), two in kidney (a before both)
@@ -291,6 +293,24 @@ def test_the_command_ranks_a_table_and_its_tasks(command: Any, tmp_path: Path) -
     ranking = ranking_from_json((out / "liver" / "ranking.json").read_bytes())
     assert ranking.division == {"task": "liver"}
     assert (out / "consensus.csv").read_text().splitlines()[1].startswith("1,a,1.66")
+
+
+def test_no_figure_is_cut_where_the_terminal_is_narrow_and_warnings_come_first(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"a-team-with-a-long-name-{team},{case},0.{team}{case},{team + case}" for team in (7, 8) for case in (1, 2)]
+    (tmp_path / "scores.csv").write_text("\n".join(["team,case,dice,hd95", *rows]))
+    arguments = ("rank", tmp_path / "scores.csv", "--direction", "higher,hd95=lower", "--output", tmp_path / "out")
+    printed = {}
+    for width in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        printed[width] = command(*arguments)[1]
+    assert "0.815" in printed["200"], "the mean Dice of the better team"
+    assert "[0.810, 0.820]" in printed["200"]
+    assert "[0.810, 0.820]" in printed["80"] or "0.81" not in printed["80"], "a whole column or none"
+    assert max(map(len, printed["80"].splitlines())) <= 80
+    below = printed["200"].split("Rule: ")[0]
+    assert "There are only 2 cases" in below
 
 
 def test_a_table_from_standard_input(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
