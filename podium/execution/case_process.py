@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from podium.errors import UsageError
+from podium.errors import MachineError, UsageError
 from podium.execution.executor import CaseOutcome, attempt, took_too_long
 
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -45,7 +45,7 @@ class CaseProcess:
     def run(self, name: str, work: bytes, case: str, *, limit_seconds: float) -> CaseOutcome[Any] | str:
         """The outcome of a case, or how the process ended instead; it is then of no further use.
 
-        `work` is the pickled function and `name` tells it from others. Raises UsageError where the work does.
+        `work` is the pickled function and `name` tells it from others. Raises the errors of the work that end a run.
         """
         try:
             if self._has != name:
@@ -59,7 +59,7 @@ class CaseProcess:
             outcome = self._connection.recv()
         except (EOFError, OSError):
             return self.kill()
-        if isinstance(outcome, UsageError):
+        if isinstance(outcome, UsageError | MachineError):
             raise outcome
         assert isinstance(outcome, CaseOutcome)
         return outcome
@@ -116,7 +116,7 @@ def _serve(connection: Connection, worker: int) -> None:
             continue
         try:
             connection.send(attempt(work, given))
-        except UsageError as error:
+        except (UsageError, MachineError) as error:
             connection.send(error)
 
 

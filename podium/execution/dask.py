@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from podium.errors import PodiumError, UsageError
+from podium.errors import MachineError, PodiumError, UsageError
 from podium.execution.case_process import borrowed_process
 from podium.execution.executor import TRIES, CaseOutcome, Value, died
 from podium.execution.processes import CASE_TIMEOUT_SECONDS
@@ -28,7 +28,9 @@ LOG = logging.getLogger(__name__)
 PATIENCE_SECONDS = 300.0
 """How long to wait for a scheduler that cannot be reached, and for the first worker."""
 
-_CASES_PER_THREAD = 4  # submitted at the same time: enough that no worker waits for us, and never all cases
+_TASKS_PER_THREAD = 4  # submitted at the same time: enough that no worker waits for us, and never all cases
+_TASK_SECONDS = 0.2  # Dask takes milliseconds per task, so short cases share one that takes about as long as this
+_MOST_CASES_PER_TASK = 16
 _SECONDS_BETWEEN_COUNTS = 2.0
 _RETRIES = 2  # of a task that Dask itself could not run
 
@@ -126,8 +128,10 @@ class _Run(Generic[Value]):
         self._options = {"pure": False, "retries": _RETRIES, "resources": dict(resources) or None}
         self.outcomes: dict[str, CaseOutcome[Value]] = {}
         self._waiting, self._cases, self._packed, self._progress = deque(cases), len(cases), packed, progress
-        self._submitted: dict[str, str] = {}  # by key of the task
+        self._submitted: dict[str, Sequence[str]] = {}  # by key of the task
         self._deaths: Counter[str] = Counter()
+        self._alone: set[str] = set()  # cases that were lost together with others
+        self._case_seconds = math.inf  # of late
 
     @property
     def is_finished(self) -> bool:
@@ -142,7 +146,7 @@ class _Run(Generic[Value]):
             if isinstance(error, PodiumError) or not is_lost:
                 raise
             LOG.info("scheduler: the connection was lost; what is not kept starts again")
-            self._waiting.extendleft(reversed(self._submitted.values()))
+            self._waiting.extendleft(reversed([case for cases in self._submitted.values() for case in cases]))
             self._submitted.clear()
 
     def _drive(self, client: Any) -> None:
@@ -150,26 +154,43 @@ class _Run(Generic[Value]):
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         work = client.submit(_unpack, name, self._packed, key=name, pure=False)
         futures: dict[str, Any] = {}  # a task whose future is forgotten is cancelled
-        most, counted, number = 0, -math.inf, 0
+        threads, counted, number = 1, -math.inf, 0
         while not self.is_finished:
             # A client that has lost its scheduler finds the next one by itself, but not what it had submitted: it
             # cancels its tasks, and one that is submitted at that moment is forgotten without a word.
             if work.cancelled() or client.status != "running":
                 raise _LostError
             if time.monotonic() - counted > _SECONDS_BETWEEN_COUNTS:
-                most = _CASES_PER_THREAD * max(1, sum(client.nthreads().values()))
+                threads = max(1, sum(client.nthreads().values()))
                 counted = time.monotonic()
-            while self._waiting and len(futures) < most:
+            while self._waiting and len(futures) < threads * _TASKS_PER_THREAD:
                 number += 1
-                case, key = self._waiting.popleft(), f"{name}-{number}"
-                self._submitted[key] = case
-                future = client.submit(_run_case, work, case, key=key, priority=-number, **self._options)
+                cases, key = self._next(threads), f"{name}-{number}"
+                self._submitted[key] = cases
+                future = client.submit(_run_cases, work, cases, key=key, priority=-number, **self._options)
                 futures[key] = future
                 future.add_done_callback(done.put)
             ready = _available(done, wait_seconds=_SECONDS_BETWEEN_COUNTS)
-            for key, outcome in _outcomes(client, ready):
+            for key, found in _outcomes(client, ready):
                 del futures[key]
-                self._receive(self._submitted.pop(key), outcome)
+                cases = self._submitted.pop(key)
+                if isinstance(found, str) and len(cases) > 1:  # which of them it was shows when each is alone
+                    self._alone.update(cases)
+                    self._waiting.extend(cases)
+                    continue
+                outcomes, seconds = ([found], math.inf) if isinstance(found, str) else found
+                self._case_seconds = seconds / len(cases)
+                for case, outcome in zip(cases, outcomes, strict=True):
+                    self._receive(case, outcome)
+
+    def _next(self, threads: int) -> Sequence[str]:
+        """The cases of the next task: several short ones, while there are enough for all workers."""
+        first = self._waiting.popleft()
+        size = min(_TASK_SECONDS / max(self._case_seconds, 1e-6), _MOST_CASES_PER_TASK, len(self._waiting) // threads)
+        cases = [first]
+        while len(cases) < size and first not in self._alone and self._waiting[0] not in self._alone:
+            cases.append(self._waiting.popleft())
+        return cases
 
     def _receive(self, case: str, outcome: CaseOutcome[Value] | str) -> None:
         """`outcome` may be how the process of the case ended."""
@@ -198,7 +219,7 @@ class _LostError(Exception):
 
 
 def _outcomes(client: Any, ready: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """What tasks have returned, fetched together: one by one takes longer than a small case."""
+    """What tasks have returned, or how they were lost; fetched together: one by one takes longer than a small case."""
     finished = [future for future in ready if future.status == "finished"]
     values: Sequence[Any] = ()
     with suppress(Exception):  # what goes wrong is found out below, one by one
@@ -215,7 +236,7 @@ def _outcome(future: Any) -> Any:
 
     try:
         return future.result()
-    except UsageError:
+    except (UsageError, MachineError):
         raise
     except KilledWorker:  # Dask gives up a case after several lost workers, also where it only waited on them
         return "together with its Dask worker"
@@ -239,7 +260,11 @@ def _unpack(name: str, packed: _Packed) -> _Unpacked:
     return _Unpacked(name, zlib.decompress(packed.work), packed.limit_seconds)
 
 
-def _run_case(work: _Unpacked, case: str) -> CaseOutcome[Any] | str:
-    """The outcome of a case, or how its process ended."""
-    with borrowed_process() as process:
-        return process.run(work.name, work.work, case, limit_seconds=work.limit_seconds)
+def _run_cases(work: _Unpacked, cases: Sequence[str]) -> tuple[Sequence[CaseOutcome[Any] | str], float]:
+    """The outcome of every case, or how its process ended; and the seconds of all."""
+    began = time.monotonic()
+    outcomes: list[CaseOutcome[Any] | str] = []
+    for case in cases:
+        with borrowed_process() as process:
+            outcomes.append(process.run(work.name, work.work, case, limit_seconds=work.limit_seconds))
+    return outcomes, time.monotonic() - began

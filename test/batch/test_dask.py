@@ -89,8 +89,18 @@ def test_outcomes_are_those_of_local_processes(cluster: LocalCluster, tmp_path: 
     assert {case: (each.value, each.error) for case, each in ours.items()} == {
         case: (each.value, each.error) for case, each in local.items()
     }
-    for case in ("poison", "exit"):
-        assert ours[case].detail == local[case].detail
+    assert ours["exit"].detail == local["exit"].detail
+
+
+def test_a_crash_among_many_short_cases_costs_none_of_them(cluster: LocalCluster) -> None:
+    def work(case: str) -> str:
+        if case == "200":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return case.upper()
+
+    outcomes = Dask(address=cluster.address).run([str(number) for number in range(300)], work, label="testing")
+    assert [case for case, each in outcomes.items() if each.error is not None] == ["200"]
+    assert list(outcomes) == [str(number) for number in range(300)]
 
 
 def test_no_cases(cluster: LocalCluster) -> None:
@@ -278,7 +288,7 @@ def test_a_task_that_the_client_has_forgotten_is_submitted_again(
 
     def submit(self: Client, function: Any, *arguments: Any, **options: Any) -> Any:
         future = real(self, function, *arguments, **options)
-        if arguments[-1] == "a" and not forgotten:
+        if arguments[-1] == ["a"] and not forgotten:
             forgotten.append(future.key)
             cluster.stop()
             wait_until(lambda: self.status == "connecting")
