@@ -82,7 +82,6 @@ export const showVolume = async (figure, facts, enlarge) => {
   const planes = { all: SLICE_TYPE.MULTIPLANAR, axial: SLICE_TYPE.AXIAL, coronal: SLICE_TYPE.CORONAL, sagittal: SLICE_TYPE.SAGITTAL };
   const axes = { axial: 2, coronal: 1, sagittal: 0 };
   const canvas = document.createElement("canvas");
-  canvas.className = "drawn";
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", stage.querySelector("svg").getAttribute("aria-label"));
   stage.replaceChildren(canvas);
@@ -194,7 +193,7 @@ export const showVolume = async (figure, facts, enlarge) => {
   });
   viewer.onLocationChange = say;
   find("advanced").hidden = false;
-  find("drag").hidden = true;
+  find("windowing").hidden = false;
   find("controls").hidden = false;
   enlarge(figure);
   const before = remembered();
@@ -222,7 +221,6 @@ export const showMeshes = async (figures, enlarge) => {
     }),
   );
   const canvas = document.createElement("canvas");
-  canvas.className = "drawn";
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", stage.querySelector("img").alt);
   stage.replaceChildren(canvas);

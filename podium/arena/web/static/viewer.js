@@ -1,93 +1,12 @@
-// Images of a case: volumes as slices with window and level, pictures enlarged on a click.
+// Images of a case: volumes and meshes by NiiVue or else as plain pictures with a slider, photographs enlarged on a click.
 // Without this file the page shows the same slices as plain pictures with links.
 "use strict";
 (() => {
-  const CACHE_BYTES = 150e6; // decoded slices of all volumes together
-  const FEWEST = 25; // slices kept, however large they are
-  const CONNECTIONS = 4; // a browser opens six to a server: two stay free for the vote
-  const LEVELS = 65536;
   const NOTCH_PX = 50; // of wheel movement per slice
+  const AHEAD = 3; // slices fetched before they are asked for, each way
 
   document.documentElement.classList.add("with-script");
   const base = document.documentElement.dataset.base; // the path below which a reverse proxy shows the arena
-
-  // The slices of one volume: those next to the one on show first, then all the others while there is room.
-  class Slices {
-    constructor({ key, count, pixels, budget }, arrived) {
-      Object.assign(this, { key, count, pixels, arrived });
-      this.room = Math.max(FEWEST, Math.floor(budget / (2 * pixels)));
-      this.kept = new Map();
-      this.wanted = new Set();
-      this.failed = new Map();
-      this.centre = 0;
-    }
-
-    get(slice) {
-      return this.kept.get(slice);
-    }
-
-    moveTo(slice) {
-      this.centre = slice;
-      this.fill();
-    }
-
-    // Outwards from the slice on show; what is further away than there is room for is not fetched.
-    next() {
-      for (let distance = 0; distance < this.room / 2 || this.room >= this.count; distance += 1) {
-        if (this.centre - distance < 0 && this.centre + distance >= this.count) return -1;
-        for (const slice of [this.centre + distance, this.centre - distance]) {
-          const known = this.kept.has(slice) || this.wanted.has(slice) || (this.failed.get(slice) ?? 0) > 2;
-          if (slice >= 0 && slice < this.count && !known) return slice;
-        }
-      }
-      return -1;
-    }
-
-    fill() {
-      while (this.wanted.size < CONNECTIONS) {
-        const slice = this.next();
-        if (slice < 0) return;
-        this.wanted.add(slice);
-        this.fetch(slice).finally(() => {
-          this.wanted.delete(slice);
-          this.fill();
-        });
-      }
-    }
-
-    async fetch(slice) {
-      try {
-        const response = await fetch(`${base}/picture/${this.key}/${slice}.u16.gz`);
-        const values = new Uint16Array(await response.arrayBuffer());
-        if (!response.ok || values.length !== this.pixels) throw new Error("not a slice");
-        this.keep(slice, values);
-        this.arrived(slice);
-      } catch {
-        this.failed.set(slice, (this.failed.get(slice) ?? 0) + 1);
-      }
-    }
-
-    keep(slice, values) {
-      this.kept.set(slice, values);
-      while (this.kept.size > this.room) {
-        let furthest = slice;
-        for (const one of this.kept.keys()) {
-          if (Math.abs(one - this.centre) > Math.abs(furthest - this.centre)) furthest = one;
-        }
-        this.kept.delete(furthest);
-      }
-    }
-  }
-
-  // One grey value for each of the 65,536 stored ones, as the four bytes of a pixel.
-  const fillTable = (table, facts, low, high) => {
-    const scale = (facts.valueHigh - facts.valueLow) / (LEVELS - 1);
-    const slope = 255 / Math.max(high - low, Number.MIN_VALUE);
-    for (let stored = 0; stored < LEVELS; stored += 1) {
-      const grey = Math.max(0, Math.min(255, Math.round((facts.valueLow + stored * scale - low) * slope)));
-      table[stored] = 0xff000000 | (grey << 16) | (grey << 8) | grey;
-    }
-  };
 
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -99,82 +18,43 @@
     return facts;
   };
 
-  const setUpVolume = (figure, budget) => {
+  // A volume where NiiVue cannot draw: one slice at a time, as the server has windowed it.
+  const setUpSlices = (figure, picture) => {
     const facts = figuresOf(figure.dataset);
     const words = JSON.parse(figure.dataset.words);
     const find = (name) => figure.querySelector(`[data-${name}]`);
-    const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
+    const slider = figure.querySelector("[data-slider=slice]");
     const stage = find("stage");
-    const canvas = document.createElement("canvas");
-    canvas.width = facts.width;
-    canvas.height = facts.height;
-    canvas.style.setProperty("--ratio", String(facts.width / (facts.height * facts.aspect)));
-    canvas.setAttribute("role", "img");
-    const context = canvas.getContext("2d", { alpha: false });
-    const image = context.createImageData(facts.width, facts.height);
-    const pixels = new Uint32Array(image.data.buffer);
-    const table = new Uint32Array(LEVELS);
-    const range = facts.valueHigh - facts.valueLow || 1;
-    const preset = { level: (facts.windowLow + facts.windowHigh) / 2, width: facts.windowHigh - facts.windowLow || range };
-    const view = { slice: facts.slice - 1, ...preset };
-    const drawn = { slice: -1, level: NaN, width: NaN };
-    let waiting = false;
+    const image = picture.querySelector("image");
+    let now = facts.slice - 1;
 
-    const draw = () => {
-      waiting = false;
-      const values = slices.get(view.slice);
-      const windowed = drawn.level !== view.level || drawn.width !== view.width;
-      if (!values || (drawn.slice === view.slice && !windowed)) return;
-      if (windowed) fillTable(table, facts, view.level - view.width / 2, view.level + view.width / 2);
-      for (let place = 0; place < pixels.length; place += 1) pixels[place] = table[values[place]];
-      context.putImageData(image, 0, 0);
-      Object.assign(drawn, view);
-      if (!canvas.isConnected) stage.replaceChildren(canvas);
-      figure.dataset.drawn = String(view.slice + 1);
+    const fetched = async (slice) => {
+      const one = new Image();
+      one.src = `${base}/picture/${facts.key}/${slice}.png`;
+      await one.decode();
+      return one.src;
     };
-    const redraw = () => {
-      if (!waiting) requestAnimationFrame(draw);
-      waiting = true;
+    const show = async (slice) => {
+      now = clamp(slice, 0, facts.slices - 1);
+      const wanted = now;
+      const place = words.slice_of.replace("{slice}", now + 1).replace("{slices}", facts.slices);
+      slider.value = String(now + 1);
+      slider.setAttribute("aria-valuetext", place);
+      find("count").textContent = `${now + 1} / ${facts.slices}`;
+      try {
+        const address = await fetched(wanted);
+        if (wanted !== now) return;
+        image.setAttribute("href", address);
+        picture.setAttribute("aria-label", place);
+        figure.dataset.drawn = String(now + 1);
+        for (let step = 1; step <= AHEAD; step += 1) {
+          for (const next of [now + step, now - step]) if (next >= 0 && next < facts.slices) fetched(next).catch(() => {});
+        }
+      } catch {
+        // the slice before it stays; the slider asks again
+      }
     };
-    const slices = new Slices(
-      { key: facts.key, count: facts.slices, pixels: facts.width * facts.height, budget },
-      (slice) => slice === view.slice && redraw(),
-    );
-
-    const digits = range < 20 ? 2 : 0;
-    const say = () => {
-      const place = words.slice_of.replace("{slice}", view.slice + 1).replace("{slices}", facts.slices);
-      slider("slice").value = String(view.slice + 1);
-      slider("slice").setAttribute("aria-valuetext", place);
-      canvas.setAttribute("aria-label", place);
-      find("count").textContent = `${view.slice + 1} / ${facts.slices}`;
-      slider("level").value = String(view.level);
-      slider("width").value = String(view.width);
-      find("window").textContent = `${words.level} ${view.level.toFixed(digits)}, ${words.width} ${view.width.toFixed(digits)}`;
-    };
-    const show = (slice) => {
-      view.slice = clamp(slice, 0, facts.slices - 1);
-      say();
-      slices.moveTo(view.slice);
-      redraw();
-    };
-    const adjust = (level, width) => {
-      view.level = clamp(level, facts.valueLow, facts.valueHigh);
-      view.width = clamp(width, range / 1000, range);
-      say();
-      redraw();
-    };
-
-    for (const [name, low, high] of [
-      ["level", facts.valueLow, facts.valueHigh],
-      ["width", range / 1000, range],
-    ]) {
-      Object.assign(slider(name), { min: String(low), max: String(high), step: "any" });
-    }
-    slider("slice").addEventListener("input", () => show(slider("slice").valueAsNumber - 1));
-    slider("level").addEventListener("input", () => adjust(slider("level").valueAsNumber, view.width));
-    slider("width").addEventListener("input", () => adjust(view.level, slider("width").valueAsNumber));
-    find("reset").addEventListener("click", () => adjust(preset.level, preset.width));
+    slider.addEventListener("input", () => show(slider.valueAsNumber - 1));
 
     let rolled = 0;
     stage.addEventListener(
@@ -187,18 +67,18 @@
         rolled += clamp(pixelsRolled, -NOTCH_PX, NOTCH_PX);
         const steps = Math.trunc(rolled / NOTCH_PX);
         rolled -= steps * NOTCH_PX;
-        if (steps) show(view.slice + steps);
+        if (steps) show(now + steps);
       },
       { passive: false },
     );
 
     const moves = {
-      ArrowUp: () => view.slice - 1,
-      ArrowLeft: () => view.slice - 1,
-      ArrowDown: () => view.slice + 1,
-      ArrowRight: () => view.slice + 1,
-      PageUp: () => view.slice - 10,
-      PageDown: () => view.slice + 10,
+      ArrowUp: () => now - 1,
+      ArrowLeft: () => now - 1,
+      ArrowDown: () => now + 1,
+      ArrowRight: () => now + 1,
+      PageUp: () => now - 10,
+      PageDown: () => now + 10,
       Home: () => 0,
       End: () => facts.slices - 1,
     };
@@ -212,34 +92,10 @@
       show(move());
     });
 
-    // Right button, or any pointer while dragging is switched on: sideways the width, up and down the level.
-    let dragging = false;
-    find("drag").addEventListener("click", () => {
-      dragging = !dragging;
-      find("drag").setAttribute("aria-pressed", String(dragging));
-      stage.classList.toggle("dragging", dragging);
-    });
-    let held = null;
-    stage.addEventListener("contextmenu", (event) => event.preventDefault());
-    stage.addEventListener("pointerdown", (event) => {
-      if (event.button !== 2 && !(dragging && event.button === 0)) return;
-      stage.setPointerCapture(event.pointerId);
-      held = { x: event.clientX, y: event.clientY, level: view.level, width: view.width };
-    });
-    stage.addEventListener("pointermove", (event) => {
-      if (!held) return;
-      const unit = Math.max(held.width, range / 200) / 300;
-      adjust(held.level + (event.clientY - held.y) * unit, held.width + (event.clientX - held.x) * unit);
-    });
-    for (const name of ["pointerup", "pointercancel"]) {
-      stage.addEventListener(name, () => {
-        held = null;
-      });
-    }
-
+    stage.replaceChildren(picture);
     setUpEnlarging(figure);
     find("controls").hidden = false;
-    show(view.slice);
+    show(now);
   };
 
   // The case takes most of the screen; both reports and the buttons stay beside it.
@@ -291,7 +147,8 @@
   const hasWebGL2 = () => document.createElement("canvas").getContext("webgl2") !== null;
 
   // NiiVue where the browser can draw with it, else the slices.
-  const setUp = async (figure, budget) => {
+  const setUp = async (figure) => {
+    const picture = figure.querySelector("[data-stage] svg");
     const { library, upgrade } = document.documentElement.dataset;
     if (library && hasWebGL2()) {
       try {
@@ -302,7 +159,7 @@
         console.info("The volume is shown as slices:", error);
       }
     }
-    setUpVolume(figure, budget);
+    setUpSlices(figure, picture);
   };
 
   // Photographs: the whole one first, then as large as wanted; the next one without closing.
@@ -366,8 +223,7 @@
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    const volumes = document.querySelectorAll("[data-viewer]");
-    for (const figure of volumes) setUp(figure, CACHE_BYTES / volumes.length);
+    for (const figure of document.querySelectorAll("[data-viewer]")) setUp(figure);
     setUpMeshes([...document.querySelectorAll("[data-mesh]")]);
     [...document.querySelectorAll("[data-picture]")].forEach(setUpPicture);
   });
