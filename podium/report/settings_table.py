@@ -5,7 +5,7 @@ from typing import Any
 
 from podium.report.exhibit import Table
 
-_MANY = 5  # single values of one table, such as a tolerance for every label, that stand in one row
+_MANY = 5  # numbers of one table, such as a tolerance for every label, that stand in one row
 
 
 def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
@@ -15,8 +15,8 @@ def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None 
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and len(value) >= _MANY and not any(map(_has_parts, value.values())):
-        yield name, ", ".join(f"{key} {_word(inner)}" for key, inner in value.items() if inner is not None)
+    if isinstance(value, Mapping) and len(value) >= _MANY and all(map(_is_number, value.values())):
+        yield name, ", ".join(f"{key} {_word(inner)}" for key, inner in value.items())
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{name}.{key}" if name else str(key))
@@ -27,14 +27,14 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, _word(value)
 
 
-def _has_parts(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | float):
+    if _is_number(value):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
         return ", ".join(_word(each) for each in value)
