@@ -1,9 +1,23 @@
 """Nested figures and the dotted paths into them (`dice.long_plaque.mean`): what a row and `aggregates` are made of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null where a per-case figure is undefined
+
+LARGEST_FIGURE = 1e50
+"""Of a single case: squares of larger numbers, and sums of these over all cases, would no longer be finite."""
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """All numbers in nested figures and lists of them."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from numbers(each)
+    elif isinstance(value, int | float):
+        yield value
 
 
 def put(figures: dict[str, Any], path: str, value: Any) -> None:

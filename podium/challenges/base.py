@@ -23,7 +23,7 @@ from podium.challenges.ranking_rule import RankingRule
 from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused
 from podium.extras import READER_PACKAGES
-from podium.figures import Figures, get, put
+from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
@@ -262,6 +262,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         """The row of one case; `expected` is what the scorer has read of its reference."""
         case = self.scorer.compare(prediction, expected)
         row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
+        if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
+            raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
         return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
 
     def lost(self, reference: ReferenceT) -> Figures:

@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-import pytest
 from container.engine import REPOSITORY, Run, evaluate
 
 
@@ -21,25 +20,6 @@ def test_an_empty_submission_is_unusable(carotid_image: str, tmp_path: Path) -> 
     run = evaluate(carotid_image, submission, tmp_path / "output")
     assert_refused(run, exit_code=1)
     assert "empty" in run.sentence
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("predictions.json", b"{not json"),
-        ("predictions.json", b"[" * 100_000),
-        ("preds.tar.gz", b"\x1f\x8b\x08\x00 this is no archive"),
-        ("holiday.jpg", b"\xff\xd8\xff\xe0 not a prediction"),
-    ],
-)
-def test_garbage_is_unusable(carotid_image: str, tmp_path: Path, name: str, content: bytes) -> None:
-    submission = tmp_path / "input"
-    submission.mkdir()
-    (submission / name).write_bytes(content)
-    run = evaluate(carotid_image, submission, tmp_path / "output")
-    assert_refused(run, exit_code=1)
-    for secret in ("/opt/", "/input", "/output", "/tmp", "csv_0"):
-        assert secret not in run.sentence
 
 
 def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_path: Path) -> None:

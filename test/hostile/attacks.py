@@ -46,6 +46,7 @@ TWO = "two predictions for one case, hoping that the better one counts"
 TABLES = (
     "`NaN`, infinity, formulas (`=1+1`) or other scripts' digits in a table, two rows for one case, cells out of place"
 )
+OVERFLOW = "numbers so large that sums overflow, to stop the evaluation or to be left out of a mean"
 COORDINATES = "coordinates or probabilities that are no numbers, out of range, or of a mixed kind"
 
 Play = Callable[[Path, str, Path], None]
@@ -229,5 +230,6 @@ CASE_ATTACKS = {
     "nan_cell": Attack(TABLES, "holds 'nan', which is not a finite number", numbers=["nan"]),
     "formula_cell": Attack(TABLES, "holds '=1+1', which is not a number", numbers=["=1+1"]),
     "other_digits": Attack(TABLES, "which is not a number", numbers=["２７１"]),
+    "large_number": Attack(OVERFLOW, "so large that a figure is beyond 1e+50", numbers=["1e308"]),
     "overflow_cell": Attack(TABLES, "which is not a finite number", numbers=["1e999"]),
 }

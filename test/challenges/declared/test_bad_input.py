@@ -55,6 +55,39 @@ def test_a_bad_cell_costs_its_case(tmp_path: Path, cell: str, sentence: str) -> 
     assert found["b"]["metrics"]["mae"] == 80.0  # the worst within the range
 
 
+@pytest.mark.parametrize("number", ["1e308", "-1e308", "1e51"])
+def test_numbers_whose_sums_would_overflow_cost_their_case(tmp_path: Path, number: str) -> None:
+    """Each of these figures of all cases would no longer be finite, and there would be no metrics.json at all."""
+    metrics = "".join(
+        f'[[metrics]]\nkind = "{kind}"\nfailed = 50\n' for kind in ("mae", "rmse", "r2", "pearson", "icc")
+    )
+    toml = AGE.replace("range = [0, 100]", 'reference_table = "p.csv"').replace('[[metrics]]\nkind = "mae"\n', metrics)
+    found = score(tmp_path, toml, TRUTH, {"p.csv": f"case,age\na,10\nb,{number}\nc,{number}\n"})
+    assert found["counts"]["scored"] == 1
+    for case in "bc":
+        sentence = "The prediction holds numbers so large that a figure is beyond 1e+50."
+        assert found["results"][case]["error"] == sentence
+
+
+@pytest.mark.parametrize("pixel", [1e308, -1e51])
+def test_pixels_whose_squares_would_overflow_cost_their_case(tmp_path: Path, pixel: float) -> None:
+    toml = """\
+[values.ct]
+kind = "image"
+file = "{case}.mha"
+reference = "{case}.mha"
+range = [0, 100]
+[[metrics]]
+kind = "rmse"
+[ranking]
+by = "rmse.mean"
+"""
+    plain = np.full((4, 6), 50.0)
+    found = score(tmp_path, toml, {"a.mha": plain, "b.mha": plain}, {"a.mha": plain, "b.mha": plain * 0 + pixel})
+    assert found["results"]["a"]["metrics"]["rmse"] == 0.0
+    assert found["results"]["b"]["error"] == "'b.mha' holds values beyond 1e+50."
+
+
 @pytest.mark.parametrize("value", [None, True, "ten", [10], {"x": 1}, 1e400, "NaN"])
 def test_a_bad_json_value_costs_its_case(tmp_path: Path, value: Any) -> None:
     found = rows(tmp_path, [{"case": "a", "age": 10}, {"case": "b", "age": value}], name="p.json")
@@ -147,3 +180,22 @@ def test_a_metric_that_raises_costs_that_case(tmp_path: Path, error: str) -> Non
     found = read_metrics(tmp_path / "out")["results"]
     assert (found["a"]["status"], found["a"]["metrics"]["boom"]["liver"]) == ("failed", 0.0)
     assert (found["b"]["status"], found["b"]["metrics"]["boom"]["liver"]) == ("scored", 0.5)
+
+
+def test_a_risk_out_of_range_costs_its_case(tmp_path: Path) -> None:
+    toml = """\
+[values.relapse]
+kind = "survival"
+table = "p.csv"
+column = "risk"
+range = [0, 1]
+reference_table = "r.csv"
+[[metrics]]
+kind = "c_index"
+[ranking]
+by = "c_index"
+"""
+    truth = {"r.csv": "case,time,event\na,1,1\nb,2,1\nc,3,0\n"}
+    found = score(tmp_path, toml, truth, {"p.csv": "case,risk\na,0.9\nb,7\nc,0.1\n"})["results"]
+    assert [found[case]["status"] for case in "abc"] == ["scored", "failed", "scored"]
+    assert found["b"]["error"].endswith("is 7; it must be between 0 and 1.")

@@ -12,6 +12,7 @@ from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import ImageSettings
 from podium.challenges.declared.values.base import BYTES_PER_FILE, Expected, Value, compare_geometry
 from podium.errors import Refused
+from podium.figures import LARGEST_FIGURE
 from podium.readers.images import Geometry
 
 _BYTES_PER_PIXEL = 8
@@ -55,4 +56,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
             raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             raise Refused(f"'{name}' holds NaN or infinite values.")
+        if pixels.dtype.itemsize == 8 and pixels.dtype.kind == "f" and np.abs(pixels).max(initial=0) > LARGEST_FIGURE:
+            raise Refused(f"'{name}' holds values beyond {LARGEST_FIGURE:g}.")
         return pixels

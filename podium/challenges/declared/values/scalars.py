@@ -37,11 +37,7 @@ class NumberValue(Value[NumberSettings, float, float]):
         return Description(shapes={}, figures={self.name: reference})
 
     def _checked(self, located: Located) -> float:
-        number = located.number()
-        bounds = self.settings.range
-        if bounds is not None and not bounds[0] <= number <= bounds[1]:
-            raise Refused(f"'{located.label}' is {number:g}; it must be between {bounds[0]:g} and {bounds[1]:g}.")
-        return number
+        return number_within(located, self.settings.range)
 
 
 class ClassValue(Value[ClassSettings, str, str]):
@@ -141,7 +137,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
         return SurvivalTime(time, event == 1)
 
     def read_prediction(self, located: Located, expected: Expected[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
-        return located.number()
+        return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:
         return {
@@ -161,6 +157,14 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
         if any(each.categories[f"{self.name}: event"] == "yes" for each in descriptions):
             return ()
         return [f"No reference of '{self.name}' has an event: the C-index is undefined."]
+
+
+def number_within(located: Located, bounds: tuple[float, float] | None) -> float:
+    """A finite number, Refused outside of the bounds."""
+    number = located.number()
+    if bounds is not None and not bounds[0] <= number <= bounds[1]:
+        raise Refused(f"'{located.label}' is {number:g}; it must be between {bounds[0]:g} and {bounds[1]:g}.")
+    return number
 
 
 def _cell_number(value: Any, label: str) -> float:
