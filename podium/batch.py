@@ -16,7 +16,7 @@ from typing import Any
 from podium.challenges import published_settings
 from podium.challenges.base import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
-from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
+from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
 from podium.execution.executor import CaseOutcome, Executor, attempt
 from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.execution.version import code_version
@@ -30,6 +30,7 @@ from podium.storage.location import DEFAULT_CACHE, Location
 from podium.storage.mirror import Mirrors
 from podium.storage.output import Output
 from podium.storage.remote import RemoteFolder
+from podium.task import Task
 from podium.teams import find_teams
 
 LOG = logging.getLogger(__name__)

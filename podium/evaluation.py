@@ -1,17 +1,14 @@
 """The main job: one submission in, metrics.json out."""
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from podium.challenges import KINDS, load_challenge, published_settings
-from podium.challenges.base import AnyChallenge, Collected, Shapes
+from podium.challenges.base import AnyChallenge, Collected
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
 from podium.errors import GroundTruthError, OrganiserError, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
@@ -23,30 +20,11 @@ from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
 from podium.sandbox.decoders import Isolation, decoders
+from podium.task import CheckedReference, Task, check_reference
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
 MISSING = "There is no prediction for this case."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A challenge with its ground truth checked, ready to score any submission."""
-
-    folder: ChallengeFolder
-    challenge: AnyChallenge
-    references: Mapping[str, Any]
-    shapes: Mapping[str, Shapes]
-    digests: Mapping[str, bytes]
-
-    @property
-    def cases(self) -> Sequence[str]:
-        return sorted(self.references)
-
-    @cached_property
-    def digest(self) -> bytes:
-        """Of all references."""
-        return hashlib.sha256(b"".join(self.digests[case] for case in self.cases)).digest()
 
 
 def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
@@ -183,10 +161,9 @@ def prepare(
     preload_readers(KINDS[challenge.kind].libraries)
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
-    def check(case: str) -> tuple[Shapes, bytes]:
+    def check(case: str) -> CheckedReference:
         fetch(file.path for file in challenge.format.reference_files(references[case]))
-        shapes = challenge.format.check_reference(references[case])
-        return shapes, challenge.format.reference_digest(references[case])
+        return check_reference(challenge, references[case], cases=len(references))
 
     outcomes = executor.run(sorted(references), check, label="checking references")
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
@@ -201,14 +178,8 @@ def prepare(
             f"{len(broken)} of {len(references)} references are broken; the organisers find the details in the log.",
             detail=detail,
         )
-    facts = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
-    return Task(
-        folder=folder,
-        challenge=challenge,
-        references=references,
-        shapes={case: shapes for case, (shapes, _) in facts.items()},
-        digests={case: digest for case, (_, digest) in facts.items()},
-    )
+    checked = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
+    return Task(folder=folder, challenge=challenge, references=references, checked=checked)
 
 
 def problems_of_cases(
@@ -231,13 +202,13 @@ def problems_of_cases(
 
 
 def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
-    challenge, references = task.challenge, task.references
+    challenge = task.challenge
 
     def score(case: str) -> CaseScore:
-        return challenge.score(collected.predictions[case], challenge.scorer.read_reference(references[case]))
+        return challenge.score(collected.predictions[case], task.expected(case))
 
     def lost(case: str) -> Figures:
-        return challenge.lost(references[case])
+        return challenge.lost(task.references[case], kept=task.kept(case))
 
     challenge.scorer.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podium.challenges import KINDS, challenge_from_settings, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.errors import UsageError
-from podium.evaluation import Task
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape
+from podium.task import Task
 from podium.validation_errors import first_problem
 
 

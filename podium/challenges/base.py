@@ -97,6 +97,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
     def check_reference(self, reference: ReferenceT) -> Shapes:
         """Read a reference in full and check it against the settings; the shapes a prediction must have."""
 
+    def check_and_read(self, reference: ReferenceT) -> tuple[Shapes, Any]:
+        """The same, and what the scorer's `read_reference` would give where that is no more work, else None."""
+        return self.check_reference(reference), None
+
     def describe_reference(self, reference: ReferenceT) -> Description:
         """The same, and what `podium check` shows of the reference."""
         return Description(shapes=self.check_reference(reference))
@@ -196,8 +200,8 @@ class Scorer(ABC, Generic[PredictionT, ReferenceT, ExpectedT, CaseT]):
         """Read a prediction and compare it; the declared metrics are functions of the result."""
 
     @abstractmethod
-    def lost(self, reference: ReferenceT) -> CaseT:
-        """A case without a usable prediction."""
+    def lost(self, reference: ReferenceT, kept: ExpectedT | None) -> CaseT:
+        """A case without a usable prediction; `kept` is its reference, if it need not be read again."""
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
         """What a row keeps beside the declared metrics, so that everything can be computed again from the rows."""
@@ -266,9 +270,9 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
         return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
 
-    def lost(self, reference: ReferenceT) -> Figures:
-        """The row of a missing or failed case."""
-        case = self.scorer.lost(reference)
+    def lost(self, reference: ReferenceT, *, kept: Any = None) -> Figures:
+        """The row of a missing or failed case; `kept` is its reference, if it need not be read again."""
+        case = self.scorer.lost(reference, kept)
         return {**row_of(self.scoreboard.metrics, case, lost=True), **self.scorer.facts(case)}
 
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:

@@ -7,12 +7,13 @@ from pathlib import Path
 from podium.challenges import KINDS
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
-from podium.evaluation import Task, choose_challenge, prepare
+from podium.evaluation import choose_challenge, prepare
 from podium.execution.executor import Executor
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.report.overlay_pictures import OverlayPicture, overlay_picture
+from podium.task import Task
 
 OVERLAYS = 4
 """How many of a submission's worst cases are drawn."""

@@ -144,7 +144,11 @@ class DeclaredFormat(Format[Sources, Sources]):
         return digest.digest()
 
     def check_reference(self, reference: Sources) -> Shapes:
-        return self.shapes(self.read_reference(reference))
+        return self.check_and_read(reference)[0]
+
+    def check_and_read(self, reference: Sources) -> tuple[Shapes, Mapping[str, object]]:
+        contents = self.read_reference(reference)
+        return self.shapes(contents), contents
 
     def describe_reference(self, reference: Sources) -> Description:
         contents = self.read_reference(reference)

@@ -47,8 +47,8 @@ class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase
         found = self._format.read(prediction, expected, warnings)
         return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
 
-    def lost(self, reference: Sources) -> DeclaredCase:
-        return DeclaredCase(values=self._compared({}, self._format.read_reference(reference)))
+    def lost(self, reference: Sources, kept: Mapping[str, object] | None) -> DeclaredCase:
+        return DeclaredCase(values=self._compared({}, kept or self._format.read_reference(reference)))
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}

@@ -89,7 +89,8 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
         return FreehandCase(errors, expected.largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
 
-    def lost(self, reference: FreehandReference) -> FreehandCase:  # noqa: ARG002  (every scan is lost alike)
+    def lost(self, reference: FreehandReference, kept: ExpectedScan | None) -> FreehandCase:  # noqa: ARG002
+        """Every scan is lost alike."""
         return FreehandCase({}, {})
 
     def facts(self, case: FreehandCase) -> Figures:

@@ -101,7 +101,11 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         return range(max(prediction.steps) + 1)
 
     def check_reference(self, reference: SafeFile) -> Shapes:
-        return {VOLUME: self.read_reference(reference).lesions.shape}
+        return self.check_and_read(reference)[0]
+
+    def check_and_read(self, reference: SafeFile) -> tuple[Shapes, LesionReference]:
+        content = self.read_reference(reference)
+        return {VOLUME: content.lesions.shape}, content
 
     def describe_reference(self, reference: SafeFile) -> Description:
         content = self.read_reference(reference)

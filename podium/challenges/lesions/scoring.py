@@ -95,9 +95,9 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
         warnings += _missing_warnings([step["step"] for step in steps if step["status"] == "missing"])
         return LesionsCase(expected, steps, final, warnings)
 
-    def lost(self, reference: SafeFile) -> LesionsCase:
+    def lost(self, reference: SafeFile, kept: LesionReference | None) -> LesionsCase:
         """Every expected step failed; where their number is not fixed, one."""
-        expected = self._format.read_reference(reference)
+        expected = kept or self._format.read_reference(reference)
         count = self._settings.steps if self._settings.regime == "simulated" else 1
         steps = [
             failed_step(step, expected, self._settings, status="missing", error=MISSING_STEP) for step in range(count)

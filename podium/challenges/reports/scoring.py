@@ -63,7 +63,7 @@ class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
     def compare(self, prediction: Source, expected: str) -> ReportsCase:
         return ReportsCase.of(candidate=self._format.read(prediction), reference=expected)
 
-    def lost(self, reference: SafeFile) -> ReportsCase:
+    def lost(self, reference: SafeFile, kept: str | None) -> ReportsCase:  # noqa: ARG002  (texts are not kept)
         return ReportsCase.of(candidate="", reference=self._format.read(reference))
 
     def facts(self, case: ReportsCase) -> Figures:

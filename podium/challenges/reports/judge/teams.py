@@ -18,10 +18,11 @@ from podium.challenges.ground_truth import (
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.sources import read_report
 from podium.errors import Refused, UsageError
-from podium.evaluation import Task, evaluate
+from podium.evaluation import evaluate
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.submission import open_submission
+from podium.task import Task
 
 _BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
 _SAME_FIGURES = 1e-9

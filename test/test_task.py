@@ -1,0 +1,86 @@
+"""What the check of the references has read is kept for scoring where it is small."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.carotid_files import write_case, write_ground_truth
+
+from podium.errors import Refused
+from podium.evaluation import evaluate, find_challenge, prepare
+from podium.execution.processes import Processes
+from podium.execution.serial import Serial
+from podium.task import Task
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def same(first: Any, second: Any) -> bool:
+    """Also for arrays, and for what holds them."""
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if hasattr(first, "__dict__"):
+        return type(first) is type(second) and same(vars(first), vars(second))
+    return bool(first == second)
+
+
+def prepared(kind: str) -> Task:
+    return prepare(find_challenge(ROOT / "ground-truth" / kind, None), Serial())
+
+
+@pytest.mark.parametrize("kind", ["carotid", "lesions"])
+def test_what_is_kept_is_what_would_be_read(kind: str) -> None:
+    task = prepared(kind)
+    for case in task.cases:
+        kept = task.kept(case)
+        assert kept is not None
+        assert same(kept, task.challenge.scorer.read_reference(task.references[case]))
+
+
+@pytest.mark.parametrize("kind", ["freehand", "reports"])
+def test_what_scoring_prepares_further_is_read_again(kind: str) -> None:
+    task = prepared(kind)
+    assert [task.kept(case) for case in task.cases] == [None] * len(task.cases)
+    assert all(task.expected(case) is not None for case in task.cases)
+
+
+@pytest.mark.parametrize("limit", ["_KEPT_BYTES", "_LARGEST_BYTES"])
+def test_what_takes_too_much_memory_is_read_again(limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    monkeypatch.setattr(f"podium.task.{limit}", 100)
+    task = prepare(find_challenge(truth, None), Serial())
+    assert task.kept("a") is None
+    assert task.expected("a") is not None
+    (truth / "references/a_label.h5").unlink()
+    with pytest.raises(Refused):
+        task.expected("a")
+
+
+def test_no_reference_is_opened_again_for_scored_failed_and_missing_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The references are gone once they are checked."""
+    truth, submission = write_ground_truth(tmp_path / "truth"), tmp_path / "submission"
+    write_case(submission / "a_pred.h5")
+    (submission / "b_pred.h5").write_bytes(b"broken")
+
+    def without_references(*arguments: Any, **options: Any) -> Task:
+        task = prepare(*arguments, **options)
+        for file in (truth / "references").iterdir():
+            file.unlink()
+        return task
+
+    monkeypatch.setattr("podium.evaluation.prepare", without_references)
+    found = evaluate(
+        submission=submission,
+        output=tmp_path / "output",
+        ground_truth=truth,
+        challenge=None,
+        executor=Processes(workers=2),
+    )
+    assert [row.status for row in found.results] == ["scored", "failed", "missing"]
