@@ -71,12 +71,12 @@ def phantom(path: Path, *, mirrored: bool) -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Every case is the phantom, half of them stored the other way round."""
+    """Both cases are the phantom, one of them stored the other way round."""
     folder = tmp_path_factory.mktemp("arena")
     pictures = {}
-    for number, case in enumerate(("A1", "A2", "A3", "A4")):
+    for number, case in enumerate(("A1", "A2")):
         key = f"{number:032x}"
-        source = phantom(folder.parent / f"{case}.mha", mirrored=number % 2 == 1)
+        source = phantom(folder.parent / f"{case}.mha", mirrored=case == "A2")
         pictures[case] = [Picture(key=key, **asdict(prepare(source, folder / PICTURES / key)))]
     made = make_arena(folder, cases=tuple(pictures), raters=(), pictures=pictures)
     with serving(folder) as address:
@@ -106,16 +106,17 @@ def block(pixels: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def test_the_marked_side_and_the_letters(site: Site, visits: Visits) -> None:
-    rater = site.rater(matchups=4)
-    page = visits.open(rater, **DESKTOP)
-    for _ in range(4):
+    page = visits.open(site.rater(matchups=2), **DESKTOP)
+    seen = set()
+    for _ in range(2):
         ready(page)
+        seen.add(page.locator("figure").get_attribute("data-key"))
         page.get_by_role("button", name="Axial").click()
         page.locator("[data-slider=slice]").fill("27")  # through the block
         pixels = picture(page)
         assert pixels.std() > 10  # not blank
         down, across = block(pixels)
-        assert (down, across) < (0.5, 0.5)  # front at the top, the patient's right on the left
+        assert max(down, across) < 0.5  # front at the top, the patient's right on the left
         found = letters(pixels)
         edge = found[:, : found.shape[1] // 3]
         rows, columns = np.nonzero(edge)
@@ -127,8 +128,9 @@ def test_the_marked_side_and_the_letters(site: Site, visits: Visits) -> None:
         page.get_by_role("button", name="Coronal").click()
         page.locator("[data-slider=slice]").fill("43")
         down, across = block(picture(page))
-        assert (down, across) < (0.5, 0.5)  # above at the top
+        assert max(down, across) < 0.5  # above at the top
         button(page, "Both good").click()
+    assert len(seen) == 2
 
 
 def test_planes_presets_zoom_and_what_is_remembered(site: Site, visits: Visits) -> None:
