@@ -42,7 +42,7 @@ def calibration_sentences(calibration: Calibration) -> Iterable[str]:
     yield (
         "Comparisons won are the share of comparisons with the other teams of the arena that clinicians decide for a "
         "team, a tie being half a win. The prediction-powered estimate (PPI++) corrects the votes by what the judge "
-        "says of all cases; a poor judge gets little weight and makes it no worse. It assumes that the cases with "
+        "says of all cases; a poor judge gets little weight and changes little. It assumes that the cases with "
         "votes are like the others."
     )
 

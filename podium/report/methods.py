@@ -17,6 +17,10 @@ REFERENCES = (
     "Kendall MG. The treatment of ties in ranking problems. Biometrika 33, 239-251 (1945).",
 )
 
+CALIBRATION_REFERENCES = (
+    "Angelopoulos AN, Duchi JC, Zrnic T. PPI++: Efficient prediction-powered inference. arXiv:2311.01453 (2023).",
+)
+
 
 def ranking_settings(ranking: Ranking) -> Table:
     """The challenge's settings and those of the ranking itself."""

@@ -10,7 +10,7 @@ from podium.ranking.result import Ranking
 from podium.report.case_values import CaseValues, case_values
 from podium.report.exhibit import Exhibit, Table
 from podium.report.files.writing import FigureNames, Report
-from podium.report.methods import REFERENCES, ranking_settings
+from podium.report.methods import CALIBRATION_REFERENCES, REFERENCES, ranking_settings
 from podium.report.metric_section import MOST_DETAILED, metric_exhibits
 from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
@@ -76,7 +76,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         teams=team_pages(ranking, values, overlays or {}),
         methods=" ".join(ranking.methods.sentences),
         settings=ranking_settings(ranking),
-        references=REFERENCES,
+        references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
     )
     return Report(page=page, exhibits=names.exhibits)
 

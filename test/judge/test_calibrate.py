@@ -93,6 +93,7 @@ def test_the_ranking_and_its_page_show_it(arena: Path, undisturbed: JudgeDesk, t
     assert "The judge and the clinicians" in page
     assert "The judge prefers the same report as the clinician" in page
     assert "The arena is still open" in page
+    assert "arXiv:2311.01453" in page
 
 
 def judged_copy(undisturbed: JudgeDesk, target: Path) -> Path:
