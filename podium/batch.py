@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import published_settings
+from podium.challenges import KINDS, published_settings
 from podium.challenges.base import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
@@ -26,6 +26,7 @@ from podium.platform.metrics_file import METRICS_FILE, Counts, prepare_output
 from podium.platform.results import CaseScore
 from podium.readers.archives.extract import MAX_BYTES
 from podium.readers.files import SafeFile
+from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.storage.location import DEFAULT_CACHE, Location
 from podium.storage.mirror import Mirrors
 from podium.storage.output import Output
@@ -92,26 +93,28 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         truth = mirrors.local(ground_truth)
     except SubmissionError as error:
         raise GroundTruthError(str(error)) from None
-    task = prepare(find_challenge(truth, challenge), executor(progress), fetch=mirrors.fetch)
-    for name in (TEAMS_FOLDER, _KEPT_FOLDER):
-        prepare_output(results.folder / name)
-    shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
-    names = sorted(teams)
-    groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
-    overall = _Overall(
-        progress(f"scoring {len(names)} teams, {len(groups[0])} at a time", len(groups) * len(task.cases))
-    )
-    batch = _Batch(
-        task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
-    )
-    outcomes: list[TeamOutcome] = []
-    try:
-        for group in groups:
-            outcomes += batch.evaluate({team: teams[team] for team in group})
-    finally:
-        overall.finish()
-        shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)
-    return outcomes
+    folder = find_challenge(truth, challenge)
+    with decoders(libraries=KINDS[folder.common.kind].libraries):
+        task = prepare(folder, executor(progress), fetch=mirrors.fetch)
+        for name in (TEAMS_FOLDER, _KEPT_FOLDER):
+            prepare_output(results.folder / name)
+        shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
+        names = sorted(teams)
+        groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
+        overall = _Overall(
+            progress(f"scoring {len(names)} teams, {len(groups[0])} at a time", len(groups) * len(task.cases))
+        )
+        batch = _Batch(
+            task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
+        )
+        outcomes: list[TeamOutcome] = []
+        try:
+            for group in groups:
+                outcomes += batch.evaluate({team: teams[team] for team in group})
+        finally:
+            overall.finish()
+            shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)
+        return outcomes
 
 
 @dataclass
@@ -195,10 +198,11 @@ class _Batch:
     ) -> Sequence[CaseOutcome[Mapping[str, _Found]]]:
         """The units on the executor. What the function below uses is sent to other machines with it."""
         challenge, references, digests = self.task.challenge, self.task.references, self.task.digests
-        kept = self.kept
+        kept, libraries = self.kept, KINDS[challenge.kind].libraries
         named = {f"{unit.case}/{number}": unit for number, unit in enumerate(units)}
 
         def score(name: str) -> Mapping[str, _Found]:
+            ensure_decoders(*libraries)  # on another machine there are none yet
             unit = named[name]
             files = challenge.format.reference_files(references[unit.case])
             try:

@@ -33,7 +33,7 @@ ALLOWED = {
     "storage": {"errors", "extras", "readers"},
     "kept": {"storage", "platform", "readers", "errors", "execution.executor"},
     "teams": {"storage", "platform", "readers", "errors"},
-    "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "task", "evaluation", "kept"},
+    "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "task", "evaluation", "kept", "sandbox"},
     "manifest": {*FOUNDATION, "challenges", "evaluation", "task"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest"},

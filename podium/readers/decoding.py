@@ -43,6 +43,10 @@ def decoded_by(decoder: Decoder) -> Iterator[None]:
         _in_place.remove(decoder)
 
 
+def is_decoder_in_place() -> bool:
+    return bool(_in_place)
+
+
 def decoder_of(file: SafeFile) -> Decoder | None:
     """Who decodes `file`; None: this process itself."""
     return _in_place[-1] if _in_place and not file.trusted else None

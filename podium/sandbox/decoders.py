@@ -12,7 +12,7 @@ from typing import Literal
 from podium.errors import MachineError, UsageError
 from podium.extras import require
 from podium.kernel import is_linux
-from podium.readers.decoding import decoded_by
+from podium.readers.decoding import decoded_by, is_decoder_in_place
 from podium.readers.files import SafeFile
 from podium.readers.images import Geometry, Image
 from podium.readers.volumes import Volume
@@ -32,6 +32,7 @@ LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
 """Each has a zygote: the fewer libraries a process has loaded, the faster it is forked."""
 
 LOG = logging.getLogger(__name__)
+_of_this_process = ExitStack()
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
 _TRIES = 5  # to start them: one may be killed by accident
 _SECONDS_TO_END = 5.0
@@ -128,6 +129,13 @@ def decoders(
         _judge(found.layers, isolation)
         with decoded_by(found):
             yield found
+
+
+@cache
+def ensure_decoders(*libraries: str) -> None:
+    """Have submitted files decoded behind a wall for as long as this process lives, unless they are already."""
+    if not is_decoder_in_place():
+        _of_this_process.enter_context(decoders(libraries=libraries))
 
 
 @contextmanager
