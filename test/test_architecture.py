@@ -185,3 +185,13 @@ def test_reports_open_no_image_but_for_overlays() -> None:
     for path in sorted((PACKAGE / "report").rglob("*.py")):
         reaching = {name for name in imports(path) if name.startswith(("podium.readers", "podium.evaluation"))}
         assert not reaching or path.stem == "worst_overlays", f"{path.stem} imports {reaching}"
+
+
+@pytest.mark.parametrize("part", ["execution", "sandbox", "evaluation"])
+def test_no_limit_depends_on_the_clock_of_the_day(part: str) -> None:
+    """It may be set forward or back while cases run: limits are measured by `time.monotonic`."""
+    for path in files_of(part):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert not {"datetime", "datetime.datetime"} & imports(path) or path.name == "progress.py", path
+        called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & {"time", "time_ns", "now"}
+        assert not called, f"{path} asks for the time of the day"

@@ -278,6 +278,17 @@ def test_a_case_that_never_ends_is_ended() -> None:
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 
+def test_a_worker_that_is_stopped_runs_into_its_time_limit() -> None:
+    def work(case: str) -> str:
+        if case == "case3":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return case
+
+    outcomes = run(work, timeout_seconds=5)
+    assert outcomes["case3"].error == "Scoring this case took longer than 5 seconds."
+    assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
+
+
 UNDER_A_LIMIT = """
 import resource
 from podium.execution.processes import Processes

@@ -1,4 +1,5 @@
-"""A whole evaluation whose processes are killed all the time gives the same metrics.json, byte for byte.
+"""A whole evaluation whose processes are killed all the time gives the same metrics.json, byte for byte; one that is
+asked to end says so, and leaves a whole metrics.json or none.
 
 bench/under_fire.py does the same with 300 cases, twenty times.
 """
@@ -12,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from challenges.carotid_files import write_case, write_ground_truth
 
 from podium.evaluation import evaluate
@@ -29,14 +31,28 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def test_killed_processes_change_nothing(tmp_path: Path) -> None:
-    truth, submission = write_ground_truth(tmp_path / "truth", CASES), tmp_path / "submission"
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    return write_ground_truth(tmp_path / "truth", CASES)
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    folder = tmp_path / "submission"
     for case, cls in CASES.items():
-        write_case(submission / f"{case}_pred.h5", cls=cls)
-    evaluate(submission=submission, output=tmp_path / "calm", ground_truth=truth, challenge=None, executor=Serial())
-    paths = ("--input", submission, "--output", tmp_path / "fire", "--ground-truth", truth)
+        write_case(folder / f"{case}_pred.h5", cls=cls)
+    return folder
+
+
+def start(submission: Path, truth: Path, output: Path) -> subprocess.Popen[str]:
+    paths = ("--input", submission, "--output", output, "--ground-truth", truth)
     command = [sys.executable, "-m", "podium", "evaluate", "--workers", "2", *map(str, paths)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_killed_processes_change_nothing(submission: Path, truth: Path, tmp_path: Path) -> None:
+    evaluate(submission=submission, output=tmp_path / "calm", ground_truth=truth, challenge=None, executor=Serial())
+    process = start(submission, truth, tmp_path / "fire")
     chance, kills = random.Random(1), 0
     while process.poll() is None:
         time.sleep(chance.expovariate(1 / 0.3))
@@ -48,3 +64,18 @@ def test_killed_processes_change_nothing(tmp_path: Path) -> None:
     assert process.returncode == 0, said
     assert kills > 0
     assert (tmp_path / "fire/metrics.json").read_bytes() == (tmp_path / "calm/metrics.json").read_bytes()
+
+
+@pytest.mark.parametrize("processes", [1, 5, 8])
+def test_a_request_to_end_is_heard_at_any_moment(processes: int, submission: Path, truth: Path, tmp_path: Path) -> None:
+    """When there are so many processes: readers are started, spares are, cases run."""
+    process = start(submission, truth, tmp_path / "output")
+    seen: set[int] = set()
+    while process.poll() is None and len(seen) < processes:
+        seen.update(children(process.pid))
+        time.sleep(0.001)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate()  # ends only when nobody holds the streams any more
+    last = said.strip().splitlines()[-1]
+    assert (process.returncode, last) == (130, "Stopped on request."), said
+    assert not list((tmp_path / "output").glob("*"))
