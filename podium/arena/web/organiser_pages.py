@@ -64,8 +64,8 @@ class OrganiserPages:
         self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
     ) -> Response:
         """`invitation` shows its link, this once."""
-        lines = await self._threads.ask(self._desk.raters)
-        figures, cast, is_closed = await self._compute()
+        computed, lines = await asyncio.gather(self._compute(), self._threads.ask(self._desk.raters))
+        figures, cast, is_closed = computed
         comments = remarks(cast)
         by_name = {one.rater: one for one in figures.raters}
         return self._site.page(
