@@ -222,7 +222,14 @@ def _power(base: Known, power: Known) -> Known:
     number = power.lowest
     if number < 0:
         return _power(_inverse(base), Known(lowest=-number, highest=-number))
-    return _between([end**number for end in _ends(base)], base.better if number else 0)
+    return _between([_raised(end, number) for end in _ends(base)], base.better if number else 0)
+
+
+def _raised(base: float, power: float) -> float:
+    try:
+        return math.pow(base, power)  # as `**`, but always a float
+    except OverflowError:
+        return math.inf
 
 
 def _all(*values: Known, reduce: Callable[[Sequence[float]], float]) -> Known:

@@ -131,6 +131,7 @@ TERMS = {"dice": SHARE, "nsd": SHARE, "hd": ERROR, "bias": Known(better=None), "
         ("harmonic(dice, nsd)", 1, 0.0, 1.0),
         ("mean(dice, nsd, 1)", 1, 1 / 3, 1.0),
         ("0.5 * -dice", -1, -0.5, 0.0),
+        ("500 ** 500 * dice", 1, 0.0, math.inf),
     ],
 )
 def test_direction_and_range_follow_from_the_terms(

@@ -29,6 +29,8 @@ def first_axis_mm(*, prediction, reference, spacing_mm):
 def smaller_by_larger(*, prediction, reference):
     if prediction == 13:
         raise MemoryError("of a library")
+    if prediction == 17:
+        return float("nan")
     return min(prediction, reference) / max(prediction, reference) if reference else None
 
 
@@ -104,6 +106,13 @@ def test_a_value_outside_of_its_range_costs_the_case(tmp_path: Path) -> None:
     found = evaluated(tmp_path, "a,-10\nb,20\nc,40\n")
     assert found["results"]["a"]["status"] == "failed"
     assert "ValueError" in found["results"]["a"]["error"]
+
+
+def test_a_division_of_zero_by_zero_is_not_left_out_of_the_mean(tmp_path: Path) -> None:
+    """A participant who can bring it about would choose it for every case that is hard."""
+    found = evaluated(tmp_path, "a,17\nb,20\nc,40\n")
+    assert found["results"]["a"]["status"] == "failed"
+    assert found["aggregates"]["share"]["mean"] == pytest.approx(2 / 3)
 
 
 def test_the_declaration_is_published_and_no_code(tmp_path: Path) -> None:

@@ -88,12 +88,14 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
 
 def _called(own: OwnMetric, **arguments: Any) -> float | None:
     """What the organiser's function says: a finite number within its range, or None. Anything else is an error, which
-    costs the case, so that a wrong declaration is found with the first submission."""
+    costs the case, so that a wrong declaration is found with the first submission. NaN is one too: whoever can bring
+    about a division of zero by zero, say by an empty mask, must not be left out of the mean for it."""
     if own.function is None:
         raise KeyError(own.kind)  # as a row without the facts: it cannot be computed again
     found = own.function(**arguments)
-    if found is None or math.isnan(value := float(found)):
+    if found is None:
         return None
+    value = float(found)
     if not math.isfinite(value) or not own.holds(value):
         raise ValueError(f"the metric '{own.kind}' is {value}, outside of its declared range")
     return value
