@@ -4,7 +4,7 @@ A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; as the mask it 
 pages of its empty parts are never touched. Every byte is checked on the way as for any other image.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,21 +33,39 @@ class Volume:
     geometry: Geometry
 
 
+def _zeros(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    return np.zeros(int(np.prod(shape, dtype=np.int64)), np.uint8)
+
+
 def read_mask_volume(
-    file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES
+    file: SafeFile,
+    *,
+    shape: tuple[int, ...] | None = None,
+    max_bytes: int = MAX_IMAGE_BYTES,
+    zeros: Callable[[tuple[int, ...]], NDArray[np.uint8]] = _zeros,
 ) -> Volume:
-    """A 3-D volume of labels as a mask: 1 where the label is not 0. Probabilities are refused, never thresholded."""
-    return _read(file, shape=shape, max_bytes=max_bytes, binary=True)
+    """A 3-D volume of labels as a mask: 1 where the label is not 0. Probabilities are refused, never thresholded.
+
+    `zeros` gives the memory for it.
+    """
+    return _read(file, shape=shape, max_bytes=max_bytes, binary=True, zeros=zeros)
 
 
 def read_label_volume(
     file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES
 ) -> Volume:
     """A 3-D volume of labels, in the smallest unsigned type that holds them."""
-    return _read(file, shape=shape, max_bytes=max_bytes, binary=False)
+    return _read(file, shape=shape, max_bytes=max_bytes, binary=False, zeros=_zeros)
 
 
-def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool) -> Volume:
+def _read(
+    file: SafeFile,
+    *,
+    shape: tuple[int, ...] | None,
+    max_bytes: int,
+    binary: bool,
+    zeros: Callable[[tuple[int, ...]], NDArray[np.uint8]],
+) -> Volume:
     if (decoder := decoder_of(file)) is not None:
         return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary)
     image_format = format_of(file)
@@ -55,7 +73,7 @@ def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, bina
     check_size(file, header, shape=shape, max_bytes=max_bytes)
     if len(header.shape) != 3:
         raise Refused(f"'{file.name}' has {len(header.shape)} axes; send a 3-D volume.")
-    filled = _Filled(file.name, header.shape, binary=binary)
+    filled = _Filled(file.name, zeros(header.shape), binary=binary)
     if header.dtype is None:
         image = read_image(file, shape=shape, max_bytes=max_bytes)
         geometry = Geometry(image.spacing, image.origin, image.direction)
@@ -70,9 +88,8 @@ def _read(file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, bina
 class _Filled:
     """The labels read so far, in a type that grows with them."""
 
-    def __init__(self, name: str, shape: tuple[int, ...], *, binary: bool) -> None:
-        self.name, self.shape, self.binary = name, shape, binary
-        self.labels: NDArray[Any] = np.zeros(int(np.prod(shape, dtype=np.int64)), np.uint8)
+    def __init__(self, name: str, labels: NDArray[Any], *, binary: bool) -> None:
+        self.name, self.labels, self.binary = name, labels, binary
         self.done = 0
 
     def add(self, values: NDArray[Any]) -> None:

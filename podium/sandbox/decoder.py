@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +21,7 @@ from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
 from podium.sandbox.lock import Lock
 from podium.sandbox.messages import EndedError, receive, receive_with_descriptor, send
-from podium.sandbox.wire import INLINE_BYTES, send_small_array, write_array
+from podium.sandbox.wire import INLINE_BYTES, send_small_array, shared_zeros, write_array
 
 _LONGEST_TRACE = 4000
 
@@ -33,6 +34,7 @@ class OpenFile:
     """The file of this decoder, and what of it is open."""
 
     file: SafeFile
+    channel: socket.socket
     stack: ExitStack = field(default_factory=ExitStack)
     source: Hdf5Source | None = None
     cells: dict[str, LibraryCells] = field(default_factory=dict)
@@ -61,7 +63,7 @@ def decode(channel: socket.socket, lock: Lock) -> None:
         except EndedError:
             return
         if opened is None:
-            opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]))
+            opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]), channel)
         _answer(channel, opened, request["reader"], request["options"])
 
 
@@ -109,9 +111,13 @@ def _image(opened: OpenFile, *, shape: list[int] | None, max_bytes: int) -> Answ
 
 
 def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary: bool) -> Answer:
-    read = read_mask_volume if binary else read_label_volume
-    volume = read(opened.file, shape=_tuple(shape), max_bytes=max_bytes)
-    return _geometry(volume), volume.labels
+    if not binary:
+        volume = read_label_volume(opened.file, shape=_tuple(shape), max_bytes=max_bytes)
+        return _geometry(volume), volume.labels
+    zeros = partial(shared_zeros, opened.channel)
+    volume = read_mask_volume(opened.file, shape=_tuple(shape), max_bytes=max_bytes, zeros=zeros)
+    # What is in the worker's memory already is not sent again.
+    return _geometry(volume), volume.labels if volume.labels.nbytes <= INLINE_BYTES else None
 
 
 def _hdf5_names(opened: OpenFile, *, file_bytes: int) -> Answer:

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sandbox.messages import EndedError, LyingError
+from podium.sandbox.messages import EndedError, LyingError, receive_with_descriptor, send
 
 INLINE_BYTES = 4 * 1024 * 1024
 """Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
 
 MOST_AXES = 32
 
+_DENSE_SHARE = 4  # of which one part written: mapping all of it costs less than copying that part
 _BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
 _TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
@@ -114,8 +115,12 @@ class SharedArray:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
         except OSError:
             raise LyingError("memory that is still being written to") from None
+        written = list(self._written())
+        if sum(end - start for start, end in written) > self._bytes // _DENSE_SHARE:
+            content = mmap.mmap(self.descriptor, self._bytes, flags=mmap.MAP_PRIVATE)
+            return check_values(np.frombuffer(content, self._dtype).reshape(self._shape))
         values = np.zeros(self._bytes, np.uint8)
-        for start, end in self._written():
+        for start, end in written:
             part = values[start:end].data
             while part.nbytes:
                 count = os.preadv(self.descriptor, [part], end - part.nbytes)
@@ -132,6 +137,18 @@ class SharedArray:
                 return
             end = os.lseek(self.descriptor, start, os.SEEK_HOLE)
             yield start, end
+
+
+def shared_zeros(channel: socket.socket, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Bytes in memory of the worker, which is asked for it; in this process where they are few. Flat."""
+    count = math.prod(shape)
+    if count <= INLINE_BYTES:
+        return np.zeros(count, np.uint8)
+    send(channel, {"array": {"shape": list(shape), "dtype": "|u1"}})
+    _, memory = receive_with_descriptor(channel)
+    content = mmap.mmap(memory, count)
+    os.close(memory)
+    return np.frombuffer(content, np.uint8)
 
 
 def write_array(descriptor: int, values: NDArray[Any]) -> None:

@@ -132,6 +132,21 @@ def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None
             session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
 
 
+def test_memory_that_was_given_in_advance_must_be_given_up_as_well(file: SafeFile) -> None:
+    kept: list[mmap.mmap] = []
+
+    def keep(channel: socket.socket) -> None:
+        channel.sendall(packed({"array": {"shape": list(LARGE), "dtype": "|u1"}}))
+        _, memory = receive_with_descriptor(channel)
+        kept.append(mmap.mmap(memory, LARGE[0]))
+        channel.sendall(packed({"value": None}))
+
+    with answering(keep), decoders() as found:
+        assert found is not None
+        with found.session(file) as session, pytest.raises(Refused, match=CONTRADICTS):
+            session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
+
+
 def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
     def resize(channel: socket.socket) -> None:
         channel.sendall(packed({"value": None, "array": {"shape": list(LARGE), "dtype": "|u1"}}))

@@ -71,6 +71,14 @@ def test_arrays_too_large_for_the_channel_are_the_same(tmp_path: Path) -> None:
     found[0] = 1  # not the decoder's any more
 
 
+def test_a_large_volume_is_refused_in_the_same_words_half_way(tmp_path: Path) -> None:
+    values = np.zeros((20, 600, 600), np.float32)
+    values[-1, -1, -1] = 0.5
+    sitk.WriteImage(sitk.GetImageFromArray(values), tmp_path / "a.mha")
+    with decoders(), pytest.raises(Refused, match="this looks like a probability map"):
+        read_mask_volume(SafeFile.inside(tmp_path, "a.mha"), shape=values.shape)
+
+
 def write_fields(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     values = np.random.default_rng(3).normal(size=FIELD).astype(np.float32)
     chunks = (2, 2, 16)
