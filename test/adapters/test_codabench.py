@@ -55,6 +55,22 @@ class Text(HTMLParser):
         self.words.append(data)
 
 
+def test_a_file_name_that_is_html_is_text_on_the_page(tmp_path: Path, capfd: CapFd) -> None:
+    markup = "<img src=x onerror=alert(1)>"
+    submission = tmp_path / "submission"
+    shutil.copytree(sample("carotid"), submission)
+    [prediction, *_] = sorted(submission.rglob("csv_*_pred.h5"))
+    (submission / markup).mkdir()
+    shutil.copy(prediction, submission / markup)
+    given, output = worker_folders(tmp_path, "carotid", submission)
+    assert podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output).code == 0
+    page = (output / "detailed_results.html").read_text()
+    assert markup not in page
+    parsed = Text()
+    parsed.feed(page)
+    assert any(markup in words for words in parsed.words), "the sentence names both files"
+
+
 def test_the_page_shows_what_per_case_allows(tmp_path: Path, capfd: CapFd) -> None:
     given, output = worker_folders(tmp_path, "carotid", sample("carotid", "aorta"))
     settings = given / "ref/carotid/challenge.toml"
