@@ -10,6 +10,9 @@ usage: ./build.sh [CHALLENGE] [--api exec|invoke]
 Builds podium-evaluation:<version> with every challenge in ground-truth/, or podium-evaluation-CHALLENGE:<version>
 with the ground truth of that challenge alone. TORCH_INDEX and the proxy variables are passed on to the build.
 
+BASE names the base image, python:3.11 by default; with a digest (BASE=python:3.11@sha256:...) it is always the same one.
+The digest that was used is in the image's labels and in its SBOM.
+
 --api says how the platform runs the image. exec, the default, starts it for every submission. invoke starts a web
 server on port 4743 (GET /health, POST /invoke) that waits for submissions; the version in its tag ends in -invoke.
 
@@ -69,16 +72,21 @@ version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' podium/__init__.py)
 tag=podium-evaluation${challenge:+-$challenge}:$version
 [[ $api == exec ]] || tag+=-$api
 
-# A context of its own: it holds this challenge's ground truth only, and files that any user may read.
+base=${BASE:-python:3.11}
+docker image inspect "$base" >/dev/null 2>&1 || docker pull "$base" || die "there is no base image '$base' here, and it cannot be pulled."
+# The registry's digest; the image's own ID where it comes from no registry.
+digest=$(docker image inspect --format '{{if .RepoDigests}}{{index .RepoDigests 0}}{{else}}{{.Id}}{{end}}' "$base")
+
+# A context of its own: it holds this challenge's ground truth only, and files with the same modes everywhere.
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
-cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.lock "$context"
+cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.lock image "$context"
 mkdir "$context/ground-truth"
 for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth/"; done
-chmod -R a+rX "$context"
+chmod -R u=rwX,go=rX "$context"
 
 arguments=(--tag "$tag" --build-arg "PODIUM_CHALLENGE=$challenge" --build-arg "PODIUM_VERSION=$version"
-  --build-arg "PODIUM_API=$api")
+  --build-arg "PODIUM_API=$api" --build-arg "BASE=$base" --build-arg "BASE_DIGEST=${digest##*@}")
 [[ $architecture == amd64 ]] || arguments+=(--platform linux/amd64)   # what the platform runs
 for variable in TORCH_INDEX http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
   [[ -z ${!variable:-} ]] || arguments+=(--build-arg "$variable")

@@ -50,7 +50,7 @@ def test_the_server_needs_no_package_beyond_them(tmp_path: Path) -> None:
 
 def test_the_files_name_what_is_there() -> None:
     docker = (DEPLOY / "Dockerfile").read_text()
-    for source in ("podium/arena/deploy/requirements.txt", "podium"):
+    for source in ("podium/arena/deploy/requirements.lock", "podium"):
         assert f"COPY {source}" in docker
         assert (ROOT / source).exists()
     compose = (DEPLOY / "compose.yaml").read_text()

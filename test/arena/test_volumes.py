@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import sys
 import zlib
 from pathlib import Path
 
@@ -220,3 +221,12 @@ def test_slices_are_packed_without_a_name_or_a_date(isal: bool, monkeypatch: pyt
     assert packed[:8] == b"\x1f\x8b\x08\0\0\0\0\0"
     assert gzip.decompress(packed) == data
     assert zlib.decompress(packing.zlib_stream(data)) == data
+
+
+def test_the_package_for_volumes_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SimpleITK", None)  # as if it were not installed
+    (tmp_path / "volume.nii.gz").touch()
+    with pytest.raises(
+        UsageError, match=r"^This command needs SimpleITK: run \"pip install '\.\[arena,volumes\]'\" in "
+    ):
+        prepare(tmp_path / "volume.nii.gz", tmp_path)

@@ -101,9 +101,11 @@ def evaluate(
     return _run(options, image, output)
 
 
-def shell(image: str, script: str, *, user: str = "podium") -> str:
-    """The output of a shell script inside the image; the script has to succeed."""
-    return docker("run", "--rm", "--network=none", f"--user={user}", "--entrypoint=sh", image, "-ec", script).stdout
+def python(image: str, code: str, *, user: str = "podium") -> str:
+    """The output of Python code inside the image, which has no shell; the code has to succeed."""
+    return docker(
+        "run", "--rm", "--network=none", f"--user={user}", "--entrypoint=python", image, "-P", "-c", code
+    ).stdout
 
 
 def _run(options: Sequence[str], image: str, output: Path) -> Run:

@@ -55,7 +55,7 @@ def test_build_without_docker_says_so(tmp_path: Path) -> None:
 def tree(tmp_path: Path) -> Path:
     """What build.sh needs, with one challenge and a docker that builds nothing."""
     tree = tmp_path / "tree"
-    for name in ("podium", "ground-truth/carotid"):
+    for name in ("podium", "image", "ground-truth/carotid"):
         shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py", "install-torch.sh", "requirements.lock"):
         shutil.copy2(REPOSITORY / name, tree / name)

@@ -13,6 +13,7 @@ from podium.arena.images.packing import gzip_file, zlib_stream
 from podium.arena.images.prepared import Prepared, write_png
 from podium.errors import Refused, UsageError
 from podium.extras import SimpleITK as sitk
+from podium.extras import require
 from podium.png import png_file
 from podium.readers.files import SafeFile
 from podium.readers.images import Image, read_image
@@ -22,6 +23,7 @@ _SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second l
 
 def prepare_volume(path: Path, target: Path) -> Prepared:
     """Write the slices of a 3-D scalar image, or the one picture of a 2-D image, into the folder `target`."""
+    require("SimpleITK", extra="arena,volumes")
     image = _read(path)
     span = ValueRange.over(image.array)
     if span is None:
