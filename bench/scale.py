@@ -1,6 +1,6 @@
 """What a cluster costs: local processes and a Dask cluster on this machine, on the same submissions in one run.
 
-    .venv/bin/python bench/scale.py [--lesions N] [--carotid N N ...]
+    .venv/bin/python bench/scale.py [--lesions N] [--carotid N N ...] [--json FILE]
 
 Lesions cases (6 steps of 400 x 400 x 326) show the overhead on long cases, carotid cases that on short ones and how
 cost and memory grow with their number. Each row is the batch of one team with nothing kept yet, the references checked
@@ -8,13 +8,15 @@ first. Everything is made on the fly from one seed and removed afterwards.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -24,8 +26,9 @@ import lesions
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from whole_run import tree_bytes
+from whole_run import processes_below, tree_bytes
 
+from podium import __version__
 from podium.batch import run_batch
 from podium.execution.dask import Dask
 from podium.execution.executor import Executor
@@ -39,14 +42,31 @@ DRAWN = 30  # carotid cases that are really drawn; the others are links to them
 PORT = 18790
 
 
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The best of several runs: what others do on the machine only ever adds to it."""
+
+    kind: str
+    cases: int
+    workers: int
+    executor: str
+    seconds: float
+    cpu_seconds: float
+    memory_mebibytes: int
+
+    @property
+    def cpu_ms_per_case(self) -> float:
+        return 1000 * self.cpu_seconds / self.cases
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lesions", type=int, default=4, metavar="N", help="lesions cases [%(default)s]")
     parser.add_argument("--carotid", type=int, nargs="+", default=[30, 300, 3000], metavar="N", help="carotid cases")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows here [print them]")
     options = parser.parse_args()
-    table = Table(title=f"podium batch, one team, load {os.getloadavg()[0]:.1f}", box=box.SIMPLE)
-    for title in ("kind", "cases", "workers", "executor", "seconds", "ms per case", "memory, all processes"):
-        table.add_column(title, justify="left" if title in ("kind", "executor") else "right")
+    load = os.getloadavg()[0]
+    rows: list[Row] = []
     with TemporaryDirectory(prefix="podium-bench-") as temporary:
         folders = [(write_lesions(Path(temporary) / "lesions", options.lesions), options.lesions)]
         folders += [
@@ -55,65 +75,78 @@ def main() -> None:
         for workers in (1, 2):
             with cluster(Path(temporary), workers) as (address, processes):
                 executors = {"processes": Processes(workers=workers), "dask": Dask(address=address)}
-                add_empty_row(table, workers, executors["dask"])
+                rows += empty_rows(workers, executors, processes)
                 for folder, cases in folders:
                     if workers == 2 or cases <= MOST_WITH_ONE_WORKER:
-                        add_rows(table, folder, cases, workers, executors, processes)
-    Console().print(table)
+                        rows += rows_of(folder, cases, workers, executors, processes)
+    found = findings(rows)
+    show(rows, found, load)
+    document = {"version": __version__, "load": load, "rows": [asdict(row) for row in rows], "findings": found}
+    text = json.dumps(document, indent=2) + "\n"
+    if options.json is None:
+        print(text, end="")
+    else:
+        options.json.write_text(text, encoding="utf-8")
 
 
-def add_empty_row(table: Table, workers: int, executor: Executor) -> None:
-    """What Dask adds to a case that takes no time at all."""
+def show(rows: Sequence[Row], found: Mapping[str, str], load: float) -> None:
+    table = Table(title=f"podium batch, one team, load {load:.1f} when it began", box=box.SIMPLE)
+    titles = ("kind", "cases", "workers", "executor", "seconds", "of CPU", "CPU ms per case", "memory, all processes")
+    for title in titles:
+        table.add_column(title, justify="left" if title in ("kind", "executor") else "right")
+    for row in rows:
+        figures = (f"{row.seconds:.2f}", f"{row.cpu_seconds:.2f}", f"{row.cpu_ms_per_case:.2f}")
+        memory = f"{row.memory_mebibytes} MiB"
+        table.add_row(row.kind, str(row.cases), str(row.workers), row.executor, *figures, memory)
+    console = Console(width=120)
+    console.print(table)
+    for name, value in found.items():
+        console.print(f"{name}: {value}", highlight=False)
+
+
+def findings(rows: Sequence[Row]) -> Mapping[str, str]:
+    """The rows beside the targets. CPU rather than seconds, since it does not depend on what else the machine does."""
+    by = {(row.kind, row.cases, row.workers, row.executor): row for row in rows}
+    found = {}
+    for row in rows:
+        local = by.get((row.kind, row.cases, row.workers, "processes"))
+        if row.executor != "dask" or local is None:
+            continue
+        name = f"Dask on {row.cases} {row.kind} cases, {row.workers} workers"
+        if row.kind == "lesions":
+            cpu, seconds = row.cpu_seconds / local.cpu_seconds - 1, row.seconds / local.seconds - 1
+            found[name] = f"{cpu:+.1%} of CPU, {seconds:+.1%} of time (target: at most +10 %)"
+        else:
+            more = row.cpu_ms_per_case - local.cpu_ms_per_case
+            found[name] = f"{more:+.2f} ms of CPU per case (target: at most +5 ms)"
+    for executor in ("processes", "dask"):
+        carotid_rows = [row for row in rows if (row.kind, row.workers, row.executor) == ("carotid", 2, executor)]
+        if len(carotid_rows) > 1:
+            first, last = carotid_rows[0], carotid_rows[-1]
+            found[f"{executor}, from {first.cases} to {last.cases} carotid cases"] = (
+                f"{first.cpu_ms_per_case:.1f} to {last.cpu_ms_per_case:.1f} ms of CPU per case, "
+                f"{first.memory_mebibytes} to {last.memory_mebibytes} MiB (target: linear, memory flat)"
+            )
+    return found
+
+
+def empty_rows(workers: int, executors: Mapping[str, Executor], cluster: Sequence[int]) -> Sequence[Row]:
+    """What each executor adds to cases that take no time at all."""
     cases = [str(number) for number in range(EMPTY_CASES)]
-    seconds = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
+
+    def run(executor: Executor) -> None:
         executor.run(cases, str.upper, label="nothing")
-        seconds.append(time.perf_counter() - began)
-    each = f"{1000 * min(seconds) / EMPTY_CASES:.2f}"
-    row = ("nothing", str(EMPTY_CASES), str(workers), "dask", f"{min(seconds):.1f}", each, "")
-    table.add_row(*row)
-    print(*row, file=sys.stderr, flush=True)
+
+    return best_of("empty", EMPTY_CASES, workers, executors, cluster, run)
 
 
-def add_rows(  # noqa: PLR0913, PLR0917
-    table: Table, folder: Path, cases: int, workers: int, executors: Mapping[str, Executor], cluster: Sequence[int]
-) -> None:
-    """The executors in turn, and the fastest run of each: what others do on the machine only ever adds to it."""
-    runs: dict[str, list[tuple[float, int]]] = {name: [] for name in executors}
-    for _ in range(ROUNDS if cases <= MOST_WITH_ONE_WORKER else 1):
-        for name, executor in executors.items():
-            runs[name].append(timed(folder, executor, without=() if name == "dask" else cluster))
-    fastest = {name: min(seconds for seconds, _ in each) for name, each in runs.items()}
-    for name, seconds in fastest.items():
-        more = "" if name == "processes" else f" ({seconds / fastest['processes'] - 1:+.0%})"
-        memory = max(memory for _, memory in runs[name]) >> 20
-        row = (
-            folder.name,
-            cases,
-            workers,
-            name,
-            f"{seconds:.1f}{more}",
-            f"{1000 * seconds / cases:.1f}",
-            f"{memory} MiB",
-        )
-        table.add_row(*map(str, row))
-        print(*row, file=sys.stderr, flush=True)
+def rows_of(
+    folder: Path, cases: int, workers: int, executors: Mapping[str, Executor], cluster: Sequence[int]
+) -> Sequence[Row]:
+    """A batch of one team with nothing kept."""
 
-
-def timed(folder: Path, executor: Executor, *, without: Sequence[int]) -> tuple[float, int]:
-    """Seconds and the most memory of a batch with nothing kept, less that of these processes."""
-    most, is_over = [0], Event()
-
-    def look() -> None:
-        while not is_over.wait(0.5):
-            most[0] = max(most[0], tree_bytes(os.getpid()) - sum(map(tree_bytes, without)))
-
-    looking = Thread(target=look)
-    with TemporaryDirectory(prefix="podium-bench-") as output:
-        looking.start()
-        began = time.perf_counter()
-        try:
+    def run(executor: Executor) -> None:
+        with TemporaryDirectory(prefix="podium-bench-") as output:
             run_batch(
                 submissions=folder / "teams",
                 output=Path(output),
@@ -121,10 +154,82 @@ def timed(folder: Path, executor: Executor, *, without: Sequence[int]) -> tuple[
                 challenge=None,
                 executor=lambda _: executor,
             )
-            return time.perf_counter() - began, most[0]
-        finally:
-            is_over.set()
-            looking.join()
+
+    return best_of(folder.name, cases, workers, executors, cluster, run)
+
+
+def best_of(  # noqa: PLR0913, PLR0917
+    kind: str,
+    cases: int,
+    workers: int,
+    executors: Mapping[str, Executor],
+    cluster: Sequence[int],
+    run: Callable[[Executor], None],
+) -> Sequence[Row]:
+    """The executors in turn."""
+    runs: dict[str, list[Row]] = {name: [] for name in executors}
+    for _ in range(ROUNDS if cases <= EMPTY_CASES else 1):
+        for name, executor in executors.items():
+            with measured(cluster if name == "dask" else (), without=() if name == "dask" else cluster) as figures:
+                run(executor)
+            seconds, cpu_seconds, memory = figures
+            runs[name].append(
+                Row(
+                    kind=kind,
+                    cases=cases,
+                    workers=workers,
+                    executor=name,
+                    seconds=round(seconds, 3),
+                    cpu_seconds=round(cpu_seconds, 3),
+                    memory_mebibytes=int(memory) >> 20,
+                )
+            )
+    best = []
+    for each in runs.values():
+        cheapest = min(each, key=lambda row: row.cpu_seconds)
+        memory = max(row.memory_mebibytes for row in each)
+        best.append(replace(cheapest, seconds=min(row.seconds for row in each), memory_mebibytes=memory))
+        print(best[-1], file=sys.stderr, flush=True)
+    return best
+
+
+@contextmanager
+def measured(cluster: Sequence[int], *, without: Sequence[int]) -> Iterator[list[float]]:
+    """Seconds, CPU seconds and the most memory of this process, those it starts and those of the cluster; the memory of
+    some processes does not count."""
+    most, is_over = [0], Event()
+
+    def look() -> None:
+        while True:
+            most[0] = max(most[0], tree_bytes(os.getpid()) - sum(map(tree_bytes, without)))
+            if is_over.wait(0.5):
+                return
+
+    def cpu() -> float:
+        times = os.times()
+        return times.user + times.system + times.children_user + times.children_system + sum(map(cpu_of_tree, cluster))
+
+    figures: list[float] = []
+    looking = Thread(target=look)
+    looking.start()
+    began, cpu_began = time.perf_counter(), cpu()
+    try:
+        yield figures
+        figures += [time.perf_counter() - began, cpu() - cpu_began]
+    finally:
+        is_over.set()
+        looking.join()
+    figures.append(most[0])
+
+
+def cpu_of_tree(pid: int) -> float:
+    """The CPU seconds of a process and of all below it, those that have ended included."""
+    total = 0
+    for each in processes_below(pid):
+        with suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -61,14 +62,12 @@ def tree_bytes(pid: int) -> int:
 
 
 def processes_below(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all below it, whichever of its threads started them."""
     found = [pid]
     for parent in found:  # grows while it is walked
-        try:
-            text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
-        except OSError:
-            continue
-        found.extend(int(child) for child in text.split())
+        for thread in Path(f"/proc/{parent}/task").glob("*/children"):
+            with suppress(OSError):
+                found.extend(int(child) for child in thread.read_text(encoding="ascii").split())
     return found
 
 
