@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("distributed")
 
@@ -55,3 +56,20 @@ def test_the_job_script_for_slurm(tmp_path: Path) -> None:
             shared / "submissions" / team.name, shared / "ground-truth", tmp_path / "single" / "teams" / team.name
         )
     assert all_metrics(shared / "output") == all_metrics(tmp_path / "single")
+
+
+def test_the_files_for_kubernetes_fit_together() -> None:
+    page = (PROJECT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    found = re.search(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert found
+    cluster, job = yaml.safe_load_all(found[1])
+    assert [each["kind"] for each in (cluster, job)] == ["DaskCluster", "Job"]
+    worker, scheduler = cluster["spec"]["worker"]["spec"], cluster["spec"]["scheduler"]
+    batch = job["spec"]["template"]["spec"]
+    containers = [each["containers"][0] for each in (worker, scheduler["spec"], batch)]
+    assert len({each["image"] for each in containers}) == 1
+    assert worker["volumes"] == batch["volumes"]
+    assert containers[0]["volumeMounts"] == containers[2]["volumeMounts"]
+    named = {each["name"]: each["containerPort"] for each in containers[1]["ports"]}
+    assert {each["targetPort"]: each["port"] for each in scheduler["service"]["ports"]} == named
+    assert containers[2]["command"][-1] == f"tcp://{cluster['metadata']['name']}-scheduler:{named['tcp-comm']}"
