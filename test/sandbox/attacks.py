@@ -381,7 +381,7 @@ def evaluate(layers: Sequence[str], arguments: Sequence[str]) -> int:
 
     here = Path(__file__).resolve().parent
     code = f"sys.path.append({str(here)!r}); import attacks; attacks.take_over_some_cases()"
-    few = Limits(memory_bytes=512 * MIB, cpu_seconds=3)
+    few = Limits(memory_bytes=256 * MIB, cpu_seconds=CPU_SECONDS)
     with locked_by(layers), zygotes_running(code), patch("podium.sandbox.decoders.Limits", lambda: few):
         return main(["evaluate", *arguments])
 

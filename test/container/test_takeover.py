@@ -1,0 +1,54 @@
+"""Code that takes over a decoder inside the image, under the platform's limits: with and without Landlock, from a file
+of every format. Each attempt fails, and only its case is lost. See test/sandbox/attacks.py.
+"""
+
+import json
+from pathlib import Path
+
+from container.engine import PLATFORM_LIMITS, REPOSITORY, docker, evaluate
+from sandbox.attacks import CASES
+
+ATTACKERS = f"--volume={REPOSITORY / 'test/sandbox'}:/attackers:ro"
+REFERENCE = "/opt/app/ground-truth/carotid/references/csv_0007_label.h5"
+SUBMISSION = REPOSITORY / "test/submissions/carotid/carina"
+LAYERS = ("resource limits", "Landlock", "seccomp", "a worker that is closed to others")
+CONTRADICTS, ENDED = "gave an answer that contradicts itself", "ended its process 2 times"
+WORDS = {
+    "csv_0007": CONTRADICTS,
+    "csv_0023": CONTRADICTS,
+    "csv_0042": CONTRADICTS,
+    "csv_0058": ENDED,
+    "csv_0071": CONTRADICTS,
+    "csv_0090": ENDED,
+    "csv_0113": ENDED,
+    "csv_0128": ENDED,
+}
+
+
+def attack(image: str, *arguments: str, options: tuple[str, ...] = ()) -> str:
+    started = ("run", "--rm", *PLATFORM_LIMITS, ATTACKERS, "--env=PYTHONPATH=/opt/app", *options)
+    return docker(*started, "--entrypoint=python", image, "/attackers/attacks.py", *arguments).stdout
+
+
+def test_each_layer_refuses_what_it_should_and_nothing_succeeds_without_landlock(carotid_image: str) -> None:
+    assert json.loads(attack(carotid_image, "surprises", REFERENCE, "/tmp")) == []
+
+
+def rows(metrics: bytes) -> dict[str, dict[str, object]]:
+    return {row["case"]: row for row in json.loads(metrics)["results"]}
+
+
+def test_a_decoder_that_is_taken_over_costs_its_case_alone(carotid_image: str, tmp_path: Path) -> None:
+    expected = rows(evaluate(carotid_image, SUBMISSION, tmp_path / "honest").metrics)
+    for layers in (LAYERS, [layer for layer in LAYERS if layer != "Landlock"]):
+        output = tmp_path / str(len(layers))
+        output.mkdir()
+        output.chmod(0o777)
+        volumes = (f"--volume={SUBMISSION}:/input:ro", f"--volume={output}:/output")
+        attack(carotid_image, "evaluate", "+".join(layers), options=volumes)
+        found = rows((output / "metrics.json").read_bytes())
+        for case, words in WORDS.items():
+            assert (expected[case]["status"], found[case]["status"]) == ("scored", "failed")
+            assert words in str(found[case]["error"])
+        others = expected.keys() - CASES.keys()
+        assert {case: found[case] for case in others} == {case: expected[case] for case in others}
