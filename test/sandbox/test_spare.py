@@ -30,10 +30,10 @@ def has_ended(pid: int) -> bool:
 
 
 def spares(zygote: int) -> list[int]:
-    """Once it has all."""
+    """Once it has both: they are older than its decoders, of which one may just be ending."""
     while len(found := children(zygote)) < 2:
         time.sleep(0.01)
-    return found
+    return found[:2]
 
 
 def zygotes(before: list[int]) -> list[int]:
