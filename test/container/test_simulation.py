@@ -56,6 +56,12 @@ def _small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "MOST_OUTPUT_BYTES", 50_000_000)
 
 
+def networks() -> set[str]:
+    """Of simulations, those of others on this machine among them."""
+    names = docker("network", "ls", "--format={{.Name}}").stdout.split()
+    return {name for name in names if name.startswith("podium-simulate-")}
+
+
 def steps_of(case: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads((case / "steps.json").read_text())["steps"]
     return found
@@ -144,7 +150,7 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
     server: str, ground_truth: Path, tmp_path: Path
 ) -> None:
     """Three cases of four steps; the case without lesions is asked once."""
-    begun = int(time.time())
+    before, begun = networks(), int(time.time())
     assert simulate(f"docker:{server}", ground_truth, tmp_path / "server", "--steps", "4") == 0
     until = int(time.time()) + 1
     events = (
@@ -158,7 +164,7 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
     )
     assert len(docker(*events).stdout.splitlines()) == 3
     assert docker("ps", "--all", "--filter", f"ancestor={server}", "--quiet").stdout == ""
-    assert "podium-simulate" not in docker("network", "ls").stdout
+    assert networks() == before
 
     program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
     assert simulate(program, ground_truth, tmp_path / "program", "--steps", "4") == 0
@@ -193,6 +199,7 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
 def test_a_server_that_fails_costs_its_step(
     fault: str, words: list[str | None], server: str, ground_truth: Path, tmp_path: Path
 ) -> None:
+    before = networks()
     for case in CASES[1:]:
         (ground_truth / "references" / case).unlink()
     content = f'FROM {server}\nENTRYPOINT ["python", "/opt/app/server.py", "{fault}"]\n'
@@ -201,7 +208,7 @@ def test_a_server_that_fails_costs_its_step(
         assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", *more) == 0
         assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
     assert [step["error"] for step in steps_of(tmp_path / "out/fdg_ukt_001")] == words
-    assert "podium-simulate" not in docker("network", "ls").stdout
+    assert networks() == before
 
 
 def test_a_server_has_no_way_out(server: str, ground_truth: Path, tmp_path: Path) -> None:
