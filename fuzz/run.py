@@ -30,7 +30,7 @@ with contextlib.redirect_stderr(io.StringIO()), atheris.instrument_imports(inclu
 
 KEPT = ROOT / ".fuzz"
 MEMORY_MB = 2000
-HANG_SECONDS = 30
+HANG_SECONDS = 60
 LIBRARY_CRASH = "libFuzzer: deadly signal"
 DECODED_APART = ("mha", "nii", "nii-gz", "nii-in-gz", "tiff", "png", "hdf5")
 
