@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge, Collected
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
-from podium.errors import GroundTruthError, OrganiserError, SubmissionError, UsageError
+from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError
 from podium.execution.executor import CaseOutcome, Executor
 from podium.extras import preload_readers
 from podium.figures import Figures
@@ -25,6 +26,7 @@ from podium.task import CheckedReference, Task, check_reference
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
 MISSING = "There is no prediction for this case."
+OUT_OF_TIME = "The time for the whole evaluation was over before this case was begun."
 
 
 def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
@@ -205,6 +207,8 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     challenge = task.challenge
 
     def score(case: str) -> CaseScore:
+        if executor.score_until is not None and time.monotonic() > executor.score_until:
+            raise Refused(OUT_OF_TIME)
         return challenge.score(collected.predictions[case], task.expected(case))
 
     def lost(case: str) -> Figures:

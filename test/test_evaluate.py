@@ -583,6 +583,31 @@ def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkey
 
 
 @pytest.mark.usefixtures("processes")
+def test_cases_that_are_left_when_the_time_is_over_fail(
+    files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is in the environment, as in an image, and over before the first case."""
+    monkeypatch.setenv("PODIUM_TIME_LIMIT", "0.001")
+    run = evaluate(files)
+    assert run.code == 1
+    assert {row["status"] for row in run.rows.values()} == {"failed"}
+    assert run.rows["a"]["error"] == "The time for the whole evaluation was over before this case was begun."
+    assert run.rows["a"]["metrics"]["segmentation"] == 0
+    assert evaluate(files, "--time-limit", "1000").metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.parametrize("limit", ["soon", "-1", "0", "inf"])
+def test_a_time_limit_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str
+) -> None:
+    monkeypatch.setenv("PODIUM_TIME_LIMIT", limit)
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate"])
+    assert caught.value.code == 2
+    assert "error: argument --time-limit: " in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("processes")
 def test_workers_import_nothing_heavy_themselves(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What scoring needs is loaded once, before forking: importing it in every worker costs each of them seconds."""
     from podium.challenges.base import AnyChallenge, Challenge

@@ -4,6 +4,7 @@ import argparse
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +23,7 @@ Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 BAKED_GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
+TIME_LIMIT_VARIABLE = "PODIUM_TIME_LIMIT"
 EXIT_CODES = (
     "exit codes: 0: success; 1: error in the submission; "
     "2: error in the ground truth, the configuration or the arguments"
@@ -61,7 +63,12 @@ def chosen_executor(options: argparse.Namespace) -> Processes:
         workers=getattr(options, "workers", None) or available_workers(),
         case_timeout_seconds=getattr(options, "case_timeout", CASE_TIMEOUT_SECONDS),
         progress=show_progress,
+        score_until=_end_of(getattr(options, "time_limit", None)),
     )
+
+
+def _end_of(limit_seconds: float | None) -> float | None:
+    return None if limit_seconds is None else time.monotonic() + limit_seconds
 
 
 def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], Location] = Path) -> None:
@@ -123,6 +130,18 @@ def add_case_timeout(parser: argparse.ArgumentParser) -> None:
         default=CASE_TIMEOUT_SECONDS,
         metavar="SECONDS",
         help="time limit per case; a case that takes longer fails [%(default)g]",
+    )
+
+
+def add_time_limit(parser: argparse.ArgumentParser) -> None:
+    given = os.environ.get(TIME_LIMIT_VARIABLE) or None
+    parser.add_argument(
+        "--time-limit",
+        type=_positive_seconds,
+        default=given,  # argparse checks a default that is text as if it had been typed
+        metavar="SECONDS",
+        help="for the whole evaluation: no case is begun later, and those that are left fail "
+        f"[${TIME_LIMIT_VARIABLE}, else none]",
     )
 
 

@@ -2,7 +2,16 @@
 
 import argparse
 
-from podium.cli.arguments import Verbs, add_case_timeout, add_challenge, add_ground_truth, add_verb, add_workers, end
+from podium.cli.arguments import (
+    Verbs,
+    add_case_timeout,
+    add_challenge,
+    add_ground_truth,
+    add_time_limit,
+    add_verb,
+    add_workers,
+    end,
+)
 from podium.cli.log import end_log
 from podium.cli.platforms import add_platforms, evaluate_on, evaluate_on_orca, paths
 
@@ -16,6 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_challenge(parser)
     add_workers(parser)
     add_case_timeout(parser)
+    add_time_limit(parser)
     parser.add_argument(
         "--isolation",
         choices=("best", "full"),

@@ -59,6 +59,10 @@ class Dask:
     def is_local(self) -> bool:
         return False
 
+    @property
+    def score_until(self) -> None:
+        return None
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

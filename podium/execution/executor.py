@@ -33,6 +33,10 @@ class Executor(Protocol):
     def is_local(self) -> bool:
         """Whether cases are worked on by this machine, which has its files."""
 
+    @property
+    def score_until(self) -> float | None:
+        """The moment of `time.monotonic` after which no case is begun to be scored; None where there is none."""
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:

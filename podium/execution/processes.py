@@ -52,6 +52,7 @@ class Processes:
     workers: int
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
     progress: ProgressFactory = no_progress
+    score_until: float | None = None
 
     @property
     def is_local(self) -> bool:

@@ -22,6 +22,10 @@ class Serial:
     def is_local(self) -> bool:
         return True
 
+    @property
+    def score_until(self) -> None:
+        return None
+
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
     ) -> Mapping[str, CaseOutcome[Value]]:
