@@ -88,6 +88,7 @@ def evaluate(
     user: str | None = None,
     output_mode: int = 0o777,
     environment: Mapping[str, str] | None = None,
+    memory: str | None = None,
 ) -> Run:
     """Score `submission` as the platform does: default entrypoint, no arguments, `output` mounted."""
     output.mkdir(parents=True)
@@ -97,6 +98,8 @@ def evaluate(
         options.append(f"--volume={ground_truth}:{UPLOADED_GROUND_TRUTH}:ro")
     if user is not None:
         options.append(f"--user={user}")
+    if memory is not None:  # the last of an option given twice counts
+        options += [f"--memory={memory}", f"--memory-swap={memory}"]
     options += [f"--env={name}={value}" for name, value in (environment or {}).items()]
     return _run(options, image, output)
 
