@@ -343,6 +343,22 @@ def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytes
     assert {number: signal.getsignal(number) for number in handlers} == handlers
 
 
+def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
+    podium: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pydantic took the interrupted pattern for one that does not match."""
+
+    def validate(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise SubmissionError("The string does not match.") from None
+
+    monkeypatch.setattr("podium.cli.evaluate.paths", validate)
+    run = podium("evaluate")
+    assert (run.code, run.last_line) == (130, "Stopped on request.")
+
+
 def test_a_command_may_run_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(main(["leaderboard"])))

@@ -43,6 +43,7 @@ _COMMANDS = (
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE
+_requested_to_end = threading.Event()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # as in `podium leaderboard | head`
             _discard_output()
             return _READER_GONE
+        except KeyboardInterrupt:  # before or after the command itself
+            return _end_on_request()
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -74,22 +77,25 @@ def carry_out(command: Command, options: argparse.Namespace) -> int:
     """The exit code of a command; errors end it with a sentence."""
     try:
         return command(options)
-    except PodiumError as error:
+    except Exception as error:
+        # What is raised on request may be raised inside a library, which makes another error of it.
+        return _end_on_request() if _requested_to_end.is_set() else _end_by(error)
+    except KeyboardInterrupt:
+        return _end_on_request()
+
+
+def _end_on_request() -> int:
+    return end("Stopped on request.", 130)
+
+
+def _end_by(error: Exception) -> int:
+    if isinstance(error, PodiumError):
         end_log(error.detail or "")
         return end(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return end("Stopped on request.", 130)
-    except ModuleNotFoundError as error:
-        if not error.name or error.name.startswith("podium"):
-            return _end_by_our_error()
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("podium"):
         return end(missing_packages(error.name, extra="score"), 2)
-    except Exception:
-        return _end_by_our_error()
-
-
-def _end_by_our_error() -> int:
-    """The platform shows the last line of stderr to participants, and a traceback may hold paths and values."""
-    end_log(traceback.format_exc())
+    # The platform shows the last line of stderr to participants, and a traceback may hold paths and values.
+    end_log("".join(traceback.format_exception(error)))
     return end("Podium failed by an error of its own; the organisers find the details in the log.", 2)
 
 
@@ -99,14 +105,16 @@ def _signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return
-    before = signal.signal(signal.SIGTERM, _end_on_request)
+    _requested_to_end.clear()
+    before = signal.signal(signal.SIGTERM, _raise_on_request)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end_on_request(_signal: int, _frame: object) -> None:
+def _raise_on_request(_signal: int, _frame: object) -> None:
+    _requested_to_end.set()
     raise KeyboardInterrupt
 
 
