@@ -12,6 +12,7 @@ from podium.execution.executor import Executor
 from podium.extras import preload_readers
 from podium.manifest import Manifest
 from podium.platform.submission import open_submission, submission_names
+from podium.sandbox.decoders import decoders
 
 # Without a case list the size of the predictions is unknown; a generous limit for a home computer.
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3
@@ -50,7 +51,11 @@ def validate(
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
     shape = manifest.submission if manifest else "any"
-    with open_submission(submission, max_bytes=limit, shape=shape) as opened:
+    libraries = KINDS[chosen.kind].libraries
+    with (
+        decoders(libraries=libraries, logged=False) as found,
+        open_submission(submission, max_bytes=limit, shape=shape) as opened,
+    ):
         collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
 
         def check(case: str) -> bool:
@@ -58,7 +63,8 @@ def validate(
             return True
 
         cases = sorted(collected.predictions)
-        preload_readers()
+        if found is None:
+            preload_readers(libraries)
         chosen.share_cores(workers=executor.workers, cases=len(cases))
         outcomes = executor.run(cases, check, label="checking")
     problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]

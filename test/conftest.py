@@ -35,7 +35,8 @@ SERIAL = {
     *("adapters", "challenges", "declared", "freehand_tools", "report", "ranking", "judge", "literal", "gallery"),
     *("test_cli.py", "test_evaluate.py"),
 }
-DECODERS = "podium.evaluation.decoders"  # what they read submitted files with
+# What they read submitted files with.
+DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.report.worst_overlays.decoders")
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
 
 
@@ -49,7 +50,8 @@ def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(EXECUTOR, lambda **_: Serial())
-        monkeypatch.setattr(DECODERS, lambda _, **_more: nullcontext())
+        for name in DECODERS:
+            monkeypatch.setattr(name, lambda *_, **_more: nullcontext())
         yield
 
 

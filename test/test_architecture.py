@@ -36,9 +36,9 @@ ALLOWED = {
     "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "task", "evaluation", "kept", "sandbox"},
     "manifest": {*FOUNDATION, "challenges", "evaluation", "task"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
-    "validation": {*FOUNDATION, "challenges", "execution", "manifest"},
+    "validation": {*FOUNDATION, "challenges", "execution", "manifest", "sandbox"},
     "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
-    "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution"},
+    "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution", "sandbox"},
     "arena": {*FOUNDATION, "challenges", "ranking.result", "ranking.calibration", "ranking.chances", "execution"},
     "adapters": {
         *FOUNDATION,
@@ -51,7 +51,7 @@ ALLOWED = {
         "report",
     },
     # The offline tools of a challenge lie in its folder and may run a whole evaluation.
-    "challenges.lesions.simulation": {*FOUNDATION, "challenges", "execution"},
+    "challenges.lesions.simulation": {*FOUNDATION, "challenges", "execution", "sandbox"},
     "challenges.freehand.tools": {*FOUNDATION, "challenges"},
     "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation", "task", "execution"},
     "cli": {

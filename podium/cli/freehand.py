@@ -65,6 +65,7 @@ def _plot(options: argparse.Namespace) -> int:
     from podium.challenges.freehand.tools.plot import draw_trajectory
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.platform.submission import open_submission
+    from podium.sandbox.decoders import decoders
 
     folder = _folder(options)
     files = load_challenge(folder).format
@@ -73,20 +74,22 @@ def _plot(options: argparse.Namespace) -> int:
     references = files.find_references(folder.references)
     if options.scan not in references:
         raise UsageError(f"There is no scan '{options.scan}'; there is: {', '.join(sorted(references)[:10])}.")
-    scan = read_reference_scan(references[options.scan], files.grid)
     path: Path = options.output or Path(f"{options.scan}.png")
     run = {"grid": files.grid, "threads": options.workers}
     if options.input is None:
+        scan = read_reference_scan(references[options.scan], files.grid)
         draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan, path=path)
     else:
-        limit = files.submission_bytes([files.check_reference(each) for each in references.values()])
-        with open_submission(options.input, max_bytes=limit, shape=folder.common.submission) as submission:
-            collected = files.collect(submission, references.keys())
-            if options.scan in collected.refused:
-                raise UsageError(collected.refused[options.scan])
-            if options.scan not in collected.predictions:
-                raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
-            trajectory = scan_trajectory(scan, collected.predictions[options.scan], **run)
+        with decoders(libraries=["h5py"], logged=False):
+            limit = files.submission_bytes([files.check_reference(each) for each in references.values()])
+            scan = read_reference_scan(references[options.scan], files.grid)
+            with open_submission(options.input, max_bytes=limit, shape=folder.common.submission) as submission:
+                collected = files.collect(submission, references.keys())
+                if options.scan in collected.refused:
+                    raise UsageError(collected.refused[options.scan])
+                if options.scan not in collected.predictions:
+                    raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
+                trajectory = scan_trajectory(scan, collected.predictions[options.scan], **run)
         draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
     return end(f"Drew {path}.")
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,9 +77,9 @@ def _submission_page(options: argparse.Namespace) -> str:
     file = cohort.files[0]
     overlays: Sequence[OverlayPicture] = ()
     if options.images:
-        source = _overlay_source(options, file.content.challenge)
         worst = worst_captions(file, cohort.challenge, most=OVERLAYS)
-        overlays = source.draw(worst, options.submission, label=str(options.file))
+        with _overlay_source(options, file.content.challenge) as source:
+            overlays = source.draw(worst, options.submission, label=str(options.file))
     return submission_report(file, cohort.challenge, overlays)
 
 
@@ -95,23 +96,23 @@ def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mappin
     from podium.report.team_pages import worst_captions
     from podium.report.worst_overlays import MOST_BYTES, OVERLAYS
 
-    source = _overlay_source(options, ranking.challenge)
     found: dict[str, Sequence[OverlayPicture]] = {}
     room = MOST_BYTES
-    for row, team in enumerate(ranking.teams):
-        submission = options.submission / team.name
-        if "/" in team.name or not submission.exists():
-            raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
-        worst = worst_captions(ranking, row, most=OVERLAYS)
-        pictures = source.draw(worst, submission, label=str(options.file))
-        room -= sum(picture.size for picture in pictures)
-        if room < 0:
-            break
-        found[team.name] = pictures
+    with _overlay_source(options, ranking.challenge) as source:
+        for row, team in enumerate(ranking.teams):
+            submission = options.submission / team.name
+            if "/" in team.name or not submission.exists():
+                raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
+            worst = worst_captions(ranking, row, most=OVERLAYS)
+            pictures = source.draw(worst, submission, label=str(options.file))
+            room -= sum(picture.size for picture in pictures)
+            if room < 0:
+                break
+            found[team.name] = pictures
     return found
 
 
-def _overlay_source(options: argparse.Namespace, challenge: str) -> "OverlaySource":
+def _overlay_source(options: argparse.Namespace, challenge: str) -> "AbstractContextManager[OverlaySource]":
     from podium.report.worst_overlays import OverlaySource
 
     return OverlaySource.open(

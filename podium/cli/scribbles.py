@@ -23,11 +23,14 @@ def _scribbles(options: argparse.Namespace) -> int:
     require("skimage", "networkx", "matplotlib", extra="simulate")
     from podium.challenges.lesions.simulation.images import find_cases
     from podium.challenges.lesions.simulation.show import draw_step, read_step
+    from podium.sandbox.decoders import decoders
 
     cases = {case.name: case for case in find_cases(options.images, options.references)}
     if options.case not in cases:
         raise UsageError(f"There is no case '{options.case}'; there is: {', '.join(cases)}.")
     path = options.output or Path(f"{options.case}_step_{options.step}.png")
-    draw_step(read_step(cases[options.case], options.simulation, options.step), path)
+    with decoders(libraries=["SimpleITK"], logged=False):
+        step = read_step(cases[options.case], options.simulation, options.step)
+    draw_step(step, path)
     print(f"Drew {path}.", file=sys.stderr)
     return 0

@@ -95,7 +95,7 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.scheduler is None:
         if options.resources:
             raise UsageError("--resources are those of Dask workers: they need --scheduler.")
-        found = [simulate(cases, plan, show) for plan in plans.values()]
+        found = simulate(cases, list(plans.values()), show)
     else:
         # A case has its steps' limits; this one is for what none of them ends. A server is started within one of them.
         limit = (options.steps + 1) * (2 * options.step_timeout + 600)

@@ -36,7 +36,7 @@ class SafeFile:
         return self.path.stat().st_size
 
     @classmethod
-    def inside(cls, root: Path, name: str) -> "SafeFile":
+    def inside(cls, root: Path, name: str, *, trusted: bool = False) -> "SafeFile":
         """The file `name` below `root`; refuses links at any level, `..`, absolute paths and special files."""
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
@@ -55,7 +55,7 @@ class SafeFile:
                 raise Refused(f"'{escape_for_display(name)}' is or lies behind a symbolic link; send the file itself.")
         if not stat.S_ISREG(mode):
             raise Refused(f"'{escape_for_display(name)}' is not a regular file.")
-        return cls(real_root, str(relative))
+        return cls(real_root, str(relative), trusted)
 
     def open(self) -> BinaryIO:
         """The content as a stream; a link or a special file that has replaced it since the check is refused."""

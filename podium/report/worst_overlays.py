@@ -1,6 +1,7 @@
 """Overlays of a submission's worst cases, for organisers: the only part of a report that opens images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.report.overlay_pictures import OverlayPicture, overlay_picture
+from podium.sandbox.decoders import decoders
 from podium.task import Task
 
 OVERLAYS = 4
@@ -31,13 +33,15 @@ class OverlaySource:
     executor: Executor
 
     @classmethod
-    def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> "OverlaySource":
-        """Read the ground truth of `challenge` and list the images."""
+    @contextmanager
+    def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> Iterator["OverlaySource"]:
+        """Read the ground truth of `challenge` and list the images; submissions are decoded behind a wall meanwhile."""
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-        task = prepare(choose_challenge(folders, named=challenge), executor)
-        return cls(task, list_files(images).files, executor)
+        folder = choose_challenge(folders, named=challenge)
+        with decoders(libraries=KINDS[folder.common.kind].libraries, logged=False):
+            yield cls(prepare(folder, executor), list_files(images, trusted=True).files, executor)
 
     def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
         """The cases of `worst`, each with its caption, out of one team's submission.

@@ -115,18 +115,22 @@ def _geometry(session: Session, answer: Answer, *, axes: int) -> Geometry:
 
 @contextmanager
 def decoders(
-    isolation: Isolation = "best", limits: Limits | None = None, *, libraries: Collection[str] = LIBRARIES
+    isolation: Isolation = "best",
+    limits: Limits | None = None,
+    *,
+    libraries: Collection[str] = LIBRARIES,
+    logged: bool = True,
 ) -> Iterator[Decoders | None]:
     """Have submitted files decoded behind a wall for as long as the context lasts. `libraries` are those that will
-    probably be asked for. The log says once which layers are in force; None where the system has no such processes at
-    all.
+    probably be asked for. Where it is `logged`, the log says once which layers are in force. None where the system has
+    no such processes at all.
     """
     if not is_linux():
-        _judge((), isolation)
+        _judge((), isolation, logged=logged)
         yield None
         return
     with started(limits or Limits(), libraries=libraries) as found:
-        _judge(found.layers, isolation)
+        _judge(found.layers, isolation, logged=logged)
         with decoded_by(found):
             yield found
 
@@ -171,12 +175,17 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
         process.wait()
 
 
-def _judge(layers: Sequence[str], isolation: Isolation) -> None:
+def _judge(layers: Sequence[str], isolation: Isolation, *, logged: bool) -> None:
     missing = [layer for layer in LAYERS if layer not in layers]
+    if logged:
+        _log(layers, missing)
+    if isolation == "full" and missing:
+        raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")
+
+
+def _log(layers: Sequence[str], missing: Sequence[str]) -> None:
     LOG.info("isolation: submitted files are decoded under %s", ", ".join(layers) or "no restriction")
     if missing:
         LOG.info("isolation: this system has no %s", ", no ".join(missing))
     if {LANDLOCK, SECCOMP} <= set(missing):
         LOG.info("isolation: code that took over a reader could read the references here")
-    if isolation == "full" and missing:
-        raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")

@@ -42,7 +42,7 @@ def find_cases(images: Path, references: Path) -> list[ImageCase]:
             number=number,
             ct=_channel(images, name, "ct"),
             pet=_channel(images, name, "pet"),
-            reference=SafeFile.inside(references, by_name[name].name),
+            reference=SafeFile.inside(references, by_name[name].name, trusted=True),
         )
         for number, name in enumerate(names)
     ]

@@ -26,9 +26,11 @@ from podium.metrics.detection import voxel_dice
 from podium.readers.files import SafeFile
 from podium.readers.formats.registry import VOLUME_ENDINGS
 from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.sandbox.decoders import decoders, ensure_decoders
 
 STEPS_FILE = "steps.json"
 LOG_FILE = "simulation.log"
+_LIBRARIES = ("SimpleITK",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +66,19 @@ class StepOutcome:
 Report = Callable[[StepOutcome], None]
 
 
-def simulate(cases: Sequence[ImageCase], plan: Plan, report: Report) -> list[StepOutcome]:
-    """All steps of all cases; `report` is told of each, those of an earlier run included."""
-    algorithm = find_algorithm(plan.spec)
+def simulate(cases: Sequence[ImageCase], plans: Sequence[Plan], report: Report) -> Sequence[list[StepOutcome]]:
+    """All steps of all cases, for each algorithm; `report` is told of each, those of an earlier run included."""
+    algorithms = [find_algorithm(plan.spec) for plan in plans]
 
-    def run(tell: Report) -> None:
-        for case in cases:
-            _Case(case, plan, algorithm).run(tell)
+    def outcomes(plan: Plan, algorithm: Algorithm) -> list[StepOutcome]:
+        def run(tell: Report) -> None:
+            for case in cases:
+                _Case(case, plan, algorithm).run(tell)
 
-    return _logged(plan, run, report)
+        return _logged(plan, run, report)
+
+    with decoders(libraries=_LIBRARIES, logged=False):
+        return [outcomes(plan, algorithm) for plan, algorithm in zip(plans, algorithms, strict=True)]
 
 
 def simulate_on(
@@ -88,6 +94,7 @@ def simulate_on(
         plan.output.mkdir(parents=True, exist_ok=True)
 
     def work(name: str) -> list[StepOutcome]:
+        ensure_decoders(*_LIBRARIES)  # on another machine there are none yet
         plan, case = tasks[name]
         outcomes: list[StepOutcome] = []
         _Case(case, plan, find_algorithm(plan.spec)).run(outcomes.append)
