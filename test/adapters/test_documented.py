@@ -38,7 +38,8 @@ def test_medperfs_volumes_are_our_defaults(tmp_path: Path) -> None:
     command, container, parameters, _ = map(yaml.safe_load, blocks("yaml"))
     task = container["tasks"]["evaluate"]
     volumes = {**task["input_volumes"], **task["output_volumes"]}
-    options = _parser().parse_args(["evaluate", *task["run_args"]["command"]])
+    parser, _ = _parser()
+    options = parser.parse_args(["evaluate", *task["run_args"]["command"]])
     assert {name: str(path) for name, path in paths(options).items()} == {
         name: volume["mount_path"] for name, volume in volumes.items()
     }
