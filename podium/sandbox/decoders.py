@@ -135,7 +135,6 @@ def decoders(
             yield found
 
 
-@cache
 def ensure_decoders(*libraries: str) -> None:
     """Have submitted files decoded behind a wall for as long as this process lives, unless they are already."""
     if not is_decoder_in_place():

@@ -11,7 +11,7 @@ from podium.batch import run_batch
 from podium.execution.processes import Processes
 from podium.readers.decoding import is_decoder_in_place
 from podium.sandbox import decoder
-from podium.sandbox.decoders import ensure_decoders
+from podium.sandbox.decoders import decoders, ensure_decoders
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -40,6 +40,9 @@ def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
 
 
 def test_a_process_on_another_machine_has_decoders_of_its_own() -> None:
+    with decoders():  # that others were in place before changes nothing
+        ensure_decoders("h5py")
+
     def before_and_after(_: str) -> tuple[bool, bool]:
         before = is_decoder_in_place()
         ensure_decoders("h5py")

@@ -63,6 +63,7 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
 
     def import_packages(self) -> None:
         import cc3d  # noqa: F401
+        import numpy.ma  # noqa: F401  (np.unique asks for it)
 
         if self._settings.per_component_dice:
             import monai.metrics.meandice  # noqa: F401
