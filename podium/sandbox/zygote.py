@@ -96,11 +96,12 @@ class Prepared:
         if library in self._loaded:
             return
         import podium.sandbox.decoder  # noqa: F401
+        from podium.sandbox.rehearsal import rehearse
 
         preload_readers([library.decode("ascii")])
+        rehearse(library)
         self._loaded.add(library)
         self.lock = Lock(self._layers, self._limits)  # limits are counted from what is in use
-        gc.collect()
         gc.freeze()
 
 
