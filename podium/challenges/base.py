@@ -32,6 +32,7 @@ from podium.platform.privacy import PerCase, aggregates_of_enough_cases, publish
 from podium.platform.results import CaseResult, CaseScore
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
+from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile, list_files
 from podium.validation_errors import ValidationProblem
 
@@ -264,7 +265,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     def score(self, prediction: PredictionT, expected: Any) -> CaseScore:
         """The row of one case; `expected` is what the scorer has read of its reference."""
-        case = self.scorer.compare(prediction, expected)
+        with one_case():
+            case = self.scorer.compare(prediction, expected)
         row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
         if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
             raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")

@@ -7,7 +7,7 @@ takes no more than reading the decoder's answer would.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from podium.readers.files import SafeFile
@@ -29,6 +29,8 @@ class Decoder(Protocol):
 
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> AbstractContextManager["Datasets"]: ...
 
+    def one_case(self) -> AbstractContextManager[None]: ...
+
 
 _in_place: list[Decoder] = []
 
@@ -45,6 +47,11 @@ def decoded_by(decoder: Decoder) -> Iterator[None]:
 
 def is_decoder_in_place() -> bool:
     return bool(_in_place)
+
+
+def one_case() -> AbstractContextManager[None]:
+    """All submitted files that this thread reads meanwhile belong to one case: one process may decode them all."""
+    return _in_place[-1].one_case() if _in_place else nullcontext()
 
 
 def decoder_of(file: SafeFile) -> Decoder | None:

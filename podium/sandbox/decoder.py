@@ -1,4 +1,4 @@
-"""What a decoder does once it is locked in: read its one file as often as it is asked to."""
+"""What a decoder does once it is locked in: read its file as often as it is asked to, then the next of its case."""
 
 import os
 import socket
@@ -20,7 +20,8 @@ from podium.readers.hdf5.frames import LibraryCells
 from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
 from podium.sandbox.lock import Lock
-from podium.sandbox.messages import EndedError, receive, receive_with_descriptor, send
+from podium.sandbox.messages import EndedError, receive, receive_descriptors, send
+from podium.sandbox.paths import OPENED, are_all_returned
 from podium.sandbox.wire import INLINE_BYTES, send_small_array, shared_zeros, write_array
 
 _LONGEST_TRACE = 4000
@@ -62,6 +63,16 @@ def decode(channel: socket.socket, lock: Lock) -> None:
             request = receive(channel)
         except EndedError:
             return
+        if "next" in request:
+            if opened is not None:
+                opened.stack.close()
+                opened = None
+            if not are_all_returned():
+                return  # the library holds on to the file before
+            for descriptor, number in zip(receive_descriptors(channel, len(OPENED)), OPENED, strict=True):
+                os.dup2(descriptor, number, inheritable=False)
+                os.close(descriptor)
+            continue
         if opened is None:
             opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]), channel)
         _answer(channel, opened, request["reader"], request["options"])
@@ -94,7 +105,7 @@ def _answer(channel: socket.socket, opened: OpenFile, reader: str, options: dict
         if array.nbytes <= INLINE_BYTES:
             send_small_array(channel, array)
             return
-        _, memory = receive_with_descriptor(channel)
+        (memory,) = receive_descriptors(channel, 1)
         write_array(memory, array)
         os.close(memory)
         send(channel, {"written": True})

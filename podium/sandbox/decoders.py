@@ -5,6 +5,7 @@ import math
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,7 @@ from podium.readers.decoding import decoded_by, is_decoder_in_place
 from podium.readers.files import SafeFile
 from podium.readers.images import Geometry, Image
 from podium.readers.volumes import Volume
+from podium.sandbox.case_decoders import CaseDecoders
 from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
 from podium.sandbox.messages import EndedError
@@ -33,6 +35,7 @@ LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
 
 LOG = logging.getLogger(__name__)
 _of_this_process = ExitStack()
+_case: ContextVar[CaseDecoders | None] = ContextVar("case", default=None)  # another thread may be at another case
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
 _TRIES = 5  # to start them: one may be killed by accident
 _SECONDS_TO_END = 5.0
@@ -57,7 +60,21 @@ class Decoders:
 
     def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
         """A decoder for one file, in no weaker a lock than the first one's."""
-        return Session(self._controls[library], library.encode(), file, layers=self.layers)
+        return Session(self._controls[library], library.encode(), file, layers=self.layers, case=_case.get())
+
+    @contextmanager
+    def one_case(self) -> Iterator[None]:
+        """Files that are read meanwhile share decoders; not where Landlock alone allows the first file for good."""
+        if SECCOMP not in self.layers:
+            yield
+            return
+        case = CaseDecoders()
+        token = _case.set(case)
+        try:
+            yield
+        finally:
+            _case.reset(token)
+            case.end()
 
     def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> Image:
         _require("SimpleITK")
@@ -146,10 +163,8 @@ def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterat
     """Decoders that no reader passes files on to yet."""
     for _ in range(_TRIES):
         with ExitStack() as stack:
-            controls: dict[Library, socket.socket] = {}
-            for library in LIBRARIES:
-                if library in libraries or not controls:
-                    controls[library] = stack.enter_context(_zygote(limits))
+            wanted = [library for library in LIBRARIES if library in libraries] or LIBRARIES[:1]
+            controls = {library: stack.enter_context(_zygote(limits)) for library in wanted}
             stack.enter_context(closed_to_others())
             try:
                 found = Decoders(controls)

@@ -6,6 +6,7 @@ Apart from arrays (`wire.py`): a zygote that was not asked for anything yet has 
 import json
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -21,14 +22,14 @@ class LyingError(Exception):
     """What came back is not what was asked for."""
 
 
-def send(channel: socket.socket, message: dict[str, Any], *, descriptor: int | None = None) -> None:
-    """One message, with a descriptor that the other side may use from then on."""
+def send(channel: socket.socket, message: dict[str, Any], *, descriptors: Sequence[int] = ()) -> None:
+    """One message, with descriptors that the other side may use from then on."""
     content = json.dumps(message).encode()
     try:
-        if descriptor is None:
+        if not descriptors:
             channel.sendall(_LENGTH.pack(len(content)) + content)
         else:
-            socket.send_fds(channel, [_LENGTH.pack(len(content))], [descriptor])
+            socket.send_fds(channel, [_LENGTH.pack(len(content))], descriptors)
             channel.sendall(content)
     except OSError as fault:
         raise EndedError from fault
@@ -40,12 +41,13 @@ def receive(channel: socket.socket) -> dict[str, Any]:
     return _message(channel, length)
 
 
-def receive_with_descriptor(channel: socket.socket) -> tuple[dict[str, Any], int]:
-    """The next message and the one descriptor that comes with it."""
-    start, descriptors, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
-    if len(start) < _LENGTH.size or len(descriptors) != 1:
+def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
+    """The `count` descriptors that come with the next message, which says nothing else."""
+    start, descriptors, _, _ = socket.recv_fds(channel, _LENGTH.size, count)
+    if len(start) < _LENGTH.size or len(descriptors) != count:
         raise EndedError
-    return _message(channel, _LENGTH.unpack(start)[0]), descriptors[0]
+    _message(channel, _LENGTH.unpack(start)[0])
+    return descriptors
 
 
 def _message(channel: socket.socket, length: int) -> dict[str, Any]:

@@ -111,6 +111,11 @@ class OneFile:
         return 0
 
 
+def are_all_returned() -> bool:
+    """Whether the libraries have closed all that they got."""
+    return not any(_is_open(number) for number in HANDED_OUT)
+
+
 def _is_open(descriptor: int) -> bool:
     """Not by `os.fstat`: that is such a call itself."""
     with suppress(OSError):

@@ -1,10 +1,10 @@
-"""A worker's side of one submitted file: a decoder of its own, asked and not believed."""
+"""A worker's side of one submitted file: a decoder, asked and not believed."""
 
 import math
 import os
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from podium.errors import MachineError, ReaderDied, Refused
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display
+from podium.sandbox.case_decoders import CaseDecoders, RunningDecoder
 from podium.sandbox.messages import EndedError, LyingError, receive, send
+from podium.sandbox.paths import OPENED
 from podium.sandbox.wire import INLINE_BYTES, Expected, SharedArray, receive_small_array
 
 _TRIES = 2  # memory may have run out because of another case
@@ -33,17 +35,27 @@ class Answer:
 
 
 class Session:
-    """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file."""
+    """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file.
+
+    With `case` the decoder may have read other files of the same case, and may read more of them.
+    """
 
     def __init__(
-        self, controls: Sequence[socket.socket], library: bytes, file: SafeFile, *, layers: Sequence[str]
+        self,
+        controls: Sequence[socket.socket],
+        library: bytes,
+        file: SafeFile,
+        *,
+        layers: Sequence[str],
+        case: CaseDecoders | None = None,
     ) -> None:
         self.file = file
+        self._case = case
         self._layers = layers  # without which no file is read
         self._library = library
         self._controls = controls  # of the zygotes that can start a decoder, the best one first
-        self._channel: socket.socket | None = None
-        self._leash = -1
+        self._decoder: RunningDecoder | None = None
+        self._is_asking = False
         self._one_at_a_time = Lock()  # threads of one case share the decoder
 
     def __enter__(self) -> "Session":
@@ -53,19 +65,30 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Ends the decoder, whatever it is doing."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-            os.close(self._leash)
+        """Ends the decoder, whatever it is doing; one that waits is kept for the next file of the case."""
+        decoder, self._decoder = self._decoder, None
+        if decoder is None:
+            return
+        if self._case is not None and not self._is_asking:
+            self._case.keep(self._library, decoder)
+        else:
+            decoder.end()
 
     def ask(self, reader: str, *, expected: Expected | None = None, **options: Any) -> Answer:
         """What `reader` finds; with `expected` an array may come with it. Refused where there is no usable answer."""
         with self._one_at_a_time:
-            for _ in range(_TRIES):
+            tries = 0
+            while tries < _TRIES:
+                self._is_asking = True
                 try:
-                    return self._ask(reader, expected, options)
+                    if self._decoder is None:
+                        self._take_waiting()
+                    answer = self._ask(reader, expected, options)
+                    self._is_asking = False
+                    return answer
                 except EndedError:
+                    if self._decoder is None or not self._decoder.has_read_others:  # these may be the cause
+                        tries += 1
                     self.close()
                 except LyingError as lie:
                     self.close()
@@ -74,6 +97,17 @@ class Session:
             f"Reading '{self.file.name}' ended its process {_TRIES} times, by a crash or because memory ran out."
         )
 
+    def _take_waiting(self) -> None:
+        """Hand the file to a decoder that waits for it, where there is one."""
+        waiting = self._case.take(self._library) if self._case is not None else None
+        if waiting is None:
+            return
+        self._decoder = waiting
+        with ExitStack() as stack:
+            descriptors = [stack.enter_context(self.file.open()).fileno() for _ in OPENED]
+            send(waiting.channel, {"next": True})
+            send(waiting.channel, {}, descriptors=descriptors)
+
     def refusal(self, detail: str) -> Refused:
         """For an answer that cannot be true."""
         return Refused(
@@ -81,10 +115,10 @@ class Session:
         )
 
     def _ask(self, reader: str, expected: Expected | None, options: dict[str, Any]) -> Answer:
-        if self._channel is None and self.start() != self._layers:
+        if self._decoder is None and self.start() != self._layers:
             raise EndedError
-        channel = self._channel
-        assert channel is not None
+        assert self._decoder is not None
+        channel = self._decoder.channel
         request = {"reader": reader, "root": str(self.file.root), "name": self.file.name, "options": options}
         send(channel, request)
         answer = receive(channel)
@@ -102,7 +136,7 @@ class Session:
             return Answer(answer["value"], receive_small_array(channel, shape, dtype))
         shared = SharedArray(shape, dtype)
         try:
-            send(channel, {}, descriptor=shared.descriptor)
+            send(channel, {}, descriptors=[shared.descriptor])
             if receive(channel) != {"written": True}:
                 raise LyingError("something else than that the array is written")
             return Answer(answer["value"], shared.sealed())
@@ -115,7 +149,7 @@ class Session:
             raise LyingError("an answer without a value")
         shared = SharedArray(shape, dtype)
         try:
-            send(channel, {}, descriptor=shared.descriptor)
+            send(channel, {}, descriptors=[shared.descriptor])
             answer = receive(channel)
             self._raise_fault(answer)
             if answer.keys() != {"value"}:
@@ -126,6 +160,7 @@ class Session:
 
     def _raise_fault(self, answer: dict[str, Any]) -> None:
         """What the decoder says went wrong. The words are as hostile as the file: one line, bounded, printable."""
+        self._is_asking = not answer.keys() & {"refused", "memory", "unexpected"}  # after one of these it waits
         if "refused" in answer:
             raise Refused(escape_for_display(str(answer["refused"]), longest=_LONGEST_SENTENCE))
         if "memory" in answer:
@@ -140,14 +175,15 @@ class Session:
     def start(self) -> Sequence[str]:
         """Start a decoder; the layers of its lock, which it is in before it is told anything."""
         with self.file.open() as stream:
-            self._channel, theirs = socket.socketpair()
-            reading, self._leash = os.pipe()
+            ours, theirs = socket.socketpair()
+            reading, leash = os.pipe()
+            self._decoder = RunningDecoder(ours, leash)
             try:
                 self._request([theirs.fileno(), stream.fileno(), reading])
             finally:
                 theirs.close()
                 os.close(reading)
-        locked = receive(self._channel).get("locked")
+        locked = receive(ours).get("locked")
         return locked if isinstance(locked, list) else ()
 
     def _request(self, descriptors: Sequence[int]) -> None:

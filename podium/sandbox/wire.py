@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sandbox.messages import EndedError, LyingError, receive_with_descriptor, send
+from podium.sandbox.messages import EndedError, LyingError, receive_descriptors, send
 
 INLINE_BYTES = 4 * 1024 * 1024
 """Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
@@ -145,7 +145,7 @@ def shared_zeros(channel: socket.socket, shape: tuple[int, ...]) -> NDArray[np.u
     if count <= INLINE_BYTES:
         return np.zeros(count, np.uint8)
     send(channel, {"array": {"shape": list(shape), "dtype": "|u1"}})
-    _, memory = receive_with_descriptor(channel)
+    (memory,) = receive_descriptors(channel, 1)
     content = mmap.mmap(memory, count)
     os.close(memory)
     return np.frombuffer(content, np.uint8)

@@ -21,7 +21,7 @@ from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_mask_volume
 from podium.sandbox.decoders import decoders
-from podium.sandbox.messages import EndedError, LyingError, receive_with_descriptor
+from podium.sandbox.messages import EndedError, LyingError, receive_descriptors
 from podium.sandbox.remote_hdf5 import checked_place
 from podium.sandbox.wire import INLINE_BYTES, Expected
 
@@ -122,7 +122,7 @@ def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None
 
     def keep(channel: socket.socket) -> None:
         channel.sendall(packed({"value": None, "array": {"shape": list(LARGE), "dtype": "|u1"}}))
-        _, memory = receive_with_descriptor(channel)
+        (memory,) = receive_descriptors(channel, 1)
         kept.append(mmap.mmap(memory, LARGE[0]))
         channel.sendall(packed({"written": True}))
 
@@ -137,7 +137,7 @@ def test_memory_that_was_given_in_advance_must_be_given_up_as_well(file: SafeFil
 
     def keep(channel: socket.socket) -> None:
         channel.sendall(packed({"array": {"shape": list(LARGE), "dtype": "|u1"}}))
-        _, memory = receive_with_descriptor(channel)
+        (memory,) = receive_descriptors(channel, 1)
         kept.append(mmap.mmap(memory, LARGE[0]))
         channel.sendall(packed({"value": None}))
 
@@ -150,7 +150,7 @@ def test_memory_that_was_given_in_advance_must_be_given_up_as_well(file: SafeFil
 def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
     def resize(channel: socket.socket) -> None:
         channel.sendall(packed({"value": None, "array": {"shape": list(LARGE), "dtype": "|u1"}}))
-        _, memory = receive_with_descriptor(channel)
+        (memory,) = receive_descriptors(channel, 1)
         try:
             os.ftruncate(memory, 1)
         except OSError:
@@ -247,4 +247,4 @@ def test_a_channel_that_ends_is_noticed() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with ours, pytest.raises(EndedError):
-        receive_with_descriptor(ours)
+        receive_descriptors(ours, 1)
