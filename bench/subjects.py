@@ -19,6 +19,7 @@ import h5py
 import lesions as lesion_cases
 import ranking as ranking_teams
 import reports as report_cases
+import SimpleITK
 import surfaces
 from measured import Row, whole_row
 
@@ -126,8 +127,11 @@ def organs(plan: Plan) -> Iterator[Row]:
     prediction, reference = surfaces.label_pair(surfaces.SHAPE)
     with working_folder() as folder:
         (folder / "submission").mkdir()
-        lesion_cases.write(folder / "submission/case.nii.gz", prediction)
-        lesion_cases.write(folder / "ground-truth/references/case.nii.gz", reference)
+        (folder / "ground-truth/references").mkdir(parents=True)
+        for path, labels in (("submission", prediction), ("ground-truth/references", reference)):
+            image = SimpleITK.GetImageFromArray(labels)
+            image.SetSpacing(surfaces.SPACING_MM[::-1])
+            SimpleITK.WriteImage(image, str(folder / path / "case.nii.gz"), useCompression=True, compressionLevel=1)
         (folder / "ground-truth/challenge.toml").write_text(ORGANS, encoding="utf-8")
         what = f"Dice, NSD and HD95 of {surfaces.ORGANS} organs, one case of 400 x 400 x 300"
         yield row_of("organs", what, folder, plan, peer="SimpleITK and MONAI")
@@ -157,7 +161,7 @@ def agreeing(output: Path) -> Callable[[str], None]:
         aggregates = json.loads((output / "metrics.json").read_text(encoding="utf-8"))["aggregates"]
         for path, expected in json.loads(printed).items():
             found = reduce(lambda figures, name: figures[name], path.split("."), aggregates)
-            assert math.isclose(found, expected, rel_tol=1e-6), f"{path}: {found} and {expected}"
+            assert math.isclose(found, expected, rel_tol=1e-5), f"{path}: {found} and {expected}"
 
     return check
 

@@ -48,25 +48,38 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=SUBJECTS, metavar="NAME", help=f"of: {', '.join(SUBJECTS)}")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of each, of which the best counts [3]")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="worker processes [2]")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows here [print them]")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write the rows here, and keep those of other subjects that are there [print them]",
+    )
     parser.add_argument("--docs", action="store_true", help="replace the table of docs/performance.md")
     options = parser.parse_args()
     plan = Plan(runs=options.runs, workers=options.workers)
     machine = this_machine()
-    rows = []
+    measured: dict[str, list[Row]] = {}
+    if options.json is not None and options.json.exists():
+        found = json.loads(options.json.read_text(encoding="utf-8"))["measured"]
+        measured = {name: [Row(**row) for row in rows] for name, rows in found.items()}
     for name in options.only or SUBJECTS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        rows += SUBJECTS[name](plan)
+        measured[name] = list(SUBJECTS[name](plan))
+        if options.json is not None:  # after every subject: what was measured is not lost
+            options.json.write_text(document(machine, measured), encoding="utf-8")
+    rows = [row for name in SUBJECTS for row in measured.get(name, [])]
     Console(width=None if sys.stdout.isatty() else 200).print(shown(rows, machine))
-    document = json.dumps({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=2) + "\n"
     if options.json is None:
-        print(document, end="")
-    else:
-        options.json.write_text(document, encoding="utf-8")
+        print(document(machine, measured), end="")
     if options.docs:
         page = TABLE_IN_PAGE.sub(lambda _: markdown(rows, machine), PAGE.read_text(encoding="utf-8"))
         PAGE.write_text(page, encoding="utf-8")
     return 0
+
+
+def document(machine: Mapping[str, str], measured: Mapping[str, Sequence[Row]]) -> str:
+    rows = {name: [asdict(row) for row in found] for name, found in measured.items()}
+    return json.dumps({"machine": machine, "measured": rows}, indent=2) + "\n"
 
 
 def this_machine() -> dict[str, str]:

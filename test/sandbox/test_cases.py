@@ -1,5 +1,6 @@
 """One decoder for all files of a case, and never for two cases."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from podium.readers.files import SafeFile
 from podium.readers.hdf5.file import open_hdf5
 from podium.sandbox import decoder
 from podium.sandbox.decoders import Decoders, decoders
-from podium.sandbox.lock import LANDLOCK
+from podium.sandbox.lock import LANDLOCK, SECCOMP
 
 
 def process_of(_: decoder.OpenFile, **__: Any) -> decoder.Answer:
@@ -76,6 +77,32 @@ def test_what_a_file_did_to_the_decoder_costs_the_next_file_no_try(
     monkeypatch.setattr("podium.sandbox.session._TRIES", 1)
     with decoders_with(__name__, READERS={"image": ruined}), decoders() as found, one_case():
         assert pid_for(found, folder / "a.png") != pid_for(found, folder / "b.png")
+
+
+def stealing(_: decoder.OpenFile, *, truth: str) -> decoder.Answer:
+    """The reference by its name, and whatever is behind any descriptor."""
+    found = []
+    for number in range(3, 64):
+        with contextlib.suppress(OSError):
+            found.append(os.pread(number, 100, 0).decode("latin-1"))
+    with contextlib.suppress(OSError):
+        found.append(Path(truth).read_text(encoding="utf-8"))
+    return found, None
+
+
+@pytest.mark.parametrize("layers", [[LANDLOCK, SECCOMP], [SECCOMP], []])
+def test_a_decoder_that_was_given_a_second_file_can_read_no_reference(
+    folder: Path, layers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: layers)
+    truth = folder / "truth.txt"
+    truth.write_text("the truth", encoding="utf-8")
+    with decoders_with(__name__, READERS={"image": stealing}), decoders() as found, one_case():
+        assert found is not None
+        for name in ("a.png", "b.png"):
+            with found.session(SafeFile.inside(folder, name)) as session:
+                stolen = session.ask("image", truth=str(truth)).value
+                assert ("the truth" in stolen) == (not layers), "it succeeds where nothing prevents it"
 
 
 def test_a_shared_decoder_reads_the_file_it_was_given_last(tmp_path: Path) -> None:
