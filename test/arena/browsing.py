@@ -119,7 +119,7 @@ def button(page: Page, words: str) -> Locator:
     """A vote's button, once it takes votes: the page's script disables it for a moment after loading."""
     found = page.get_by_role("button", name=words)
     found.wait_for()
-    page.wait_for_function("document.readyState === 'complete'")
+    page.wait_for_load_state("load")
     expect(found).to_be_enabled()
     return found
 
