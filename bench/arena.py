@@ -117,7 +117,7 @@ def loaded(*, voters: int, matchups: int, rate: float | None) -> tuple[Times, in
     """A new arena and its server, loaded until every voter has no matchup left."""
     with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
-        settings = ArenaSettings(matchups_per_rater=matchups)
+        settings = ArenaSettings(matchups_per_rater=matchups, practice_matchups=0)
         write_settings(folder, settings)
         reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
         write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))

@@ -8,6 +8,7 @@ from pathlib import Path
 from whole_run import Measured, measure
 
 BUFFER_BYTES = 1 << 22
+SMALL_GIGABYTES = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +29,15 @@ class Row:
 
     @property
     def speed(self) -> str:
-        return self.other_speed or ("" if self.gigabytes is None else f"{self.gigabytes / self.seconds:.2f} GB/s")
+        small = self.gigabytes is None or self.gigabytes < SMALL_GIGABYTES
+        return self.other_speed or ("" if small else f"{self.gigabytes / self.seconds:.2f} GB/s")
 
     @property
     def of_reading(self) -> float | None:
-        return None if self.reading_seconds is None else self.seconds / self.reading_seconds
+        """None for small files, whose reading takes next to no time."""
+        if self.reading_seconds is None or (self.gigabytes or 0) < SMALL_GIGABYTES:
+            return None
+        return self.seconds / self.reading_seconds
 
     @property
     def times_faster(self) -> float | None:
