@@ -65,7 +65,7 @@ class Task:
 
 
 def check_reference(challenge: AnyChallenge, reference: Any, *, cases: int) -> CheckedReference:
-    """Read and check one reference of so many; raises Refused where it is broken."""
+    """Read and check one reference; raises Refused where it is broken. `cases` is the number of all references."""
     shapes, content = challenge.format.check_and_read(reference)
     digest = challenge.format.reference_digest(reference)
     packed = None if content is None else _packed(content, most_bytes=_KEPT_BYTES // cases)

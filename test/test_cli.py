@@ -359,6 +359,20 @@ def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
     assert (run.code, run.last_line) == (130, "Stopped on request.")
 
 
+INTERRUPTED_INSIDE_EXEC = """
+import signal
+from podium.cli import evaluate, main
+
+evaluate.paths = lambda _: exec("signal.raise_signal(signal.SIGTERM)")
+raise SystemExit(main(["evaluate"]))
+"""
+
+
+def test_a_request_to_end_inside_exec_ends_with_the_exit_code() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_INSIDE_EXEC], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Stopped on request.\n")
+
+
 def test_a_command_may_run_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(main(["leaderboard"])))

@@ -68,7 +68,7 @@ def test_killed_processes_change_nothing(submission: Path, truth: Path, tmp_path
 
 @pytest.mark.parametrize("processes", [1, 5, 8])
 def test_a_request_to_end_is_heard_at_any_moment(processes: int, submission: Path, truth: Path, tmp_path: Path) -> None:
-    """When there are so many processes: readers are started, spares are, cases run."""
+    """The number of processes at which the signal is sent: while readers start, while spares start, while cases run."""
     process = start(submission, truth, tmp_path / "output")
     seen: set[int] = set()
     while process.poll() is None and len(seen) < processes:

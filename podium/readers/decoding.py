@@ -1,4 +1,4 @@
-"""Where submitted files are decoded: in this process, or behind a wall.
+"""Where submitted files are decoded: in this process, or in one that is locked in.
 
 Libraries of many thousand lines of C read images and HDF5 files. A fault in one of them is only harmless in a process
 that has nothing to steal. So while a decoder is in place, the readers of these files pass on to it every file that is

@@ -35,7 +35,7 @@ class OverlaySource:
     @classmethod
     @contextmanager
     def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> Iterator["OverlaySource"]:
-        """Read the ground truth of `challenge` and list the images; submissions are decoded behind a wall meanwhile."""
+        """Read the ground truth of `challenge` and list the images; submissions are decoded apart meanwhile."""
         if not images.is_dir():
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)

@@ -138,7 +138,7 @@ def decoders(
     libraries: Collection[str] = LIBRARIES,
     logged: bool = True,
 ) -> Iterator[Decoders | None]:
-    """Have submitted files decoded behind a wall for as long as the context lasts. `libraries` are those that will
+    """Have submitted files decoded in locked-in processes while the context lasts. `libraries` are those that will
     probably be asked for. Where it is `logged`, the log says once which layers are in force. None where the system has
     no such processes at all.
     """
@@ -153,7 +153,7 @@ def decoders(
 
 
 def ensure_decoders(*libraries: str) -> None:
-    """Have submitted files decoded behind a wall for as long as this process lives, unless they are already."""
+    """Have submitted files decoded in locked-in processes while this process lives, unless they are already."""
     if not is_decoder_in_place():
         _of_this_process.enter_context(decoders(libraries=libraries))
 

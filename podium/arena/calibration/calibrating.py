@@ -148,7 +148,7 @@ def _points(vote: Ballot, team: str) -> float:
 
 
 def _worth(by_votes: Estimate, by_both: Estimate, votes: int) -> float | None:
-    """Variance falls with the number of votes: so many would be as narrow without the judge."""
+    """How many votes would give an interval of the same width without the judge: variance falls with votes."""
     if by_both.interval is None or not by_both.variance:
         return None
     return votes * by_votes.variance / by_both.variance
