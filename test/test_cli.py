@@ -368,8 +368,11 @@ raise SystemExit(main(["evaluate"]))
 """
 
 
-def test_a_request_to_end_inside_exec_ends_with_the_exit_code() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED_INSIDE_EXEC], capture_output=True, text=True, check=False)
+def test_a_request_to_end_inside_exec_ends_with_the_exit_code(tmp_path: Path) -> None:
+    """As a module, as `python -m podium` is run: with -c, Python ends in another way."""
+    (tmp_path / "stopped.py").write_text(INTERRUPTED_INSIDE_EXEC, encoding="utf-8")
+    command = [sys.executable, "-m", "stopped"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (130, "Stopped on request.\n")
 
 
