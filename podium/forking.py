@@ -5,6 +5,7 @@ if nobody had asked. So they wait until the fork is over.
 """
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,3 +25,7 @@ def requests_held_back() -> Iterator[None]:
 def heed_requests() -> None:
     """In a process that was forked while requests were held back."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _REQUESTS_TO_END)
+
+
+requested_to_end = threading.Event()
+"""Set by a command's handler. What the handler raises may be lost in a callback of Python's own, so long work asks."""

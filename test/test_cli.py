@@ -1,5 +1,6 @@
 """The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
 
+import contextlib
 import json
 import logging
 import os
@@ -29,6 +30,7 @@ from podium import __version__
 from podium.cli.main import main
 from podium.errors import SubmissionError
 from podium.evaluation import evaluate
+from podium.execution.processes import Processes
 from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -355,6 +357,19 @@ def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
             raise SubmissionError("The string does not match.") from None
 
     monkeypatch.setattr("podium.cli.evaluate.paths", validate)
+    run = podium("evaluate")
+    assert (run.code, run.last_line) == (130, "Stopped on request.")
+
+
+def test_a_request_to_end_that_a_callback_swallows(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the callbacks of imports do: the work on cases does not begin."""
+
+    def score(_: object) -> int:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        return len(Processes(workers=1).run(["a"], str.upper, label="scoring"))
+
+    monkeypatch.setattr("podium.cli.evaluate.paths", score)
     run = podium("evaluate")
     assert (run.code, run.last_line) == (130, "Stopped on request.")
 

@@ -36,6 +36,7 @@ from podium.cli.arguments import EXIT_CODES, Command, end
 from podium.cli.log import end_log, printed_log
 from podium.errors import PodiumError
 from podium.extras import missing_packages
+from podium.forking import requested_to_end
 
 _COMMANDS = (
     *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),
@@ -43,7 +44,6 @@ _COMMANDS = (
 )
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _READER_GONE = 128 + signal.SIGPIPE
-_requested_to_end = threading.Event()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +79,7 @@ def carry_out(command: Command, options: argparse.Namespace) -> int:
         return command(options)
     except Exception as error:
         # What is raised on request may be raised inside a library, which makes another error of it.
-        return _end_on_request() if _requested_to_end.is_set() else _end_by(error)
+        return _end_on_request() if requested_to_end.is_set() else _end_by(error)
     except KeyboardInterrupt:
         return _end_on_request()
 
@@ -108,7 +108,7 @@ def _signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return
-    _requested_to_end.clear()
+    requested_to_end.clear()
     before = signal.signal(signal.SIGTERM, _raise_on_request)
     try:
         yield
@@ -117,7 +117,7 @@ def _signals() -> Iterator[None]:
 
 
 def _raise_on_request(_signal: int, _frame: object) -> None:
-    _requested_to_end.set()
+    requested_to_end.set()
     raise KeyboardInterrupt
 
 

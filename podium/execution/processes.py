@@ -20,7 +20,7 @@ from typing import Generic
 from podium.errors import MachineError, PodiumError, UsageError
 from podium.execution.executor import TRIES, CaseOutcome, Value, attempt, died, took_too_long
 from podium.execution.progress import Progress, ProgressFactory, no_progress
-from podium.forking import heed_requests, requests_held_back
+from podium.forking import heed_requests, requested_to_end, requests_held_back
 from podium.sandbox.limits import offer_to_the_out_of_memory_killer
 
 # A crash may be another case's doing (memory is shared), so a case is tried again, alone, before it is given up. One
@@ -122,6 +122,8 @@ class _Pool(Generic[Value]):
     def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, CaseOutcome[Value]]:
         left = _Left(deque(cases))
         while len(self._outcomes) < len(cases):
+            if requested_to_end.is_set():
+                raise KeyboardInterrupt
             busy = [worker for worker in self._workers if worker.case is not None]
             while left.waiting and len(busy) < workers:
                 busy.append(self._assign(self._idle(), left.waiting.popleft()))
