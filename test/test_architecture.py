@@ -56,6 +56,7 @@ ALLOWED = {
     "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation", "task", "execution"},
     "cli": {
         *FOUNDATION,
+        "forking",
         "kernel",
         "sandbox",
         "storage",
