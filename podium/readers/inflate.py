@@ -45,9 +45,16 @@ LIBRARY = ISAL_LIBRARY or ZLIB_LIBRARY
 """ISA-L takes half to a quarter of zlib's time. Where a stream is only checked here, and unpacked by a library that
 uses zlib, it must be checked by zlib."""
 
+_SMALL_BYTES = 24 * 1024
+
 
 class BadStreamError(Exception):
     """A compressed stream is corrupt, ends too early or is followed by something else; the text ends a sentence."""
+
+
+def library_for(unpacked_bytes: int) -> Library:
+    """The faster one: ISA-L is given the last bytes one by one, which costs more than it saves on a short stream."""
+    return LIBRARY if unpacked_bytes > _SMALL_BYTES else ZLIB_LIBRARY
 
 
 def pieces(stream: BinaryIO) -> Iterator[bytes]:

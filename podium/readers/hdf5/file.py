@@ -1,8 +1,10 @@
 """Numeric datasets out of HDF5 files, with everything refused that could lead out of the file or fill the memory."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,7 +69,7 @@ class Hdf5Source:
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a dataset, () for a single value; nothing of its values is read."""
         with damage_refused(self.file):
-            return self._checked(name).shape()
+            return self._checked(name).shape
 
     def read(
         self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
@@ -91,7 +93,7 @@ class Hdf5Source:
         """Where a large field is in the file; refused when it has another shape."""
         with damage_refused(self.file):
             dataset = self._checked(name)
-            check_shape(dataset.label, dataset.shape(), shape)
+            check_shape(dataset.label, dataset.shape, shape)
             check_number_type(dataset.label, dataset.identifier.dtype)
             return locate_field(dataset, shape=shape)
 
@@ -108,12 +110,11 @@ class Hdf5Source:
         dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
         dataset.check_layout()
         dataset.check_type()
-        dataset.shape()
         return dataset
 
     @staticmethod
     def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-        found = dataset.shape()
+        found = dataset.shape
         if shape is not None and len(found) != len(shape):
             raise Refused(
                 f"{dataset.label} has {len(found)} axes ({with_crosses(found)}), "
@@ -121,8 +122,8 @@ class Hdf5Source:
             )
         if shape is not None and found != shape:
             raise Refused(f"{dataset.label} is {with_crosses(found)}, expected {with_crosses(shape)}.")
-        if dataset.nbytes() > max_bytes:
-            raise Refused(f"{dataset.label} has {dataset.nbytes():,} bytes; at most {max_bytes:,} are read.")
+        if dataset.nbytes > max_bytes:
+            raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
 
 
 @contextmanager
@@ -139,12 +140,21 @@ def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Datas
     if file.size > limit:
         raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
     with damage_refused(file):
-        # No locking: the submission may lie on a read-only file system.
-        opened = h5py.File(file.path, "r", locking=False)
+        opened = h5py.h5f.open(os.fsencode(file.path), h5py.h5f.ACC_RDONLY, fapl=_access())
     try:
         with damage_refused(file):
-            root = h5py.h5g.open(opened.id, b"/")
+            root = h5py.h5g.open(opened, b"/")
         yield Hdf5Source(file, root)
     finally:
         with damage_refused(file):
             opened.close()
+
+
+@cache
+def _access() -> Any:
+    """How files are opened: closing one closes all that was opened in it, and none is locked, since a submission may
+    lie on a read-only file system."""
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+    access.set_file_locking(use_file_locking=False, ignore_when_disabled=False)
+    return access

@@ -54,13 +54,12 @@ class FieldPlace:
 def locate_field(dataset: PlainDataset, *, shape: FieldShape) -> FieldPlace:
     """The place of a field in a dataset whose layout, type and shape were checked."""
     dtype = dataset.identifier.dtype
-    layout = dataset.identifier.get_create_plist().get_layout()
     plain_type = h5py.h5t.py_create(dtype).equal(dataset.identifier.get_type())
-    if layout == h5py.h5d.CHUNKED:
-        if plain_type and [code for code, _ in dataset.filters()] in UNPACKED_HERE:
+    if dataset.is_chunked:
+        if plain_type and dataset.filter_codes in UNPACKED_HERE:
             return FieldPlace(dtype, table=_chunk_table(dataset, shape=shape))
         return FieldPlace(dtype)
-    offset = dataset.identifier.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
+    offset = dataset.identifier.get_offset() if dataset.plan.get_layout() == h5py.h5d.CONTIGUOUS else None
     if offset is None or not plain_type:
         return FieldPlace(dtype)
     dataset.check_storage()
@@ -75,11 +74,11 @@ def _chunk_table(dataset: PlainDataset, *, shape: FieldShape) -> ChunkTable:
     if len(index) < math.prod(len(places) for places in grid):
         dataset.check_fill_value()
     fill = np.zeros(1, dataset.identifier.dtype)
-    dataset.identifier.get_create_plist().get_fill_value(fill)
+    dataset.plan.get_fill_value(fill)
     chunk = tuple(places.step for places in grid)
     assert len(chunk) == 3
     places = np.array([(*place, *stored) for place, stored in index.items()], np.int64).reshape(-1, 6)
-    return ChunkTable(chunk, tuple(code for code, _ in dataset.filters()), fill.tobytes(), places)
+    return ChunkTable(chunk, tuple(dataset.filter_codes), fill.tobytes(), places)
 
 
 def stream_field(file: SafeFile, place: FieldPlace, *, label: str, shape: FieldShape) -> FrameStream | None:
@@ -206,7 +205,7 @@ class LibraryCells(Cells):
     def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
         self.dataset = dataset
         frames, pixels = 1, shape[2]
-        if dataset.identifier.get_create_plist().get_layout() == h5py.h5d.CHUNKED:
+        if dataset.is_chunked:
             along_frames, _, along_pixels = dataset.chunk_grid()
             frames, pixels = along_frames.step, along_pixels.step
         super().__init__(

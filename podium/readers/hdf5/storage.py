@@ -9,12 +9,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from podium.errors import Refused
 from podium.extras import h5py
 from podium.readers.hdf5.lzf import unpacked_lzf_size
-from podium.readers.inflate import LIBRARY, ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate
+from podium.readers.inflate import ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate, library_for
 from podium.readers.names import escape_for_display
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -64,24 +65,64 @@ class PlainDataset:
     identifier: Any
     label: str
 
+    # What follows is asked for often, and each time the library makes new objects.
+
+    @cached_property
+    def plan(self) -> Any:
+        """How the dataset was created: its layout, its chunks and its filters."""
+        return self.identifier.get_create_plist()
+
+    @cached_property
+    def filters(self) -> list[tuple[int, str]]:
+        steps = (self.plan.get_filter(index) for index in range(self.plan.get_nfilters()))
+        return [(code, name.decode("utf-8", "replace")) for code, _, _, name in steps]
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """() for a single value; an empty dataset is refused."""
+        space = self.identifier.get_space()
+        if space.get_simple_extent_type() == h5py.h5s.NULL or space.get_simple_extent_npoints() == 0:
+            raise Refused(f"{self.label} is empty.")
+        return tuple(space.get_simple_extent_dims())
+
+    @cached_property
+    def value_bytes(self) -> int:
+        return int(self.identifier.get_type().get_size())
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.value_bytes
+
+    @cached_property
+    def chunk_bytes(self) -> int:
+        """Of every chunk, unpacked."""
+        chunk: tuple[int, ...] = self.plan.get_chunk()
+        return math.prod(chunk) * self.value_bytes
+
+    @property
+    def is_chunked(self) -> bool:
+        return bool(self.plan.get_layout() == h5py.h5d.CHUNKED)
+
+    @property
+    def filter_codes(self) -> list[int]:
+        return [code for code, _ in self.filters]
+
     def check_layout(self) -> None:
         """Local storage and known filters. Comes before anything else: asking a virtual dataset for its shape may
         already open its sources."""
-        plan = self.identifier.get_create_plist()
-        layout = plan.get_layout()
+        layout = self.plan.get_layout()
         if layout == h5py.h5d.VIRTUAL:
             raise Refused(f"{self.label} is a virtual dataset; store the values themselves.")
-        if plan.get_external_count() > 0:
+        if self.plan.get_external_count() > 0:
             raise Refused(f"{self.label} keeps its values in another file (external storage); store them in this file.")
         if layout not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
             raise Refused(f"{self.label} has an unknown storage layout.")
-        filters = self.filters()
-        for code, name in filters:
+        for code, name in self.filters:
             if code not in FILTERS:
                 raise Refused(
                     f"{self.label} uses the filter {code} ('{escape_for_display(name)}'); save it with gzip or without."
                 )
-        codes = [code for code, _ in filters]
+        codes = self.filter_codes
         if len(set(codes)) < len(codes) or {DEFLATE, LZF} <= set(codes):
             raise Refused(f"{self.label} is compressed twice; save it with gzip or without.")
 
@@ -103,56 +144,33 @@ class PlainDataset:
         members = {kind.get_member_name(index): kind.get_member_value(index) for index in range(2)}
         return members == {b"FALSE": 0, b"TRUE": 1}
 
-    def shape(self) -> tuple[int, ...]:
-        """() for a single value; an empty dataset is refused."""
-        space = self.identifier.get_space()
-        if space.get_simple_extent_type() == h5py.h5s.NULL or space.get_simple_extent_npoints() == 0:
-            raise Refused(f"{self.label} is empty.")
-        return tuple(space.get_simple_extent_dims())
-
-    def nbytes(self) -> int:
-        return math.prod(self.shape()) * int(self.identifier.get_type().get_size())
-
-    def filters(self) -> list[tuple[int, str]]:
-        plan = self.identifier.get_create_plist()
-        steps = (plan.get_filter(index) for index in range(plan.get_nfilters()))
-        return [(code, name.decode("utf-8", "replace")) for code, _, _, name in steps]
-
     def check_storage(self, keep: Keep | None = None) -> None:
         """Every stored block has exactly the size it must have; reads and unpacks each chunk once, within bounds.
 
         `keep` is given each filtered chunk, inflated.
         """
-        if self.identifier.get_create_plist().get_layout() == h5py.h5d.CHUNKED:
+        if self.is_chunked:
             complete = self._check_chunks(keep)
         else:
             stored = self.identifier.get_storage_size()
-            complete = stored == self.nbytes()
+            complete = stored == self.nbytes
             if stored and not complete:
-                raise Refused(f"{self.label} stores {stored:,} bytes instead of {self.nbytes():,}.")
+                raise Refused(f"{self.label} stores {stored:,} bytes instead of {self.nbytes:,}.")
         if not complete:
             self.check_fill_value()
 
     def check_fill_value(self) -> None:
         """What was never written reads as the fill value, which must therefore exist."""
-        plan = self.identifier.get_create_plist()
-        never = plan.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
-        if never or plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
+        never = self.plan.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
+        if never or self.plan.fill_value_defined() == h5py.h5d.FILL_VALUE_UNDEFINED:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
-
-    def chunk_bytes(self) -> int:
-        """Of every chunk, unpacked."""
-        chunk: tuple[int, ...] = self.identifier.get_create_plist().get_chunk()
-        return math.prod(chunk) * int(self.identifier.get_type().get_size())
 
     def chunk_grid(self) -> tuple[range, ...]:
         """For each axis where chunks begin, the step being the chunk's length; refused when too large or too many."""
-        chunk = self.identifier.get_create_plist().get_chunk()
-        if self.chunk_bytes() > max(self.nbytes(), CHUNK_SLACK):
-            raise Refused(
-                f"{self.label} has chunks of {self.chunk_bytes():,} bytes, more than all its values together."
-            )
-        grid = tuple(range(0, length, step) for length, step in zip(self.shape(), chunk, strict=True))
+        chunk = self.plan.get_chunk()
+        if self.chunk_bytes > max(self.nbytes, CHUNK_SLACK):
+            raise Refused(f"{self.label} has chunks of {self.chunk_bytes:,} bytes, more than all its values together.")
+        grid = tuple(range(0, length, step) for length, step in zip(self.shape, chunk, strict=True))
         if math.prod(len(places) for places in grid) > MAX_CHUNKS:
             raise Refused(f"{self.label} is cut into more than {MAX_CHUNKS:,} chunks; save it with larger ones.")
         return grid
@@ -165,18 +183,18 @@ class PlainDataset:
             raise self.damaged_index()
         # No filter makes a chunk much larger; larger chunks would make a small file take very long.
         largest = max((stored.size for stored in index.values()), default=0)
-        if self.filters() and largest > most_stored_bytes(self.chunk_bytes()):
-            raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes():,} bytes.")
-        for _, size, _ in () if self.filters() else index.values():
+        if self.filters and largest > most_stored_bytes(self.chunk_bytes):
+            raise Refused(f"A chunk of {self.label} stores more than its {self.chunk_bytes:,} bytes.")
+        for _, size, _ in () if self.filters else index.values():
             # Reading such a chunk directly is dangerous too: the library would write past the end of a shorter buffer.
-            if size != self.chunk_bytes():
-                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes():,}.")
+            if size != self.chunk_bytes:
+                raise Refused(f"A chunk of {self.label} holds {size:,} bytes instead of {self.chunk_bytes:,}.")
         return index
 
     def _check_chunks(self, keep: Keep | None) -> bool:
         """Whether all chunks are there, each of the right size."""
         grid, index = self.chunk_grid(), self.chunk_index()
-        filters = [code for code, _ in self.filters()]
+        filters = self.filter_codes
         if filters:
             places = itertools.product(*grid)
             self._check_filtered_chunks(index, places, filters=filters, keep=keep)
@@ -191,7 +209,9 @@ class PlainDataset:
         keep: Keep | None,
     ) -> None:
         """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
-        chunk_bytes = self.chunk_bytes()
+        chunk_bytes = self.chunk_bytes
+        # What is not kept is read by h5py, which unpacks it by zlib.
+        library = ZLIB_LIBRARY if keep is None else library_for(chunk_bytes)
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
         for place in places if index else ():
             mask, stored = self.stored_chunk(place)
@@ -199,8 +219,6 @@ class PlainDataset:
             if (None if listed is None else listed.size) != (None if stored is None else len(stored)):
                 raise self.damaged_index()
             if stored is not None:
-                # What is not kept is read by h5py, which unpacks it by zlib.
-                library = ZLIB_LIBRARY if keep is None else LIBRARY
                 content = self._check_chunk(stored, filters, skipped=mask, chunk_bytes=chunk_bytes, library=library)
                 if keep is not None:
                     keep(place, content, mask)
