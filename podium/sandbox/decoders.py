@@ -57,6 +57,9 @@ class Decoders:
         }
         with Session(list(controls.values()), NO_LIBRARY, _HARMLESS, layers=()) as first:
             self.layers = first.start()
+        for library, control in controls.items():
+            with suppress(OSError):  # one that was killed meanwhile is noticed by the first request
+                control.send(library.encode())
 
     def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
         """A decoder for one file, in no weaker a lock than the first one's."""

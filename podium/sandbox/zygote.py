@@ -5,7 +5,8 @@ and it is small. Forking copies the tables of all memory in use, which takes 10 
 
 A request is the name of a library with three descriptors: the decoder's end of its channel, the file, and the reading
 end of a leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the
-decoder is killed, whatever it is doing.
+decoder is killed, whatever it is doing. A name without descriptors announces requests: the library is loaded while
+the main process still does other things.
 
 A zygote may be killed, as where memory runs out. So it has spares: processes forked from it, which wait for a lock that
 the kernel takes from the zygote when it ends. One of them takes its place at the same socket, and has spares in turn.
@@ -136,6 +137,8 @@ def _serve(prepared: Prepared) -> None:
             if not library:
                 return
             prepared.load(library)
+            if not descriptors:
+                continue
             channel, file, leash = descriptors
             pid = os.fork()
             if pid == 0:
