@@ -1,11 +1,14 @@
 """Label volumes, unpacked once and block by block: whole-body scans are too large to be held as stored.
 
-A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; as the mask it means it is a quarter of that, and the
-pages of its empty parts are never touched. Every byte is checked on the way as for any other image.
+A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; as the mask it means it is a quarter of that, and its
+lesions are some ten thousand voxels. So a volume can be had as its voxels alone, where these are few. Every byte is
+checked on the way as for any other image.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,96 +24,143 @@ from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_ge
 from podium.readers.labels import as_integer_labels
 
 LARGEST_LABEL = 2**32 - 1
+FEW_VOXELS = 1 << 22
+"""Up to this many voxels are kept by themselves: more than any lesion mask has, and little memory."""
+
 _WORD_BYTES = 8
 _SPARSE_SHARE = 0.1  # of a block: up to here, values are picked out of it
+
+
+@dataclass(frozen=True, eq=False)
+class Voxels:
+    """What of a volume is not background: flat indices in C order, ascending, and the label of each, never 0."""
+
+    places: NDArray[np.int64]
+    labels: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Volume:
     """Labels in numpy order (slices, rows, columns), geometry in SimpleITK's order (x, y, z)."""
 
-    labels: NDArray[Any]
+    shape: tuple[int, ...]
     geometry: Geometry
+    content: Voxels | NDArray[Any]
+    """Its voxels, where these were asked for and are few, else a label for every place."""
 
+    @property
+    def voxels(self) -> Voxels | None:
+        return self.content if isinstance(self.content, Voxels) else None
 
-def _zeros(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    return np.zeros(int(np.prod(shape, dtype=np.int64)), np.uint8)
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """A label for every place, in the smallest unsigned type that holds them."""
+        if not isinstance(self.content, Voxels):
+            return self.content
+        labels = np.zeros(self.shape, self.content.labels.dtype)
+        labels.reshape(-1)[self.content.places] = self.content.labels
+        return labels
 
 
 def read_mask_volume(
+    file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES
+) -> Volume:
+    """A 3-D volume of labels as a mask: 1 where the label is not 0; as voxels where these are few. Probabilities are
+    refused, never thresholded."""
+    return read_volume(file, shape=shape, max_bytes=max_bytes, binary=True, as_voxels=True)
+
+
+def read_label_volume(
     file: SafeFile,
     *,
     shape: tuple[int, ...] | None = None,
     max_bytes: int = MAX_IMAGE_BYTES,
-    zeros: Callable[[tuple[int, ...]], NDArray[np.uint8]] = _zeros,
+    as_voxels: bool = False,
 ) -> Volume:
-    """A 3-D volume of labels as a mask: 1 where the label is not 0. Probabilities are refused, never thresholded.
-
-    `zeros` gives the memory for it.
-    """
-    return _read(file, shape=shape, max_bytes=max_bytes, binary=True, zeros=zeros)
+    """A 3-D volume of labels; `as_voxels`: as voxels where these are few."""
+    return read_volume(file, shape=shape, max_bytes=max_bytes, binary=False, as_voxels=as_voxels)
 
 
-def read_label_volume(
-    file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES
+def read_volume(
+    file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
 ) -> Volume:
-    """A 3-D volume of labels, in the smallest unsigned type that holds them."""
-    return _read(file, shape=shape, max_bytes=max_bytes, binary=False, zeros=_zeros)
-
-
-def _read(
-    file: SafeFile,
-    *,
-    shape: tuple[int, ...] | None,
-    max_bytes: int,
-    binary: bool,
-    zeros: Callable[[tuple[int, ...]], NDArray[np.uint8]],
-) -> Volume:
+    """Either of these."""
     if (decoder := decoder_of(file)) is not None:
-        return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary)
+        return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
     image_format = format_of(file)
     header = image_format.read_header(file)
     check_size(file, header, shape=shape, max_bytes=max_bytes)
     if len(header.shape) != 3:
         raise Refused(f"'{file.name}' has {len(header.shape)} axes; send a 3-D volume.")
-    filled = _Filled(file.name, zeros(header.shape), binary=binary)
+    gathered = _Gathered(file.name, math.prod(header.shape), binary=binary, as_voxels=as_voxels)
     if header.dtype is None:
         image = read_image(file, shape=shape, max_bytes=max_bytes)
         geometry = Geometry(image.spacing, image.origin, image.direction)
-        filled.add(image.array.reshape(-1))
+        gathered.add(image.array.reshape(-1))
     else:
         geometry = read_geometry(file, header, image_io=image_format.image_io)
         for values in _values(file, header, header.dtype):
-            filled.add(values)
-    return Volume(filled.labels.reshape(header.shape), geometry)
+            gathered.add(values)
+    return Volume(header.shape, geometry, gathered.content(header.shape))
 
 
-class _Filled:
-    """The labels read so far, in a type that grows with them."""
+class _Gathered:
+    """The labels read so far: voxels as long as these are few, then a label for every place, in a type that grows."""
 
-    def __init__(self, name: str, labels: NDArray[Any], *, binary: bool) -> None:
-        self.name, self.labels, self.binary = name, labels, binary
-        self.done = 0
+    def __init__(self, name: str, size: int, *, binary: bool, as_voxels: bool) -> None:
+        self.name, self.size, self.binary = name, size, binary
+        self.done = self.count = 0
+        self.parts: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+        self.every_place: NDArray[Any] | None = None if as_voxels else np.zeros(size, np.uint8)
 
     def add(self, values: NDArray[Any]) -> None:
         start, self.done = self.done, self.done + len(values)
         places = _few_labels(values)
-        target: Any = slice(start, self.done)
-        if places is not None:
-            if not len(places):
-                return
-            values, target = values[places], start + places
+        if places is None and self.every_place is None:
+            places = np.flatnonzero(values)
+        if places is None:
+            self._put(slice(start, self.done), self._checked(values))
+            return
+        if not len(places):
+            return
+        labels = self._checked(values[places])
+        if self.every_place is not None:
+            self._put(start + places, labels)
+            return
+        found = labels != 0
+        self.parts.append((start + places[found], labels[found]))
+        self.count += len(self.parts[-1][0])
+        if self.count > FEW_VOXELS:
+            self.every_place = np.zeros(self.size, np.uint8)
+            for part in self.parts:
+                self._put(*part)
+            self.parts.clear()
+
+    def content(self, shape: tuple[int, ...]) -> Voxels | NDArray[Any]:
+        if self.every_place is not None:
+            return self.every_place.reshape(shape)
+        if not self.parts:
+            return Voxels(np.zeros(0, np.int64), np.zeros(0, np.uint8))
+        places, labels = (np.concatenate(side) for side in zip(*self.parts, strict=True))
+        return Voxels(places, labels)
+
+    def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
+        """As labels, in the smallest type."""
         _refuse_probabilities(values, self.name)
         labels = as_integer_labels(values, name=self.name)
         if self.binary:
-            self.labels[target] = labels != 0
-            return
+            mask: NDArray[Any] = labels != 0
+            return mask.view(np.uint8)
         largest = int(labels.max())
         if largest > LARGEST_LABEL:
             raise Refused(f"'{self.name}' holds the label {largest}; labels go up to {LARGEST_LABEL}.")
-        if largest > np.iinfo(self.labels.dtype).max:
-            self.labels = self.labels.astype(np.min_scalar_type(largest))
-        self.labels[target] = labels
+        return labels.astype(np.min_scalar_type(largest), copy=False)
+
+    def _put(self, target: Any, labels: NDArray[Any]) -> None:
+        assert self.every_place is not None
+        if labels.dtype.itemsize > self.every_place.dtype.itemsize:
+            self.every_place = self.every_place.astype(labels.dtype)
+        self.every_place[target] = labels
 
 
 def _few_labels(values: NDArray[Any]) -> NDArray[np.intp] | None:

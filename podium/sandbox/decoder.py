@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,11 +17,12 @@ from podium.readers.hdf5.damage import damage_refused
 from podium.readers.hdf5.file import Hdf5Source, open_hdf5
 from podium.readers.hdf5.frames import LibraryCells
 from podium.readers.images import Image, read_image
-from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
+from podium.readers.volumes import Volume, read_volume
 from podium.sandbox.lock import Lock
 from podium.sandbox.messages import EndedError, receive, receive_descriptors, send
 from podium.sandbox.paths import OPENED, are_all_returned
-from podium.sandbox.wire import INLINE_BYTES, send_small_array, shared_zeros, write_array
+from podium.sandbox.remote_volumes import packed_voxels
+from podium.sandbox.wire import INLINE_BYTES, send_small_array, write_array
 
 _LONGEST_TRACE = 4000
 
@@ -35,7 +35,6 @@ class OpenFile:
     """The file of this decoder, and what of it is open."""
 
     file: SafeFile
-    channel: socket.socket
     stack: ExitStack = field(default_factory=ExitStack)
     source: Hdf5Source | None = None
     cells: dict[str, LibraryCells] = field(default_factory=dict)
@@ -74,7 +73,7 @@ def decode(channel: socket.socket, lock: Lock) -> None:
                 os.close(descriptor)
             continue
         if opened is None:
-            opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]), channel)
+            opened = OpenFile(_only_file(lock, Path(request["root"]), request["name"]))
         _answer(channel, opened, request["reader"], request["options"])
 
 
@@ -121,14 +120,12 @@ def _image(opened: OpenFile, *, shape: list[int] | None, max_bytes: int) -> Answ
     return _geometry(image), image.array
 
 
-def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary: bool) -> Answer:
-    if not binary:
-        volume = read_label_volume(opened.file, shape=_tuple(shape), max_bytes=max_bytes)
-        return _geometry(volume), volume.labels
-    zeros = partial(shared_zeros, opened.channel)
-    volume = read_mask_volume(opened.file, shape=_tuple(shape), max_bytes=max_bytes, zeros=zeros)
-    # What is in the worker's memory already is not sent again.
-    return _geometry(volume), volume.labels if volume.labels.nbytes <= INLINE_BYTES else None
+def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary: bool, as_voxels: bool) -> Answer:
+    volume = read_volume(opened.file, shape=_tuple(shape), max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
+    value = [*_geometry(volume), list(volume.shape)]
+    if volume.voxels is None:
+        return value, volume.labels
+    return value, packed_voxels(volume.voxels) if len(volume.voxels.places) else None
 
 
 def _hdf5_names(opened: OpenFile, *, file_bytes: int) -> Answer:

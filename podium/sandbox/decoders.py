@@ -6,6 +6,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -15,14 +16,15 @@ from podium.extras import require
 from podium.kernel import is_linux
 from podium.readers.decoding import decoded_by, is_decoder_in_place
 from podium.readers.files import SafeFile
-from podium.readers.images import Geometry, Image
+from podium.readers.images import Image
 from podium.readers.volumes import Volume
 from podium.sandbox.case_decoders import CaseDecoders
 from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
-from podium.sandbox.messages import EndedError
+from podium.sandbox.messages import EndedError, LyingError
 from podium.sandbox.remote_hdf5 import RemoteHdf5
-from podium.sandbox.session import Answer, Session
+from podium.sandbox.remote_volumes import PACKED_VOXELS, checked_geometry, checked_volume
+from podium.sandbox.session import Session
 from podium.sandbox.wire import Expected
 from podium.sandbox.zygote import NO_LIBRARY, start_zygote
 
@@ -84,21 +86,27 @@ class Decoders:
         expected = _pixels(shape, max_bytes, axes=(2, 3))
         with self.session(file) as session:
             answer = session.ask("image", expected=expected, shape=shape, max_bytes=max_bytes)
-            if answer.array is None:
-                raise session.refusal("the decoder sent no pixels")
-            geometry = _geometry(session, answer, axes=answer.array.ndim)
+            try:
+                if answer.array is None:
+                    raise LyingError("no pixels")
+                geometry = checked_geometry(answer.value, axes=answer.array.ndim)
+            except LyingError as lie:
+                raise session.refusal(f"the decoder sent {lie}") from None
         return Image(answer.array, geometry.spacing, geometry.origin, geometry.direction)
 
-    def read_volume(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool) -> Volume:
+    def read_volume(
+        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
+    ) -> Volume:
         _require("SimpleITK")
-        expected = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
+        every_place = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
+        expected = replace(every_place, alternative=PACKED_VOXELS) if as_voxels else every_place
+        options = {"shape": shape, "max_bytes": max_bytes, "binary": binary, "as_voxels": as_voxels}
         with self.session(file) as session:
-            answer = session.ask("volume", expected=expected, shape=shape, max_bytes=max_bytes, binary=binary)
-            if answer.array is None:
-                raise session.refusal("the decoder sent no labels")
-            if binary and answer.array.max() > 1:
-                raise session.refusal("the decoder sent a mask with other values than 0 and 1")
-            return Volume(answer.array, _geometry(session, answer, axes=3))
+            answer = session.ask("volume", expected=expected, **options)
+            try:
+                return checked_volume(answer, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
+            except LyingError as lie:
+                raise session.refusal(f"the decoder sent {lie}") from None
 
     @contextmanager
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> Iterator[RemoteHdf5]:
@@ -119,18 +127,6 @@ def _pixels(
     """`max_bytes` are counted in the file, where a pixel may have one byte and be a float of eight once read."""
     pixels = max_bytes if shape is None else math.prod(shape)
     return Expected(shape=shape, axes=axes, types=types, max_bytes=pixels * _LARGEST_PIXEL_BYTES)
-
-
-def _geometry(session: Session, answer: Answer, *, axes: int) -> Geometry:
-    found = answer.value
-    lengths = (axes, axes, axes * axes)
-    if not isinstance(found, list) or len(found) != len(lengths):
-        raise session.refusal("the decoder sent no geometry")
-    for numbers, length in zip(found, lengths, strict=True):
-        if not isinstance(numbers, list) or len(numbers) != length or not all(type(each) is float for each in numbers):
-            raise session.refusal("the decoder sent a geometry that is none")
-    spacing, origin, direction = (tuple(numbers) for numbers in found)
-    return Geometry(spacing, origin, direction)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_mask_volume
 from podium.sandbox.messages import receive, send
+from podium.sandbox.remote_volumes import packed_voxels
 from podium.sandbox.wire import receive_small_array, send_small_array
 
 _SAMPLES = Path(__file__).resolve().parent / "samples"  # small files of our own
@@ -42,4 +43,6 @@ def _read_datasets() -> list[NDArray[Any]]:
 
 def _read_images() -> list[NDArray[Any]]:
     file = SafeFile(_SAMPLES, "sample.nii.gz")
-    return [read_mask_volume(file, max_bytes=_MAX_BYTES).labels, read_image(file, max_bytes=_MAX_BYTES).array]
+    voxels = read_mask_volume(file, max_bytes=_MAX_BYTES).voxels
+    assert voxels is not None, "the sample is small"
+    return [packed_voxels(voxels), read_image(file, max_bytes=_MAX_BYTES).array]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import MachineError, ReaderDied, Refused
@@ -123,8 +122,6 @@ class Session:
         send(channel, request)
         answer = receive(channel)
         self._raise_fault(answer)
-        if "array" in answer and "value" not in answer and expected is not None:
-            return self._ask_for_the_rest(channel, *expected.check(answer["array"]))
         if "value" not in answer:
             raise LyingError("an answer without a value")
         if "array" not in answer:
@@ -139,21 +136,6 @@ class Session:
             send(channel, {}, descriptors=[shared.descriptor])
             if receive(channel) != {"written": True}:
                 raise LyingError("something else than that the array is written")
-            return Answer(answer["value"], shared.sealed())
-        finally:
-            shared.close()
-
-    def _ask_for_the_rest(self, channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Answer:
-        """The decoder wants the memory before it reads the values, to put them there at once."""
-        if math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
-            raise LyingError("an answer without a value")
-        shared = SharedArray(shape, dtype)
-        try:
-            send(channel, {}, descriptors=[shared.descriptor])
-            answer = receive(channel)
-            self._raise_fault(answer)
-            if answer.keys() != {"value"}:
-                raise LyingError("something else than the value that belongs to the array")
             return Answer(answer["value"], shared.sealed())
         finally:
             shared.close()

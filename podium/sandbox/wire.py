@@ -12,13 +12,14 @@ import os
 import re
 import socket
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sandbox.messages import EndedError, LyingError, receive_descriptors, send
+from podium.sandbox.messages import EndedError, LyingError
 
 INLINE_BYTES = 4 * 1024 * 1024
 """Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
@@ -32,15 +33,20 @@ _TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What an array may be; `shape` None: any with `axes` axes. Types are NumPy's without byte order, such as 'u1'."""
+    """What an array may be; `shape` None: any with `axes` axes. Types are NumPy's without byte order, such as 'u1'.
+    `alternative`: it may also be that."""
 
     shape: tuple[int, ...] | None = None
     axes: Collection[int] = range(MOST_AXES + 1)
     types: Collection[str] | None = None
     max_bytes: int
+    alternative: "Expected | None" = None
 
     def check(self, header: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """Shape and type of the array that `header` announces; LyingError where that is not what may come."""
+        if self.alternative is not None:
+            with suppress(LyingError):
+                return self.alternative.check(header)
         if not isinstance(header, dict):
             raise LyingError("an array without a header")
         shape, dtype = header.get("shape"), number_type(header.get("dtype"))
@@ -137,18 +143,6 @@ class SharedArray:
                 return
             end = os.lseek(self.descriptor, start, os.SEEK_HOLE)
             yield start, end
-
-
-def shared_zeros(channel: socket.socket, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Bytes in memory of the worker, which is asked for it; in this process where they are few. Flat."""
-    count = math.prod(shape)
-    if count <= INLINE_BYTES:
-        return np.zeros(count, np.uint8)
-    send(channel, {"array": {"shape": list(shape), "dtype": "|u1"}})
-    (memory,) = receive_descriptors(channel, 1)
-    content = mmap.mmap(memory, count)
-    os.close(memory)
-    return np.frombuffer(content, np.uint8)
 
 
 def write_array(descriptor: int, values: NDArray[Any]) -> None:

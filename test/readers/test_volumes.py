@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import SimpleITK
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
 from podium.readers.inflate import BLOCK
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import FEW_VOXELS, read_label_volume, read_mask_volume
 
 SHAPE = (5, 6, 7)
 
@@ -61,6 +63,29 @@ def test_volumes_of_many_blocks(tmp_path: Path, dtype: Any, name: str) -> None:
     assert values.nbytes > BLOCK
     volume = read_mask_volume(write(tmp_path / name, values))
     assert np.array_equal(volume.labels, values != 0)
+
+
+@pytest.mark.parametrize("few", [0, 1000, FEW_VOXELS])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@given(seed=st.integers(0, 2**32), filled=st.sampled_from([0.0, 0.001, 0.05, 0.5, 1.0]))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_voxels_are_the_volume_however_many_there_are(
+    tmp_path_factory: pytest.TempPathFactory, few: int, dtype: Any, seed: int, filled: float
+) -> None:
+    """Beyond `few` voxels a volume is kept whole; either way it is what was written."""
+    rng = np.random.default_rng(seed)
+    shape, largest = (11, 61, 37), 255 if dtype == np.uint8 else 400
+    values = ((rng.random(shape) < filled) * rng.integers(1, largest, shape, endpoint=True)).astype(dtype)
+    file = write(tmp_path_factory.mktemp("volume") / "v.nii.gz", values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("podium.readers.volumes.FEW_VOXELS", few)
+        volume, mask = read_label_volume(file, as_voxels=True), read_mask_volume(file)
+    assert np.array_equal(volume.labels, values)
+    assert np.array_equal(mask.labels, values != 0)
+    assert (volume.voxels is None) == (np.count_nonzero(values) > few)
+    if volume.voxels is not None:
+        assert volume.voxels.places.tolist() == np.flatnonzero(values).tolist()
+        assert volume.voxels.labels.tolist() == values[values != 0].tolist()
 
 
 @pytest.mark.parametrize(

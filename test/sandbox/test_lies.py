@@ -19,7 +19,7 @@ from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.hdf5.file import open_hdf5
 from podium.readers.images import read_image
-from podium.readers.volumes import read_mask_volume
+from podium.readers.volumes import read_label_volume, read_mask_volume
 from podium.sandbox.decoders import decoders
 from podium.sandbox.messages import EndedError, LyingError, receive_descriptors
 from podium.sandbox.remote_hdf5 import checked_place
@@ -132,21 +132,6 @@ def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None
             session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
 
 
-def test_memory_that_was_given_in_advance_must_be_given_up_as_well(file: SafeFile) -> None:
-    kept: list[mmap.mmap] = []
-
-    def keep(channel: socket.socket) -> None:
-        channel.sendall(packed({"array": {"shape": list(LARGE), "dtype": "|u1"}}))
-        (memory,) = receive_descriptors(channel, 1)
-        kept.append(mmap.mmap(memory, LARGE[0]))
-        channel.sendall(packed({"value": None}))
-
-    with answering(keep), decoders() as found:
-        assert found is not None
-        with found.session(file) as session, pytest.raises(Refused, match=CONTRADICTS):
-            session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
-
-
 def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.MonkeyPatch) -> None:
     def resize(channel: socket.socket) -> None:
         channel.sendall(packed({"value": None, "array": {"shape": list(LARGE), "dtype": "|u1"}}))
@@ -183,16 +168,71 @@ def test_a_decoder_cannot_stop_the_run_by_an_error_of_the_organiser(file: SafeFi
         read_image(file, shape=SHAPE)
 
 
-def test_a_mask_holds_0_and_1(tmp_path: Path) -> None:
+VOLUME = [[1.0] * 3, [0.0] * 3, [0.0] * 9, [2, 3, 4]]
+
+
+def voxels(*packed_voxels: tuple[int, int], value: Any = VOLUME) -> bytes:
+    """An answer of voxels, each a place and a label."""
+    numbers = np.array([place << 32 | label for place, label in packed_voxels], "<u8")
+    return packed({"value": value, "array": {"shape": [len(numbers)], "dtype": "<u8"}}) + numbers.tobytes()
+
+
+@pytest.fixture
+def volume_file(tmp_path: Path) -> SafeFile:
     (tmp_path / "a.mha").touch()
-    geometry = [[1.0] * 3, [0.0] * 3, [0.0] * 9]
-    message = {"value": geometry, "array": {"shape": [2, 3, 4], "dtype": "|u1"}}
+    return SafeFile.inside(tmp_path, "a.mha")
+
+
+def test_honest_voxels_are_taken(volume_file: SafeFile) -> None:
+    with answering(lambda channel: channel.sendall(voxels((0, 1), (23, 1)))), decoders():
+        found = read_mask_volume(volume_file, shape=(2, 3, 4)).labels
+    assert np.flatnonzero(found).tolist() == [0, 23]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    {
+        "2 in a mask": packed({"value": VOLUME, "array": {"shape": [2, 3, 4], "dtype": "|u1"}}) + bytes(23) + b"\2",
+        "2 in a mask of voxels": voxels((0, 1), (1, 2)),
+        "a voxel of the background": voxels((0, 1), (1, 0)),
+        "a voxel beyond the end": voxels((0, 1), (24, 1)),
+        "voxels in no order": voxels((3, 1), (2, 1)),
+        "a voxel twice": voxels((3, 1), (3, 1)),
+        "voxels of another type": packed({"value": VOLUME, "array": {"shape": [2], "dtype": "<f8"}}) + bytes(16),
+        "another shape": voxels((0, 1), value=[*VOLUME[:3], [4, 3, 2]]),
+        "no shape": voxels((0, 1), value=VOLUME[:3]),
+        "a shape that is none": voxels((0, 1), value=[*VOLUME[:3], [2, 3, -4]]),
+        "no geometry": voxels((0, 1), value=[None, *VOLUME[1:]]),
+        "labels of another shape": packed({"value": VOLUME, "array": {"shape": [4, 3, 2], "dtype": "|u1"}}) + bytes(24),
+        "nothing": packed({"value": None}),
+    }.items(),
+    ids=lambda lie: lie[0],
+)
+def test_a_lie_about_a_volume_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
     with (
-        answering(lambda channel: channel.sendall(packed(message) + bytes(23) + b"\2")),
+        answering(lambda channel: channel.sendall(lie[1])),
         decoders(),
         pytest.raises(Refused, match=CONTRADICTS),
     ):
-        read_mask_volume(SafeFile.inside(tmp_path, "a.mha"), shape=(2, 3, 4))
+        read_mask_volume(volume_file, shape=(2, 3, 4))
+
+
+def test_voxels_are_an_answer_only_where_they_were_asked_for(volume_file: SafeFile) -> None:
+    with (
+        answering(lambda channel: channel.sendall(voxels((0, 1)))),
+        decoders(),
+        pytest.raises(Refused, match=CONTRADICTS),
+    ):
+        read_label_volume(volume_file, shape=(2, 3, 4))
+
+
+def test_more_places_than_a_file_may_have_cost_the_file(volume_file: SafeFile) -> None:
+    with (
+        answering(lambda channel: channel.sendall(voxels((0, 1), value=[*VOLUME[:3], [2**20] * 3]))),
+        decoders(),
+        pytest.raises(Refused, match=CONTRADICTS),
+    ):
+        read_mask_volume(volume_file)
 
 
 def test_booleans_are_true_or_false(tmp_path: Path) -> None:
