@@ -200,7 +200,7 @@ class _Extension:
 
     def _prepared(
         self, key: tuple[str, ...], given: str | FigureSettings, terms: Mapping[str, Known]
-    ) -> "_Prepared | None":
+    ) -> "_PreparedFormula | None":
         """The formula, checked; a figure that is wrong is unknown to those after it without a second complaint."""
         settings = FigureSettings(formula=given) if isinstance(given, str) else given
         place = key if isinstance(given, str) else (*key, "formula")
@@ -227,7 +227,7 @@ class _Extension:
                 self._problem((*key, "range"), "must be [lowest, highest]")
                 return None
             known = Known(lowest=lowest, highest=highest, better=known.better)
-        return _Prepared(
+        return _PreparedFormula(
             node=node,
             names=names,
             known=known,
@@ -375,7 +375,7 @@ class _Extension:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Prepared:
+class _PreparedFormula:
     node: Node
     names: Mapping[str, str]
     known: Known

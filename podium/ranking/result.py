@@ -86,7 +86,7 @@ class AggregateColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseMetric:
+class CaseMetricResult:
     """One declared per-case figure of all teams.
 
     values           as in the files: None where a team has none there, before any worst value is put in
@@ -277,7 +277,7 @@ class Ranking:
     cases: tuple[str, ...]
     statuses: tuple[tuple[Status, ...], ...]
     columns: tuple[AggregateColumn, ...]
-    metrics: tuple[CaseMetric, ...]
+    metrics: tuple[CaseMetricResult, ...]
     schemes: tuple[SchemeRanking, ...]
     differences: tuple[Difference, ...]
     not_resampled: tuple[str, ...]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from podium.platform.results import Status
 from podium.ranking.result import (
     AggregateColumn,
-    CaseMetric,
+    CaseMetricResult,
     Difference,
     Methods,
     Ranking,
@@ -104,7 +104,7 @@ def golden_ranking(
             ),
         ),
         metrics=(
-            CaseMetric(
+            CaseMetricResult(
                 name="dice",
                 title="Dice",
                 direction="higher",
@@ -178,7 +178,7 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
             values = (30 * (1 - values)).round(4)
         lower = number % 3 == 2
         declared.append(
-            CaseMetric(
+            CaseMetricResult(
                 name=f"metric_{number}",
                 title=("Dice", "NSD", "HD95")[number % 3] + (f" {number}" if number > 2 else ""),
                 direction="lower" if lower else "higher",

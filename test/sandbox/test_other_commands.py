@@ -19,7 +19,7 @@ from podium.evaluation import evaluate
 from podium.execution.processes import Processes
 from podium.execution.serial import Serial
 from podium.sandbox import decoder
-from podium.validation import Problem, Report, validate
+from podium.validation import Problem, ValidationReport, validate
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = ROOT / "test/submissions"
@@ -46,7 +46,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 
 @pytest.mark.parametrize(("kind", "team"), [("carotid", "dropout"), ("lesions", "glow")])
 def test_validation_finds_the_same(kind: str, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def found() -> Report:
+    def found() -> ValidationReport:
         truth = ROOT / "ground-truth"
         return validate(SUBMISSIONS / kind / team, manifest=None, challenge=kind, executor=Serial(), ground_truth=truth)
 

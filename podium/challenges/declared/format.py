@@ -9,7 +9,7 @@ from podium.challenges.base import Collected, Description, Format, Shapes
 from podium.challenges.declared.located import OpenFiles, TableCase
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
-from podium.challenges.declared.values.base import Expected
+from podium.challenges.declared.values.base import ExpectedPrediction
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
@@ -20,7 +20,7 @@ from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display
-from podium.readers.tables import Table, read_table
+from podium.readers.tables import CaseRows, read_table
 
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
 Sources = Mapping[str, Source]  # of one case: by the name of the value
@@ -261,14 +261,16 @@ class DeclaredFormat(Format[Sources, Sources]):
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 shape = shapes.get(name) if shapes else None
-                value.read_prediction(value.predicted(prediction[name], files), Expected(shape=shape))
+                value.read_prediction(value.predicted(prediction[name], files), ExpectedPrediction(shape=shape))
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
         found: dict[str, object] = {}
         with OpenFiles() as files:
             for name, value in self._predicted.items():
-                wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
+                wanted = ExpectedPrediction(
+                    reference=expected[name], shape=value.shape(expected[name]), warnings=warnings
+                )
                 found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
         return found
 
@@ -320,7 +322,7 @@ def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column for value in values for column in optional.get(value.kind, ())))
 
 
-def _entry(file: SafeFile, table: Table, case: str) -> Entry:
+def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
     return Entry(label=f"{file.name}: {escape_for_display(case)}", value=TableCase(table=table, case=case))
 
 

@@ -12,7 +12,7 @@ from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.plausibility import doubts_about_calibration, doubts_about_path, path_length_mm
 from podium.challenges.freehand.prediction import (
     ARRAYS,
-    Expected,
+    ExpectedSizes,
     FreehandPrediction,
     open_arrays,
     read_scan_prediction,
@@ -117,7 +117,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         return values * _BYTES_PER_VALUE + len(shapes) * _BYTES_PER_CASE
 
     def check_prediction(self, prediction: FreehandPrediction, shapes: Shapes | None) -> None:
-        expected = Expected.of(shapes) if shapes else None
+        expected = ExpectedSizes.of(shapes) if shapes else None
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
             streams = list(found.fields.values())

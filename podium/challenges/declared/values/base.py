@@ -44,7 +44,7 @@ class Compared(Generic[PredictionT, ReferenceT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected(Generic[ReferenceT]):
+class ExpectedPrediction(Generic[ReferenceT]):
     """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
     know is added to `warnings`."""
 
@@ -74,7 +74,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """The reference, checked; Refused where it is wrong."""
 
     @abstractmethod
-    def read_prediction(self, located: Located, expected: Expected[ReferenceT]) -> PredictionT:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ReferenceT]) -> PredictionT:
         """The prediction, checked against what it must agree with; Refused where it is wrong."""
 
     def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)
