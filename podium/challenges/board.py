@@ -25,7 +25,9 @@ from podium.challenges.figure_names import (
 from podium.challenges.ranking_rule import NO_RULE, Criterion, RankingRule
 from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
 from podium.figures import Figures, get
-from podium.formulas import FormulaError, Known, Node, parse
+from podium.formulas.nodes import Node
+from podium.formulas.parser import FormulaError, parse
+from podium.formulas.ranges import Known
 from podium.metrics.declaration import CaseMetric, Direction, Formula, Scoreboard, Values
 from podium.metrics.resampling import Floats
 from podium.validation_errors import ValidationProblem, did_you_mean
