@@ -26,7 +26,8 @@ from podium.extras import READER_PACKAGES
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
-from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
+from podium.pairing.layout import Layout
+from podium.pairing.sorting import Candidate, Pairing, Unmatched, one_prediction, pair
 from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
 from podium.platform.results import CaseResult, CaseScore
