@@ -40,7 +40,15 @@ ALLOWED = {
     "validation": {*FOUNDATION, "challenges", "execution", "manifest", "sandbox"},
     "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution", "sandbox"},
-    "arena": {*FOUNDATION, "challenges", "ranking.result", "ranking.calibration", "ranking.chances", "execution"},
+    "arena": {
+        *FOUNDATION,
+        "challenges",
+        "ranking.result",
+        "ranking.ranking_file",
+        "ranking.calibration",
+        "ranking.chances",
+        "execution",
+    },
     "adapters": {
         *FOUNDATION,
         "challenges",
