@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.challenges import KINDS, published_settings
-from podium.challenges.base import Collected
+from podium.challenges.format import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
 from podium.execution.executor import CaseOutcome, Executor, attempt

@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from podium.challenges.base import Collected, Description, Format, Shapes
 from podium.challenges.declared.located import OpenFiles, TableCase
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values.base import ExpectedPrediction
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused

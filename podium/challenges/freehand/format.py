@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.plausibility import doubts_about_calibration, doubts_about_path, path_length_mm
 from podium.challenges.freehand.prediction import (

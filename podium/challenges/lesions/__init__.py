@@ -3,7 +3,8 @@
 One case is a sequence of masks, one after every scribble; see docs/lesions.md for the rules and their sources.
 """
 
-from podium.challenges.base import Challenge, Kind
+from podium.challenges.base import Challenge
+from podium.challenges.kind import Kind
 from podium.challenges.lesions.format import LesionsFormat
 from podium.challenges.lesions.overlay import LesionsOverlays
 from podium.challenges.lesions.scoring import LesionsScorer, ranking_rule, scoreboard

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.geometry import doubts_about_spacing
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.lesions.reference import LesionReference

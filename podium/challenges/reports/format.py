@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from podium.challenges.base import Description, Format, Shapes
+from podium.challenges.format import Description, Format, Shapes
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.reports.settings import ReportsSettings
 from podium.challenges.reports.sources import (

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located, OpenFiles, prediction_place, reference_place
 from podium.challenges.declared.value_settings import ValueSettings
+from podium.challenges.format import Description
 from podium.challenges.geometry import differing_geometry
 from podium.errors import Refused
 from podium.figures import Figures

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import DetectionMapSettings, PointsSettings
 from podium.challenges.declared.values.base import BYTES_PER_FILE, ExpectedPrediction, Value, compare_geometry
 from podium.challenges.declared.values.images import ContinuousImage
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.metrics.components import find_lesions
 from podium.readers.annotations import Annotations

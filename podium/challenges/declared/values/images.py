@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import ImageSettings
 from podium.challenges.declared.values.base import BYTES_PER_FILE, ExpectedPrediction, Value, compare_geometry
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE
 from podium.readers.images import Geometry

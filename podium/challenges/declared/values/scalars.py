@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located, finite_number
 from podium.challenges.declared.value_settings import (
     ClassSettings,
@@ -14,6 +13,7 @@ from podium.challenges.declared.value_settings import (
     TextSettings,
 )
 from podium.challenges.declared.values.base import Compared, ExpectedPrediction, Value
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.readers.names import escape_for_display
