@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from podium import evaluate
 from podium.arena.settings import ArenaSettings
 from podium.challenges import KINDS
-from podium.challenges.board import FigureSettings, LeaderboardSettings, RankingSettings
+from podium.challenges.board.settings import FigureSettings, LeaderboardSettings, RankingSettings
 from podium.challenges.declared import DECLARED
 from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.page import page

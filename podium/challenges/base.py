@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from podium.challenges.board import BoardSettings
+from podium.challenges.board.settings import BoardSettings
 from podium.challenges.format import Format, PredictionT, ReferenceT, Shapes
 from podium.challenges.overlay import Overlay
 from podium.challenges.pictures import Picture
