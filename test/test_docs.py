@@ -20,7 +20,7 @@ from podium.challenges.board.settings import FigureSettings, LeaderboardSettings
 from podium.challenges.declared import DECLARED
 from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.page import page
-from podium.challenges.declared.catalogue.regions import RegionSettings
+from podium.challenges.declared.catalogue.region_figures import RegionSettings
 from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.settings import CasesSettings, Common
 from podium.challenges.time_rule import TimeSettings
