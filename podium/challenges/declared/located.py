@@ -32,7 +32,7 @@ from podium.readers.hdf5.file import Datasets, open_hdf5
 from podium.readers.images import Geometry, read_image
 from podium.readers.labels import as_integer_labels
 from podium.readers.names import escape_for_display
-from podium.readers.tables import CaseRows, Row
+from podium.readers.tables import Row
 from podium.readers.volumes import read_label_volume
 
 HDF5_ENDINGS = (".h5", ".hdf5")
@@ -74,27 +74,6 @@ def reference_place(settings: ValueSettings) -> ValuePlace:
 
 def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return ("",) if given is None else (given,) if isinstance(given, str) else given
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableCase:
-    """The rows of one case in a table of many."""
-
-    table: CaseRows
-    case: str
-
-    def row(self) -> Row:
-        row = self.table.row_of(self.case)
-        assert row is not None, "a case without rows has no entry"
-        return row
-
-    def rows(self) -> Sequence[Row]:
-        return self.table.rows_of(self.case)
-
-    def content(self) -> object:
-        """What can make a difference to this case: the other rows of the table cannot."""
-        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
-        return self.table.label, self.case, rows, self.table.broken.get(self.case)
 
 
 class OpenFiles:
