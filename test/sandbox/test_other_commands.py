@@ -12,8 +12,9 @@ import pytest
 from challenges.lesions_folders import LESION, write
 from sandbox.hijacking import decoders_with
 
+from podium.challenges.lesions.simulation.case_run import Plan
 from podium.challenges.lesions.simulation.images import find_cases
-from podium.challenges.lesions.simulation.simulation import Plan, simulate_on
+from podium.challenges.lesions.simulation.simulation import simulate_on
 from podium.cli import main
 from podium.evaluation import evaluate
 from podium.execution.processes import Processes
