@@ -23,12 +23,12 @@ from podium.metrics.component_dice import component_dice
 from podium.metrics.components import (
     SPARSE_VOXELS,
     DenseComponents,
-    bounding_box,
     count_overlap,
     find_lesions,
     label_components,
     label_densely,
 )
+from podium.metrics.crop import bounding_box
 from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
 from podium.readers.images import Geometry
 
