@@ -53,7 +53,7 @@ class Lesions:
         return len(self.lesion)
 
     def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every lesion's voxels, in the axes' order; one row a lesion."""
+        """The mean index of every lesion's voxels, in the axes' order; one row per lesion."""
         return _centroids(self.places, self.lesion, self.count, self.shape)
 
 
@@ -72,7 +72,7 @@ class Components(ABC):
 
     @abstractmethod
     def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every component's voxels, in the axes' order; one row a component."""
+        """The mean index of every component's voxels, in the axes' order; one row per component."""
 
 
 @dataclass(frozen=True, eq=False)

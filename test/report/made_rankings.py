@@ -162,7 +162,7 @@ def golden_ranking(
 
 
 def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ranking:
-    """So many teams and cases with seeded figures; the first team is the best, every fifth lost some cases."""
+    """This number of teams and cases with seeded figures; the first team is the best, every fifth lost some cases."""
     random = np.random.default_rng(seed)
     names = [
         f"{ADJECTIVES[n % len(ADJECTIVES)]} {NOUNS[(3 * n) % len(NOUNS)]}" + (f" {n}" if n > 9 else "")
