@@ -139,7 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voters", type=int, default=20)
     parser.add_argument("--matchups", type=int, default=300)
-    parser.add_argument("--rate", type=float, help="votes a second [as fast as the server answers]")
+    parser.add_argument("--rate", type=float, help="votes per second [as fast as the server answers]")
     options = parser.parse_args()
     times, votes, seconds = loaded(voters=options.voters, matchups=options.matchups, rate=options.rate)
     Console().print(table(times, votes, seconds, options.voters))

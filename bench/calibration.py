@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from podium.arena.calibration.prediction_powered import VotesOnTeam, prediction_powered
-from podium.arena.raters.pairing import Pairing
+from podium.arena.raters.pairing import MatchupPlanner
 from podium.metrics.resampling import Floats
 
 _CASES_FOR_TRUTH = 200_000
@@ -77,10 +77,10 @@ def play(kind: Challenge, seed: int) -> tuple[list[VotesOnTeam], Floats]:
     random = np.random.default_rng([seed, kind.teams, kind.cases])
     quality, judged = draw_cases(kind, random, kind.cases)
     raters = 5
-    pairing = Pairing(methods=kind.teams, cases=kind.voted_cases, repeat_share=0, seed=seed)
+    planner = MatchupPlanner(methods=kind.teams, cases=kind.voted_cases, repeat_share=0, seed=seed)
     planned: list = []
     for rater in range(raters):
-        planned += pairing.plan(kind.votes // raters, rater=rater, others=planned)
+        planned += planner.plan(kind.votes // raters, rater=rater, others=planned)
     cast: list[list[tuple[int, int, float]]] = [[] for _ in range(kind.teams)]
     for each in planned:
         chance = chances(kind, quality[each.case : each.case + 1], each.left, each.right)[0]

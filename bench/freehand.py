@@ -182,7 +182,7 @@ def measure_here(name: str, truth: Path, submission: Path) -> None:
     import podium.challenges.freehand.scoring
     import podium.platform.submission  # noqa: F401
 
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew, without that of imports
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts again, without that of imports
     before, cpu = peak_megabytes(), time.process_time()
     seconds = MEASURES[name](truth, submission)
     cpu = time.process_time() - cpu

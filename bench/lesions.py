@@ -67,7 +67,7 @@ def main(*, large: bool) -> None:
 
 
 def volume_of(lesions: int, shape: tuple[int, ...], *, seed: int, radius: tuple[int, int]) -> Volume:
-    """So many balls anywhere in the volume."""
+    """This number of balls anywhere in the volume."""
     rng = np.random.default_rng([SEED, seed])
     volume = np.zeros(shape, np.uint8)
     for _ in range(lesions):

@@ -29,7 +29,7 @@ from rich.table import Table
 from whole_run import processes_below, tree_bytes
 
 from podium import __version__
-from podium.batch import run_batch
+from podium.batch.run import run_batch
 from podium.execution.dask import Dask
 from podium.execution.executor import Executor
 from podium.execution.processes import Processes

@@ -57,7 +57,7 @@ def validate(
     challenge: str | None = None,
     ground_truth: AnyPath | None = None,
     executor: Executor | None = None,
-) -> validation.Report:
+) -> validation.ValidationReport:
     """Check a submission without ground truth: every problem at once.
 
     cases      the challenge's public case list, as `podium manifest` writes it

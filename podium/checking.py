@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any
 
 from podium.challenges import KINDS, problems_of_file
-from podium.challenges.base import AnyChallenge, Description, equal_but_for_letter_case
+from podium.challenges.base import AnyChallenge
+from podium.challenges.format import Description, equal_but_for_letter_case
 from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
 from podium.challenges.settings import ChallengeFile
 from podium.errors import ConfigurationError

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from podium.challenges.base import AnyChallenge, Shapes
+from podium.challenges.base import AnyChallenge
+from podium.challenges.format import Shapes
 from podium.challenges.ground_truth import ChallengeFolder
 
 _KEPT_BYTES = 256 * 1024**2  # for all cases together: each has an equal share

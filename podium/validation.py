@@ -28,7 +28,7 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ValidationReport:
     """What was looked at, what is wrong with it, and sentences on what is not wrong but may cost points."""
 
     challenge: str
@@ -44,7 +44,7 @@ def validate(
     challenge: str | None,
     executor: Executor,
     ground_truth: Path | None = None,
-) -> Report:
+) -> ValidationReport:
     """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
     chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge, ground_truth)
     limit = _UNPACKED_LIMIT_BYTES
@@ -80,7 +80,7 @@ def validate(
         problems.append(Problem(where="time", what=collected.runtime.problem))
     if not collected.predictions and not problems:
         problems.append(Problem(where="submission", what="holds no prediction."))
-    return Report(
+    return ValidationReport(
         challenge=chosen.name,
         cases=len(collected.predictions),
         problems=problems,

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,15 @@ ALLOWED = {
     "validation": {*FOUNDATION, "challenges", "execution", "manifest", "sandbox"},
     "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution", "sandbox"},
-    "arena": {*FOUNDATION, "challenges", "ranking.result", "ranking.calibration", "ranking.chances", "execution"},
+    "arena": {
+        *FOUNDATION,
+        "challenges",
+        "ranking.result",
+        "ranking.ranking_file",
+        "ranking.calibration",
+        "ranking.chances",
+        "execution",
+    },
     "adapters": {
         *FOUNDATION,
         "challenges",
@@ -179,6 +188,28 @@ def test_the_command_line_itself_imports_no_package_and_no_challenge() -> None:
 
 def test_no_module_is_called_utils() -> None:
     assert not [path for path in PACKAGE.rglob("*.py") if "util" in path.stem]
+
+
+def repeated_classes(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """Class names that are defined more than once, nested classes included, and where: file and line."""
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.name}:{node.lineno}")
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_class_name_stands_twice() -> None:
+    """One concept, one name: a reader who searches for a class finds that class alone."""
+    assert not repeated_classes(sorted(PACKAGE.rglob("*.py")))
+
+
+def test_a_repeated_class_name_is_found_wherever_it_is_nested(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text("class Outer:\n    class Twice: ...\n", encoding="utf-8")
+    second.write_text("def function():\n    class Twice: ...\n", encoding="utf-8")
+    assert repeated_classes([first, second]) == {"Twice": ["first.py:2", "second.py:2"]}
 
 
 def test_reports_open_no_image_but_for_overlays() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from podium.arena.images.prepared import MESH_FILE
 from podium.arena.raters import invitations, voting
 from podium.arena.raters.invitations import Visitor
-from podium.arena.raters.voting import Matchup, RaterProgress, Verdict, VoteOutcome
+from podium.arena.raters.voting import Matchup, RaterProgress, RaterVerdict, VoteOutcome
 from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.settings import read_settings
 from podium.arena.store import records
@@ -57,7 +57,7 @@ class Desk:
         self, rater: int, *, matchup: str, answer: Answer, comment: str, reasons: Sequence[str] = ()
     ) -> VoteOutcome:
         """On disk when this returns "cast"."""
-        verdict = Verdict(answer=answer, comment=comment, reasons=reasons)
+        verdict = RaterVerdict(answer=answer, comment=comment, reasons=reasons)
         return voting.cast(self.store, rater, matchup=matchup, verdict=verdict)
 
     def undo(self, rater: int, *, matchup: str) -> bool:

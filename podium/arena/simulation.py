@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from podium.arena.raters.pairing import Pairing, Planned
+from podium.arena.raters.pairing import MatchupPlanner, Planned
 from podium.arena.ratings.ballots import Answer, Ballot
 from podium.arena.ratings.bradley_terry import bradley_terry
 from podium.arena.ratings.elo import SCALE
@@ -173,9 +173,9 @@ def _plans(scenario: Scenario, seed: int) -> list[list[Planned]]:
 
     Without repeats, which neither ratings nor the stop rule count.
     """
-    pairing = Pairing(methods=scenario.teams, cases=scenario.cases, repeat_share=0, seed=seed)
+    planner = MatchupPlanner(methods=scenario.teams, cases=scenario.cases, repeat_share=0, seed=seed)
     count = -(-2 * scenario.settings.vote_budget // scenario.raters)
     plans: list[list[Planned]] = []
     for rater in range(scenario.raters):
-        plans.append(pairing.plan(count, rater=rater, others=[planned for plan in plans for planned in plan]))
+        plans.append(planner.plan(count, rater=rater, others=[planned for plan in plans for planned in plan]))
     return plans

@@ -29,7 +29,7 @@ from podium.storage.location import DEFAULT_CACHE, Url, location
 from podium.storage.output import Output
 
 if TYPE_CHECKING:
-    from podium.batch import TeamOutcome
+    from podium.batch.run import TeamOutcome
     from podium.execution.executor import Executor
 
 _RANKING = "ranking"
@@ -74,7 +74,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _batch(options: argparse.Namespace) -> int:
-    from podium.batch import TEAMS_FOLDER, run_batch
+    from podium.batch.run import TEAMS_FOLDER, run_batch
     from podium.challenges.ground_truth import locate_ground_truth
     from podium.ranking.options import RankingOptions
 

@@ -84,7 +84,7 @@ def _submission_page(options: argparse.Namespace) -> str:
 
 
 def _ranking_page(options: argparse.Namespace) -> "Report":
-    from podium.ranking.result import ranking_from_json
+    from podium.ranking.ranking_file import ranking_from_json
     from podium.report.ranking_report import ranking_report
 
     ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))

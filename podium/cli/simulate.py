@@ -13,7 +13,7 @@ from podium.execution.progress import show_progress
 from podium.extras import require
 
 if TYPE_CHECKING:
-    from podium.challenges.lesions.simulation.simulation import StepOutcome
+    from podium.challenges.lesions.simulation.case_run import StepOutcome
 
 _TEAM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)=([a-z]+:.*)", re.ASCII | re.DOTALL)
 _STRATEGIES = ("auto", "centerline", "random", "boundary")
@@ -64,8 +64,9 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     require("skimage", "networkx", "matplotlib", extra="simulate")
+    from podium.challenges.lesions.simulation.case_run import Plan
     from podium.challenges.lesions.simulation.images import find_cases
-    from podium.challenges.lesions.simulation.simulation import Plan, simulate, simulate_on
+    from podium.challenges.lesions.simulation.simulation import simulate, simulate_on
 
     if options.steps < 1 or not options.step_timeout > 0:
         raise UsageError("--steps and --step-timeout must be positive.")

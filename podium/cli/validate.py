@@ -17,7 +17,7 @@ from podium.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from podium.validation import Report
+    from podium.validation import ValidationReport
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -53,7 +53,7 @@ def _validate(options: argparse.Namespace) -> int:
     return end("The submission is ready.")
 
 
-def _print_report(report: "Report") -> None:
+def _print_report(report: "ValidationReport") -> None:
     """What a participant has to fix, if anything, as a table."""
     from rich.console import Console
     from rich.table import Table

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics.crop import Box, bounding_box
 from podium.metrics.runs import Places, label_places, sparse_places
 
 Connectivity = Literal[6, 18, 26]
-Box = tuple[slice, ...]
 
 SPARSE_VOXELS = 1 << 22
 """A mask of up to this many voxels is labelled voxel by voxel: more than any lesion mask, and little memory."""
@@ -53,7 +53,7 @@ class Lesions:
         return len(self.lesion)
 
     def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every lesion's voxels, in the axes' order; one row a lesion."""
+        """The mean index of every lesion's voxels, in the axes' order; one row per lesion."""
         return _centroids(self.places, self.lesion, self.count, self.shape)
 
 
@@ -72,7 +72,7 @@ class Components(ABC):
 
     @abstractmethod
     def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every component's voxels, in the axes' order; one row a component."""
+        """The mean index of every component's voxels, in the axes' order; one row per component."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,20 +180,6 @@ def as_connectivity(value: int) -> Connectivity:
     if value not in neighbours:
         raise ValueError(f"connectivity is one of {sorted(neighbours)}, not {value}")
     return neighbours[value]
-
-
-def bounding_box(mask: NDArray[Any]) -> Box | None:
-    """The smallest box that holds every non-zero voxel, None where there is none."""
-    box: list[slice] = []
-    rest = mask
-    for axis in range(mask.ndim):
-        # Each axis is cut before the next is looked at, so the later ones see less and less.
-        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
-        if covered.size == 0:
-            return None
-        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
-        rest = mask[tuple(box)]
-    return tuple(box)
 
 
 def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> Components:

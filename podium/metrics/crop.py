@@ -1,7 +1,25 @@
-"""Cropping a pair of masks to what they cover: everything a surface metric needs lies there."""
+"""The box that a mask covers, and a pair of masks cut to theirs: everything a surface metric needs lies there."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Box = tuple[slice, ...]
+
+
+def bounding_box(mask: NDArray[Any]) -> Box | None:
+    """The smallest box that holds every non-zero voxel, None where there is none."""
+    box: list[slice] = []
+    rest = mask
+    for axis in range(mask.ndim):
+        # Each axis is cut before the next is looked at, so the later ones see less and less.
+        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
+        if covered.size == 0:
+            return None
+        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
+        rest = mask[tuple(box)]
+    return tuple(box)
 
 
 def crop_to_union(
@@ -11,12 +29,5 @@ def crop_to_union(
 
     Beyond the box both masks are background, as they are beyond the image, so no boundary pixel is gained or lost.
     """
-    union = prediction | reference
-    box = []
-    for axis in range(union.ndim):
-        others = tuple(other for other in range(union.ndim) if other != axis)
-        covered = np.flatnonzero(union.any(axis=others))
-        if covered.size == 0:
-            return prediction, reference
-        box.append(slice(covered[0], covered[-1] + 1))
-    return prediction[tuple(box)], reference[tuple(box)]
+    box = bounding_box(prediction | reference)
+    return (prediction, reference) if box is None else (prediction[box], reference[box])

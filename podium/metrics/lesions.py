@@ -18,7 +18,8 @@ from podium.metrics.component_matching import (
     merged_lesions,
     paired,
 )
-from podium.metrics.components import Lesions, Overlap, bounding_box, count_overlap, find_lesions
+from podium.metrics.components import Lesions, Overlap, count_overlap, find_lesions
+from podium.metrics.crop import bounding_box
 from podium.metrics.detection import Detections
 from podium.metrics.policy import distance_policy
 from podium.metrics.surface_distances import BoundaryKind, Combine, measure_surfaces

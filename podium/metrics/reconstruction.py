@@ -7,7 +7,7 @@ tool) and T_i (tool -> camera):
     G_i = C^-1 T_0^-1 T_i C        L_i = C^-1 T_{i-1}^-1 T_i C        i = 1 .. N-1
     d(x, y) = ((M - I) S (x, y, 0, 1))[:3]     x = 1 .. W, y = 1 .. H
 
-so the field of a transform is affine in (x, y): nine numbers a frame, d = a + b x + c y, and never more than that is
+so the field of a transform is affine in (x, y): nine numbers per frame, d = a + b x + c y, and never more than that is
 kept of a reference.
 """
 

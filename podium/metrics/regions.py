@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Box = tuple[slice, ...]
+from podium.metrics.crop import Box
+
 Labels = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 

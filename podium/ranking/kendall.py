@@ -7,7 +7,7 @@ Floats = NDArray[np.float64]
 
 
 def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
-    """(concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other), a ranking a row.
+    """(concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other), one ranking per row.
 
     NaN where either ranking has all teams tied, a single team included: there is no order to agree with.
     """

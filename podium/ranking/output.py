@@ -17,7 +17,8 @@ from podium.ranking.chances import chance
 from podium.ranking.consensus import Consensus, consensus_csv, consensus_json
 from podium.ranking.latex import headline_columns, ranking_latex
 from podium.ranking.plain import csv_safe
-from podium.ranking.result import AggregateColumn, Interval, Intervals, Ranking, Row, ranking_to_json
+from podium.ranking.ranking_file import ranking_to_json
+from podium.ranking.result import AggregateColumn, Interval, Intervals, Ranking, Row
 from podium.readers.names import escape_for_display
 
 RANKING_FILE = "ranking.json"

@@ -19,7 +19,7 @@ from podium.ranking.result import (
     ARENA_PATH,
     AggregateColumn,
     Arena,
-    CaseMetric,
+    CaseMetricResult,
     Intervals,
     SchemeRanking,
     Significance,
@@ -114,7 +114,7 @@ def _arena_column(arena: Arena) -> AggregateColumn:
     )
 
 
-def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetric, ...]:
+def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
     """Every metric that the rows hold: those of the general schemes first and in the rule's order, for its first is
     what reports call a case good or bad by."""
     others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
@@ -126,12 +126,12 @@ def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOpti
 
 def _case_metric(
     table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
-) -> CaseMetric:
+) -> CaseMetricResult:
     metric, filled = table.metric, table.filled().T
     means = Resamples.whole(filled.shape[0]).mean(filled)[0]
     drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
     lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
-    return CaseMetric(
+    return CaseMetricResult(
         name=metric.name,
         title=metric.title,
         direction=metric.direction,

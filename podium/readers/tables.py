@@ -32,7 +32,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class _RowSource:
     label: str
     counted: Literal["line", "entry"]
     columns: Mapping[str, int]
@@ -42,7 +42,7 @@ class _Source:
 class Row:
     """The wanted cells of one row: text in CSV, any value in JSON. Cells are judged when they are asked for."""
 
-    source: _Source
+    source: _RowSource
     line: int
     """The line in CSV, in JSON the number of the entry, both from 1."""
 
@@ -100,7 +100,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CaseRows:
     """The rows of every case that the file names, in the order of the file."""
 
     label: str
@@ -153,10 +153,10 @@ class _Collected:
         else:
             self.rows.setdefault(name, []).append(row)
 
-    def table(self) -> Table:
+    def table(self) -> CaseRows:
         more = self.nameless - _SHOWN
         ignored = [f"{self.label} has {more:,} more rows without the name of a case."] if more > 0 else []
-        return Table(self.label, self.rows, self.broken, (*self.notes, *ignored))
+        return CaseRows(self.label, self.rows, self.broken, (*self.notes, *ignored))
 
 
 def read_table(
@@ -166,7 +166,7 @@ def read_table(
     optional: Sequence[str] = (),
     case_column: str = "case",
     max_rows: int = MAX_ROWS,
-) -> Table:
+) -> CaseRows:
     """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may."""
     collected = _Collected(f"'{escape_for_display(file.name)}'")
     if file.name.lower().endswith(".json"):
@@ -211,7 +211,7 @@ def _csv_rows(
     names = [cell.strip() for cell in header]
     wanted = _wanted(names, columns, optional, label)
     places = [names.index(name) for name in wanted]
-    source = _Source(label, "line", {name: number for number, name in enumerate(wanted)})
+    source = _RowSource(label, "line", {name: number for number, name in enumerate(wanted)})
     for line, cells in lines:
         row = Row(source, line, tuple(cells[place] if place < len(cells) else "" for place in places))
         fault = None
@@ -242,7 +242,7 @@ def _json_rows(
     found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
     needed = (case_column, *columns) if isinstance(content, list) else columns
     wanted = _wanted(list(found), needed, optional, label)
-    source = _Source(label, "entry", {name: number for number, name in enumerate(wanted)})
+    source = _RowSource(label, "entry", {name: number for number, name in enumerate(wanted)})
     for number, (case, each) in enumerate(entries, start=1):
         is_object = isinstance(each, dict)
         row = Row(source, number, tuple(each.get(name) if is_object else None for name in wanted))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
 from podium.ranking.positions import Ranks, case_positions
-from podium.ranking.result import CaseMetric, Intervals, Ranking, Row
+from podium.ranking.result import CaseMetricResult, Intervals, Ranking, Row
 from podium.report.plots.summary import drawable
 
 
@@ -53,7 +53,7 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
     return sorted(found, key=lambda each: not each.in_schemes)
 
 
-def _metric(declared: CaseMetric) -> Metric:
+def _metric(declared: CaseMetricResult) -> Metric:
     """The declaration, its infinite bounds restored (JSON has none)."""
     lowest = -math.inf if declared.lowest is None else declared.lowest
     highest = math.inf if declared.highest is None else declared.highest

@@ -8,7 +8,7 @@ from podium.report.exhibit import Exhibit, Table
 from podium.report.files.writing import FigureNames, Report
 from podium.report.page import render
 from podium.report.plots.blob import blob_plot
-from podium.report.plots.podium_steps import Place, podium_steps
+from podium.report.plots.podium_steps import PodiumPlace, podium_steps
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.words import NOTHING, fixed, percent, with_interval
 
@@ -17,7 +17,7 @@ def consensus_report(consensus: Consensus) -> Report:
     """The whole HTML file and its figures."""
     names = FigureNames()
     places = [
-        Place(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
+        PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
         for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
     ]
     podium = names.named(podium_steps(places))

@@ -16,7 +16,7 @@ from podium.report.overlay_pictures import OverlayPicture
 from podium.report.page import render
 from podium.report.plots.blob import blob_plot
 from podium.report.plots.podium_plot import MOST_TEAMS, podium_plot
-from podium.report.plots.podium_steps import Place, podium_steps
+from podium.report.plots.podium_steps import PodiumPlace, podium_steps
 from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no
@@ -96,12 +96,12 @@ def _facts(ranking: Ranking) -> list[tuple[str, str]]:
     ]
 
 
-def _places(ranking: Ranking) -> list[Place]:
+def _places(ranking: Ranking) -> list[PodiumPlace]:
     """A finalist of the arena stands there by its rating."""
     score = telling(team.score for team in ranking.teams)
     ratings = ranking.arena.teams if ranking.arena else (None,) * len(ranking.teams)
     return [
-        Place(
+        PodiumPlace(
             rank=team.rank,
             team=team.name,
             score=f"{ranking.deciding.score_title} {score(team.score)}"

@@ -123,7 +123,7 @@ def polyline(points: Iterable[tuple[float, float]], class_: str, *, closed: bool
 
 
 def dots(points: Iterable[tuple[float, float]], class_: str) -> str:
-    """Many dots in one element: strokes without length, whose round caps are the dots. Ten bytes a dot, not fifty."""
+    """Many dots in one element: strokes without length, whose round caps are the dots. Ten bytes per dot, not fifty."""
     places = [f"M{number(x)} {number(y)}h0" for x, y in points]
     return element("path", d="".join(places), class_=class_) if places else ""
 

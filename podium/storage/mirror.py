@@ -21,7 +21,7 @@ from podium.readers.archives.target import MemberNames
 from podium.readers.files import MAX_ENTRIES
 from podium.readers.names import escape_for_display
 from podium.storage.location import Location
-from podium.storage.remote import Entry, RemoteFolder
+from podium.storage.remote import RemoteEntry, RemoteFolder
 
 _OBJECTS, _TREES = "objects", "trees"
 _FETCHED_AT_ONCE = 8
@@ -37,7 +37,7 @@ class Mirror:
     remote: RemoteFolder
     cache: Path
     root: Path
-    objects: Mapping[str, Entry]
+    objects: Mapping[str, RemoteEntry]
 
     def fetch(self, name: str = "") -> None:
         """Have a file here, or all below a folder; what is here already is not asked for again."""
@@ -126,7 +126,7 @@ class Mirrors:
                 remote.upload(name, path)
                 with path.open("rb") as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
-                entries[name] = Entry(name, path.stat().st_size, digest)
+                entries[name] = RemoteEntry(name, path.stat().st_size, digest)
         self.opened.append(Mirror(remote, self.cache, root, entries))
         return list(entries)
 
@@ -137,7 +137,7 @@ class Mirrors:
                 if path.is_relative_to(mirror.root):
                     mirror.fetch(path.relative_to(mirror.root).as_posix())
 
-    def _mirror(self, remote: RemoteFolder, found: Mapping[str, Entry]) -> Mirror:
+    def _mirror(self, remote: RemoteFolder, found: Mapping[str, RemoteEntry]) -> Mirror:
         listing = [[entry.name, entry.size, entry.version] for entry in found.values()]
         digest = hashlib.sha256(json.dumps([str(remote.url), listing]).encode()).hexdigest()[:32]
         # The name of a challenge is that of its folder.
@@ -160,9 +160,9 @@ class _ObjectNames(MemberNames):
     kind: ClassVar[str] = "folder"
     has: ClassVar[str] = "holds"
 
-    found: dict[str, Entry] = field(default_factory=dict)
+    found: dict[str, RemoteEntry] = field(default_factory=dict)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RemoteEntry) -> None:
         if "\0" in entry.name or not {"", "."}.isdisjoint(entry.name.removeprefix("/").split("/")):
             shown = escape_for_display(entry.name)
             raise SubmissionError(f"'{self.archive}' holds '{shown}', which is not the name of a file.")

@@ -22,7 +22,7 @@ _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialR
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class RemoteEntry:
     """An object below a folder: its name there, its bytes, and what tells one version of it from the next."""
 
     name: str
@@ -37,7 +37,7 @@ class RemoteFolder:
 
     url: Url
 
-    def entries(self, *, deep: bool) -> Iterator[Entry]:
+    def entries(self, *, deep: bool) -> Iterator[RemoteEntry]:
         """Everything below, one page after the other, so that the caller can stop: there may be any number of them.
 
         Not `deep`: what lies directly here, folders included.
@@ -46,14 +46,14 @@ class RemoteFolder:
             found = _list_s3(self.url, deep=deep) if self.url.protocol in ("s3", "s3a") else _list(self.url, deep=deep)
             yield from found
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> RemoteEntry:
         """One object."""
         url = self.url / name
         with _in_plain_words(url):
             info = file_system(url.protocol).info(url.path) if self.url.path else {}
             if info.get("type") != "file":
                 raise StorageError(f"There is nothing at {escape_for_display(str(url))}.")
-            return Entry(name, info["size"], _version(url, info))
+            return RemoteEntry(name, info["size"], _version(url, info))
 
     def read(self, name: str) -> bytes:
         """The content of an object; FileNotFoundError where there is none."""
@@ -125,33 +125,33 @@ def _in_plain_words(url: Url, *, absent: type[Exception] = StorageError) -> Iter
         ) from None
 
 
-def _list_s3(url: Url, *, deep: bool) -> Iterator[Entry]:
+def _list_s3(url: Url, *, deep: bool) -> Iterator[RemoteEntry]:
     bucket, _, folder = url.path.partition("/")
     prefix = f"{folder}/" if folder else ""
     request = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "" if deep else "/"}
     while True:
         page = file_system(url.protocol).call_s3("list_objects_v2", **request)
         for each in page.get("CommonPrefixes", ()):
-            yield Entry(each["Prefix"][len(prefix) : -1], 0, "", is_folder=True)
+            yield RemoteEntry(each["Prefix"][len(prefix) : -1], 0, "", is_folder=True)
         for each in page.get("Contents", ()):
             name = each["Key"][len(prefix) :]
             if name and not (name.endswith("/") and each["Size"] == 0):  # consoles mark folders like this
-                yield Entry(name, each["Size"], each["ETag"])
+                yield RemoteEntry(name, each["Size"], each["ETag"])
         if not page.get("IsTruncated"):
             return
         request["ContinuationToken"] = page["NextContinuationToken"]
 
 
-def _list(url: Url, *, deep: bool) -> Iterator[Entry]:
+def _list(url: Url, *, deep: bool) -> Iterator[RemoteEntry]:
     files = file_system(url.protocol)
     root = files._strip_protocol(str(url)).rstrip("/")
     found = files.find(root, detail=True).values() if deep else files.ls(root, detail=True)
     for each in found:
         name = each["name"].rstrip("/").removeprefix(f"{root}/")
         if each["type"] == "directory":
-            yield Entry(name, 0, "", is_folder=True)
+            yield RemoteEntry(name, 0, "", is_folder=True)
         elif each["type"] == "file":
-            yield Entry(name, each["size"], _version(url, each))
+            yield RemoteEntry(name, each["size"], _version(url, each))
 
 
 def _version(url: Url, info: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from podium.arena.settings import ArenaSettings
 from podium.arena.store.export import COLUMNS, votes_csv
 from podium.arena.store.records import VoteRecord
 from podium.cli.main import main
-from podium.ranking.result import ranking_from_json
+from podium.ranking.ranking_file import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 Said = Callable[[], tuple[list[str], list[str]]]

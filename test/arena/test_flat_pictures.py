@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
 from podium.arena.images.case_images import prepare
-from podium.arena.images.prepared import Prepared
+from podium.arena.images.prepared import PreparedImage
 from podium.errors import UsageError
 
 NOISE = np.random.default_rng(7).integers(0, 256, (30, 40, 4), dtype=np.uint8)
@@ -60,7 +60,7 @@ def test_lossless_pictures_keep_every_pixel(
     Image.fromarray(pixels).save(folder / f"case.{ending}")
     prepared = prepare(folder / f"case.{ending}", folder / "prepared")
     height, width = pixels.shape[:2]
-    assert prepared == Prepared(is_volume=False, slices=1, width=width, height=height)
+    assert prepared == PreparedImage(is_volume=False, slices=1, width=width, height=height)
     assert np.array_equal(opened(folder / "prepared/0.png"), pixels)
     assert [path.name for path in (folder / "prepared").iterdir()] == ["0.png"]
 
@@ -137,7 +137,7 @@ def test_pages_of_a_tiff_are_shown_one_by_one_without_thumbnails(tmp_path: Path)
     thumbnail.encoderinfo = {"tiffinfo": {254: 1}}
     pages[0].save(tmp_path / "case.tif", save_all=True, append_images=[thumbnail, *pages[1:]])
     prepared = prepare(tmp_path / "case.tif", tmp_path / "prepared")
-    assert prepared == Prepared(is_volume=False, slices=3, width=40, height=30)
+    assert prepared == PreparedImage(is_volume=False, slices=3, width=40, height=30)
     for number in range(3):
         assert np.array_equal(opened(tmp_path / f"prepared/{number}.png"), NOISE[..., number])
     assert len(list((tmp_path / "prepared").iterdir())) == 3

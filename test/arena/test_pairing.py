@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.arena.raters.pairing import MIN_PLACES_BETWEEN, Pairing, Planned
+from podium.arena.raters.pairing import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
 
 SHARE = 0.05
 
@@ -25,46 +25,46 @@ def spread(counted: Counter[tuple[int, int]], methods: int) -> int:
     return max(counts) - min(counts)
 
 
-def plan_one_by_one(pairing: Pairing, counts: Sequence[int]) -> list[list[Planned]]:
+def plan_one_by_one(planner: MatchupPlanner, counts: Sequence[int]) -> list[list[Planned]]:
     lists: list[list[Planned]] = []
     for rater, count in enumerate(counts):
-        lists.append(pairing.plan(count, rater=rater, others=fresh(lists)))
+        lists.append(planner.plan(count, rater=rater, others=fresh(lists)))
     return lists
 
 
 @st.composite
-def arenas(draw: st.DrawFn) -> tuple[Pairing, list[int]]:
+def arenas(draw: st.DrawFn) -> tuple[MatchupPlanner, list[int]]:
     """Several raters of different diligence, none of whom can run out of cases for a pair."""
     methods = draw(st.integers(2, 7))
     pairs = methods * (methods - 1) // 2
     counts = draw(st.lists(st.integers(1, 80), min_size=1, max_size=8))
     cases = max(counts) // pairs + 2
-    pairing = Pairing(
+    planner = MatchupPlanner(
         methods=methods, cases=draw(st.integers(cases, cases + 30)), repeat_share=SHARE, seed=draw(st.integers(0, 99))
     )
-    return pairing, counts
+    return planner, counts
 
 
 @given(arenas())
 @settings(max_examples=50, deadline=None)
 def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_beginning(
-    arena: tuple[Pairing, list[int]],
+    arena: tuple[MatchupPlanner, list[int]],
 ) -> None:
-    pairing, counts = arena
-    lists = plan_one_by_one(pairing, counts)
+    planner, counts = arena
+    lists = plan_one_by_one(planner, counts)
     assert [len(listed) for listed in lists] == counts
     for number in range(1, len(lists) + 1):
-        assert spread(Counter(map(pair, fresh(lists[:number]))), pairing.methods) <= 1
+        assert spread(Counter(map(pair, fresh(lists[:number]))), planner.methods) <= 1
     for listed in lists:
         for end in range(len(listed)):
-            assert spread(Counter(map(pair, fresh([listed[:end]]))), pairing.methods) <= 2
+            assert spread(Counter(map(pair, fresh([listed[:end]]))), planner.methods) <= 2
 
 
 @given(arenas())
 @settings(max_examples=50, deadline=None)
-def test_sides_are_balanced_for_every_pair(arena: tuple[Pairing, list[int]]) -> None:
-    pairing, counts = arena
-    planned = fresh(plan_one_by_one(pairing, counts))
+def test_sides_are_balanced_for_every_pair(arena: tuple[MatchupPlanner, list[int]]) -> None:
+    planner, counts = arena
+    planned = fresh(plan_one_by_one(planner, counts))
     lower_left = Counter(pair(each) for each in planned if each.left < each.right)
     for each, count in Counter(map(pair, planned)).items():
         assert abs(2 * lower_left[each] - count) <= 1
@@ -72,9 +72,9 @@ def test_sides_are_balanced_for_every_pair(arena: tuple[Pairing, list[int]]) -> 
 
 @given(arenas())
 @settings(max_examples=50, deadline=None)
-def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[Pairing, list[int]]) -> None:
-    pairing, counts = arena
-    for listed, count in zip(plan_one_by_one(pairing, counts), counts, strict=True):
+def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[MatchupPlanner, list[int]]) -> None:
+    planner, counts = arena
+    for listed, count in zip(plan_one_by_one(planner, counts), counts, strict=True):
         shown = Counter((pair(each), each.case) for each in listed if each.repeat_of is None)
         assert set(shown.values()) <= {1}
         repeats = [(place, each) for place, each in enumerate(listed) if each.repeat_of is not None]
@@ -91,7 +91,7 @@ def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.49])
 @pytest.mark.parametrize("count", [1, 5, 6, 7, 30])
 def test_repeats_keep_their_distance_in_short_lists_and_with_large_shares(share: float, count: int) -> None:
-    listed = Pairing(methods=3, cases=40, repeat_share=share, seed=1).plan(count, rater=0)
+    listed = MatchupPlanner(methods=3, cases=40, repeat_share=share, seed=1).plan(count, rater=0)
     assert len(listed) == count
     repeats = [(place, each.repeat_of) for place, each in enumerate(listed) if each.repeat_of is not None]
     assert all(first is not None and place - first >= MIN_PLACES_BETWEEN for place, first in repeats)
@@ -101,25 +101,25 @@ def test_repeats_keep_their_distance_in_short_lists_and_with_large_shares(share:
 
 
 def test_repeats_are_spread_over_the_list() -> None:
-    listed = Pairing(methods=7, cases=50, repeat_share=SHARE, seed=3).plan(60, rater=0)
+    listed = MatchupPlanner(methods=7, cases=50, repeat_share=SHARE, seed=3).plan(60, rater=0)
     places = [place for place, each in enumerate(listed) if each.repeat_of is not None]
     assert [place // 20 for place in places] == [0, 1, 2]
 
 
 def test_what_a_revoked_rater_left_is_made_up_for_by_the_next() -> None:
-    pairing = Pairing(methods=5, cases=30, repeat_share=SHARE, seed=4)
-    lists = plan_one_by_one(pairing, [40, 40, 40])
+    planner = MatchupPlanner(methods=5, cases=30, repeat_share=SHARE, seed=4)
+    lists = plan_one_by_one(planner, [40, 40, 40])
     lists[1] = lists[1][:7]  # the rest no longer counts
     assert spread(Counter(map(pair, fresh(lists))), 5) <= 2
-    lists.append(pairing.plan(40, rater=3, others=fresh(lists)))
+    lists.append(planner.plan(40, rater=3, others=fresh(lists)))
     assert spread(Counter(map(pair, fresh(lists))), 5) <= 1
 
 
 def test_a_list_that_grows_stays_balanced_and_repeats_nothing() -> None:
-    pairing = Pairing(methods=4, cases=30, repeat_share=SHARE, seed=4)
-    first = pairing.plan(40, rater=0)
-    other = pairing.plan(25, rater=1, others=fresh([first]))
-    grown = first + pairing.plan(40, rater=0, mine=first, others=fresh([other]))
+    planner = MatchupPlanner(methods=4, cases=30, repeat_share=SHARE, seed=4)
+    first = planner.plan(40, rater=0)
+    other = planner.plan(25, rater=1, others=fresh([first]))
+    grown = first + planner.plan(40, rater=0, mine=first, others=fresh([other]))
     assert len(grown) == 80
     assert spread(Counter(map(pair, fresh([grown, other]))), 4) <= 1
     assert set(Counter((pair(each), each.case) for each in fresh([grown])).values()) == {1}
@@ -128,7 +128,7 @@ def test_a_list_that_grows_stays_balanced_and_repeats_nothing() -> None:
 
 def test_the_seed_and_the_order_of_invitations_decide_and_nothing_else() -> None:
     def lists(seed: int) -> list[list[Planned]]:
-        return plan_one_by_one(Pairing(methods=6, cases=20, repeat_share=SHARE, seed=seed), [30, 40])
+        return plan_one_by_one(MatchupPlanner(methods=6, cases=20, repeat_share=SHARE, seed=seed), [30, 40])
 
     assert lists(1) == lists(1)
     assert lists(1) != lists(2)
@@ -136,15 +136,15 @@ def test_the_seed_and_the_order_of_invitations_decide_and_nothing_else() -> None
 
 
 def test_a_list_ends_where_the_matchups_do() -> None:
-    listed = Pairing(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(10**9, rater=0)
+    listed = MatchupPlanner(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(10**9, rater=0)
     assert len(fresh([listed])) == 30
     assert len(set(map(pair, listed))) == 3
     assert len(listed) - 30 == round(SHARE * len(listed)) == 2
-    assert Pairing(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(5, rater=0, mine=listed) == []
+    assert MatchupPlanner(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(5, rater=0, mine=listed) == []
 
 
 def test_no_matchup_is_planned_again_while_another_was_never_planned() -> None:
-    lists = plan_one_by_one(Pairing(methods=3, cases=12, repeat_share=SHARE, seed=0), [12, 12, 12])
+    lists = plan_one_by_one(MatchupPlanner(methods=3, cases=12, repeat_share=SHARE, seed=0), [12, 12, 12])
     matchups = Counter((pair(each), each.case) for each in fresh(lists))
     assert max(matchups.values()) == 1
 
@@ -156,7 +156,7 @@ def test_cases_are_shared_out_evenly_over_all_and_to_each() -> None:
 
     of_each = []
     for seed in range(10):
-        lists = plan_one_by_one(Pairing(methods=4, cases=12, repeat_share=SHARE, seed=seed), [7, 20, 13, 20])
+        lists = plan_one_by_one(MatchupPlanner(methods=4, cases=12, repeat_share=SHARE, seed=seed), [7, 20, 13, 20])
         assert unevenness(fresh(lists)) <= 1
         of_each.append(max(unevenness(fresh([listed])) for listed in lists))
     assert max(of_each) <= 2  # pairs and all cases come first, so that it cannot always be 1
@@ -164,6 +164,6 @@ def test_cases_are_shared_out_evenly_over_all_and_to_each() -> None:
 
 
 def test_a_coin_decides_the_side_of_a_pairs_first_showing() -> None:
-    listed = Pairing(methods=7, cases=10, repeat_share=0.0, seed=0).plan(21, rater=0)
+    listed = MatchupPlanner(methods=7, cases=10, repeat_share=0.0, seed=0).plan(21, rater=0)
     assert len(set(map(pair, listed))) == 21
     assert 5 <= sum(each.left < each.right for each in listed) <= 16

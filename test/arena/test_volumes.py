@@ -14,7 +14,7 @@ from PIL import Image
 from podium.arena.images import packing
 from podium.arena.images.case_images import prepare
 from podium.arena.images.grey_values import ValueRange
-from podium.arena.images.prepared import Prepared
+from podium.arena.images.prepared import PreparedImage
 from podium.errors import UsageError
 
 NOISE = np.random.default_rng(3).integers(-1000, 3000, (4, 5, 6)).astype(np.int16)
@@ -33,14 +33,14 @@ def write(path: Path, values: np.ndarray, *, spacing: tuple[float, ...] | None =
     return path
 
 
-def slices(folder: Path, prepared: Prepared) -> np.ndarray:
+def slices(folder: Path, prepared: PreparedImage) -> np.ndarray:
     """The raw slices as a browser reads them, in the volume's own unit."""
     raw = [gzip.decompress((folder / f"{number}.u16.gz").read_bytes()) for number in range(prepared.slices)]
     codes = np.stack([np.frombuffer(data, "<u2").reshape(prepared.height, prepared.width) for data in raw])
     return prepared.value_low + codes / 65535 * (prepared.value_high - prepared.value_low)
 
 
-def pngs(folder: Path, prepared: Prepared) -> np.ndarray:
+def pngs(folder: Path, prepared: PreparedImage) -> np.ndarray:
     found = []
     for number in range(prepared.slices):
         with Image.open(folder / f"{number}.png") as picture:
@@ -159,7 +159,7 @@ def test_every_kind_of_number(tmp_path: Path, kind: type) -> None:
 def test_a_flat_mha_is_a_picture(tmp_path: Path) -> None:
     grey = np.random.default_rng(1).integers(0, 256, (5, 6), dtype=np.uint8)
     prepared = prepare(write(tmp_path / "case.mha", grey), tmp_path / "prepared")
-    assert prepared == Prepared(is_volume=False, slices=1, width=6, height=5)
+    assert prepared == PreparedImage(is_volume=False, slices=1, width=6, height=5)
     assert np.array_equal(pngs(tmp_path / "prepared", prepared)[0], grey)
     deep = np.arange(1000, dtype=np.uint16).reshape(20, 50)
     prepared = prepare(write(tmp_path / "case.mha", deep), tmp_path / "deep")

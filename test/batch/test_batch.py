@@ -17,7 +17,7 @@ import pytest
 from batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 from evaluating import evaluate_command
 
-from podium.batch import TeamOutcome, run_batch
+from podium.batch.run import TeamOutcome, run_batch
 from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
 from podium.cli import main
 from podium.errors import UsageError
@@ -103,7 +103,7 @@ def test_only_what_has_changed_is_scored_again(batch: Any, truth: Path, teams: P
 
 def test_other_code_scores_again(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     batch()
-    monkeypatch.setattr("podium.batch.code_version", lambda: "another")
+    monkeypatch.setattr("podium.batch.run.code_version", lambda: "another")
     assert new_cases(batch()) == [6, 6, 6, 6]
 
 

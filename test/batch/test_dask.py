@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 from batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 from batch.local_cluster import LocalCluster, wait_until
 
-from podium.batch import TeamOutcome, run_batch
+from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import Refused, UsageError
 from podium.execution.dask import Dask

@@ -7,7 +7,7 @@ from typing import Any
 
 from sandbox.hijacking import decoders_with
 
-from podium.batch import run_batch
+from podium.batch.run import run_batch
 from podium.execution.processes import Processes
 from podium.readers.decoding import is_decoder_in_place
 from podium.sandbox import decoder

@@ -17,7 +17,7 @@ from batch.challenge_of_reports import all_metrics, write_ground_truth, write_te
 from batch.local_cluster import LocalCluster
 from batch.object_store import CREDENTIALS, ObjectStore
 
-from podium.batch import TeamOutcome, run_batch
+from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.execution.dask import Dask

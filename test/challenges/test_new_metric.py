@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from podium import evaluate
 from podium.challenges import load_challenge
 from podium.challenges.ground_truth import read_challenge_folders
-from podium.challenges.lesions import scoring
+from podium.challenges.lesions import declarations
 from podium.challenges.lesions.scoring import LesionsCase
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
@@ -47,12 +47,12 @@ DECLARATION = CaseMetric(
 
 @pytest.fixture
 def ground_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    declared = scoring.lesions_metrics
+    declared = declarations.lesions_metrics
 
     def with_hd95(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
         return [*declared(settings), DECLARATION]
 
-    monkeypatch.setattr(scoring, "lesions_metrics", with_hd95)
+    monkeypatch.setattr(declarations, "lesions_metrics", with_hd95)
     references = dict.fromkeys(("fdg_1", "fdg_2", "psma_1"), LESION)
     settings = "steps = 1\n[cases]\ngroups = '^(?P<group>[a-z]+)_'"
     return write_ground_truth(tmp_path, references, settings=settings)

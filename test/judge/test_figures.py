@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal.reports import radfact
 
-from podium.challenges.reports.judge.engine import Findings, Status, Verdict
+from podium.challenges.reports.judge.engine import Findings, FindingVerdict, Status
 from podium.challenges.reports.judge.figures import (
     CaseFigures,
     case_figures,
@@ -20,8 +20,8 @@ from podium.challenges.reports.settings import FinalWeights
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 
 
-def verdicts(statuses: list[Status]) -> tuple[Verdict, ...]:
-    return tuple(Verdict(finding=f"f{number}", status=status) for number, status in enumerate(statuses))
+def verdicts(statuses: list[Status]) -> tuple[FindingVerdict, ...]:
+    return tuple(FindingVerdict(finding=f"f{number}", status=status) for number, status in enumerate(statuses))
 
 
 def findings(count: int) -> Findings:
@@ -109,9 +109,9 @@ DOUBTFUL = st.lists(
 )
 
 
-def doubtful(given_verdicts: list[tuple[Status, bool]]) -> tuple[Verdict, ...]:
+def doubtful(given_verdicts: list[tuple[Status, bool]]) -> tuple[FindingVerdict, ...]:
     return tuple(
-        Verdict(finding=f"f{number}", status=status, suspicious=suspicious and status == "entailed")
+        FindingVerdict(finding=f"f{number}", status=status, suspicious=suspicious and status == "entailed")
         for number, (status, suspicious) in enumerate(given_verdicts)
     )
 

@@ -12,8 +12,9 @@ from metrics.volumes import Volume, discs, volume_pairs, volumes
 from monai.metrics import compute_dice
 from skimage.measure import label
 
+from podium.challenges.lesions.declarations import lesions_metrics
 from podium.challenges.lesions.reference import LesionReference
-from podium.challenges.lesions.scoring import FinalStep, LesionsCase, lesions_metrics
+from podium.challenges.lesions.scoring import FinalStep, LesionsCase
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.step_figures import failed_step, score_step
 from podium.metrics.aggregation import row_of
@@ -22,12 +23,12 @@ from podium.metrics.component_dice import component_dice
 from podium.metrics.components import (
     SPARSE_VOXELS,
     DenseComponents,
-    bounding_box,
     count_overlap,
     find_lesions,
     label_components,
     label_densely,
 )
+from podium.metrics.crop import bounding_box
 from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
 from podium.readers.images import Geometry
 

@@ -12,7 +12,8 @@ from podium.arena.ratings.ballots import Ballot
 from podium.arena.ratings.result import arena_result, result_to_json
 from podium.arena.settings import ArenaSettings
 from podium.cli.main import main
-from podium.ranking.result import Ranking, ranking_from_json
+from podium.ranking.ranking_file import ranking_from_json
+from podium.ranking.result import Ranking
 from podium.report.ranking_report import ranking_report
 
 

@@ -18,7 +18,7 @@ from podium.metrics.resampling import Resamples
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank
-from podium.ranking.result import ranking_from_json
+from podium.ranking.ranking_file import ranking_from_json
 
 Areas = Sequence[float | None]
 CASES = ("a", "b", "c")

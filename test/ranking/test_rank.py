@@ -21,13 +21,8 @@ from podium.platform.runtime import Runtime
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank
-from podium.ranking.result import (
-    Ranking,
-    ranking_from_json,
-    ranking_schema,
-    ranking_to_json,
-    schema_of_the_classes,
-)
+from podium.ranking.ranking_file import ranking_from_json, ranking_schema, ranking_to_json, schema_of_the_classes
+from podium.ranking.result import Ranking
 
 FEW = RankingOptions(bootstraps=40)
 

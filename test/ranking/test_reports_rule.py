@@ -17,7 +17,8 @@ from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
 from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
-from podium.ranking.result import Ranking, ranking_from_json
+from podium.ranking.ranking_file import ranking_from_json
+from podium.ranking.result import Ranking
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
 

@@ -15,7 +15,8 @@ from podium.errors import UsageError
 from podium.ranking.consensus import consensus, rank_tasks
 from podium.ranking.options import RankingOptions
 from podium.ranking.rank import rank
-from podium.ranking.result import Ranking, ranking_from_json
+from podium.ranking.ranking_file import ranking_from_json
+from podium.ranking.result import Ranking
 from podium.ranking.tables.cohorts import table_cohorts
 from podium.ranking.tables.options import TableOptions
 from podium.ranking.tables.reading import ScoreTable, read_score_table

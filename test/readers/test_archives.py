@@ -133,7 +133,7 @@ class TestAllKinds:
     def test_folders_that_only_names_bring_along_are_bounded(
         self, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Ten folders a file: a small archive could fill a disk with them."""
+        """Ten folders per file: a small archive could fill a disk with them."""
         monkeypatch.setattr(archive_target, "MAX_ENTRIES", 20)
         content = {"/".join(f"{number}{level}" for level in range(10)) + "/x": b"" for number in range(2)}
         message = refusal(tmp_path, name, MAKERS[name](content))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from podium.errors import Refused
 from podium.readers import tables
 from podium.readers.files import SafeFile
-from podium.readers.tables import Table, read_rows, read_table
+from podium.readers.tables import CaseRows, read_rows, read_table
 
 
 def submitted(folder: Path, content: bytes, name: str = "a.csv") -> SafeFile:
@@ -23,7 +23,7 @@ def submitted(folder: Path, content: bytes, name: str = "a.csv") -> SafeFile:
     return SafeFile.inside(folder, name)
 
 
-def table(folder: Path, content: bytes | Any, name: str = "a.csv", **options: Any) -> Table:
+def table(folder: Path, content: bytes | Any, name: str = "a.csv", **options: Any) -> CaseRows:
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
     return read_table(submitted(folder, text, name), **{"columns": ["score"], **options})
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from podium.platform.results import Status
 from podium.ranking.result import (
     AggregateColumn,
-    CaseMetric,
+    CaseMetricResult,
     Difference,
     Methods,
     Ranking,
@@ -104,7 +104,7 @@ def golden_ranking(
             ),
         ),
         metrics=(
-            CaseMetric(
+            CaseMetricResult(
                 name="dice",
                 title="Dice",
                 direction="higher",
@@ -162,7 +162,7 @@ def golden_ranking(
 
 
 def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ranking:
-    """So many teams and cases with seeded figures; the first team is the best, every fifth lost some cases."""
+    """This number of teams and cases with seeded figures; the first team is the best, every fifth lost some cases."""
     random = np.random.default_rng(seed)
     names = [
         f"{ADJECTIVES[n % len(ADJECTIVES)]} {NOUNS[(3 * n) % len(NOUNS)]}" + (f" {n}" if n > 9 else "")
@@ -178,7 +178,7 @@ def large_ranking(*, teams: int, cases: int, metrics: int, seed: int = 7) -> Ran
             values = (30 * (1 - values)).round(4)
         lower = number % 3 == 2
         declared.append(
-            CaseMetric(
+            CaseMetricResult(
                 name=f"metric_{number}",
                 title=("Dice", "NSD", "HD95")[number % 3] + (f" {number}" if number > 2 else ""),
                 direction="lower" if lower else "higher",

@@ -16,7 +16,7 @@ from podium.report.plots.box_dots import box_and_dots
 from podium.report.plots.curves import curves
 from podium.report.plots.distribution import distribution
 from podium.report.plots.podium_plot import places_in_case, podium_plot
-from podium.report.plots.podium_steps import Place, podium_steps
+from podium.report.plots.podium_steps import PodiumPlace, podium_steps
 from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
 from podium.report.plots.scheme_lines import scheme_lines
 from podium.report.plots.share_bars import is_yes_or_no, share_bars
@@ -91,7 +91,7 @@ def test_the_podium_plot_gives_every_place_once() -> None:
 
 
 def test_ties_share_a_step_of_the_podium() -> None:
-    places = [Place(rank=rank, team=team, score=team) for rank, team in ((1, "a"), (1, "b"), (3, "c"), (4, "d"))]
+    places = [PodiumPlace(rank=rank, team=team, score=team) for rank, team in ((1, "a"), (1, "b"), (3, "c"), (4, "d"))]
     exhibit = podium_steps(places)
     assert [each.text for each in of_class(exhibit.svg, "podium-name")] == ["b", "a", "c"]
     assert [each.text for each in of_class(exhibit.svg, "medal-number")] == ["1=", "1=", "3"]
@@ -101,7 +101,7 @@ def test_ties_share_a_step_of_the_podium() -> None:
 
 
 def test_twenty_teams_that_tie_are_counted_not_drawn() -> None:
-    exhibit = podium_steps([Place(rank=1, team=f"t{n}", score="1") for n in range(20)])
+    exhibit = podium_steps([PodiumPlace(rank=1, team=f"t{n}", score="1") for n in range(20)])
     assert len(of_class(exhibit.svg, "podium-name")) == 5
     assert "15 further teams" in exhibit.caption
     assert len(exhibit.table.rows) == 20

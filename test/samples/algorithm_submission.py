@@ -1,4 +1,4 @@
-"""The layout the platform gives an algorithm submission: `predictions.json` and one folder of outputs a job."""
+"""The layout the platform gives an algorithm submission: `predictions.json` and one folder of outputs per job."""
 
 import uuid
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writes the lesions samples: references, PET/CT images, and two teams' six steps a case, as jobs and as files."""
+"""Writes the lesions samples: references, PET/CT images, and two teams' six steps per case, as jobs and as files."""
 
 import shutil
 from pathlib import Path
@@ -50,7 +50,7 @@ def write_volume(path: Path, values: NDArray[Any], plan: Plan, *, spacing: tuple
 
 
 def write_ember(folder: Path) -> None:
-    """An algorithm submission: one job a step, in random order, the step told by the scribbles or by a socket."""
+    """An algorithm submission: one job per step, in random order, the step told by the scribbles or by a socket."""
     rng = np.random.default_rng([SEED, 9000])
     jobs = []
     for case in cases():

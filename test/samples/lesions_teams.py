@@ -1,4 +1,4 @@
-"""What two teams answer, in memory: six masks a case, and what is wrong with which of them."""
+"""What two teams answer, in memory: six masks per case, and what is wrong with which of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -12,14 +12,15 @@ import pytest
 from challenges.lesions_folders import LESION, write
 from sandbox.hijacking import decoders_with
 
+from podium.challenges.lesions.simulation.case_run import Plan
 from podium.challenges.lesions.simulation.images import find_cases
-from podium.challenges.lesions.simulation.simulation import Plan, simulate_on
+from podium.challenges.lesions.simulation.simulation import simulate_on
 from podium.cli import main
 from podium.evaluation import evaluate
 from podium.execution.processes import Processes
 from podium.execution.serial import Serial
 from podium.sandbox import decoder
-from podium.validation import Problem, Report, validate
+from podium.validation import Problem, ValidationReport, validate
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = ROOT / "test/submissions"
@@ -46,7 +47,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 
 @pytest.mark.parametrize(("kind", "team"), [("carotid", "dropout"), ("lesions", "glow")])
 def test_validation_finds_the_same(kind: str, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def found() -> Report:
+    def found() -> ValidationReport:
         truth = ROOT / "ground-truth"
         return validate(SUBMISSIONS / kind / team, manifest=None, challenge=kind, executor=Serial(), ground_truth=truth)
 

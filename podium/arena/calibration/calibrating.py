@@ -11,7 +11,7 @@ from podium import __version__
 from podium.arena.calibration.counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
 from podium.arena.calibration.judged_scores import JudgedScores, case_key, read_judged
 from podium.arena.calibration.prediction_powered import (
-    Estimate,
+    MeanEstimate,
     VotesOnTeam,
     mean_over_cases,
     prediction_powered,
@@ -147,7 +147,7 @@ def _points(vote: Ballot, team: str) -> float:
     return float((vote.answer == "left") == (vote.left == team))
 
 
-def _worth(by_votes: Estimate, by_both: Estimate, votes: int) -> float | None:
+def _worth(by_votes: MeanEstimate, by_both: MeanEstimate, votes: int) -> float | None:
     """How many votes would give an interval of the same width without the judge: variance falls with votes."""
     if by_both.interval is None or not by_both.variance:
         return None

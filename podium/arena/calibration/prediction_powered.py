@@ -31,7 +31,7 @@ class VotesOnTeam:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class MeanEstimate:
     """A mean with its interval, which is None where too few cases have votes."""
 
     value: float
@@ -43,8 +43,8 @@ class Estimate:
 class PredictionPowered:
     """weight  lambda of PPI++: how much the judge is followed; 0 leaves the votes alone."""
 
-    by_votes: Estimate
-    by_both: Estimate
+    by_votes: MeanEstimate
+    by_both: MeanEstimate
     weight: float
 
 
@@ -82,7 +82,7 @@ def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float)
     )
 
 
-def mean_over_cases(values: Floats, *, confidence: float) -> Estimate:
+def mean_over_cases(values: Floats, *, confidence: float) -> MeanEstimate:
     """The mean of one figure per case, with the interval of a t distribution."""
     parts = (values - values.mean()) / values.size
     return _estimate(float(values.mean()), parts, cases=values.size, spent=1, confidence=confidence)
@@ -116,14 +116,14 @@ def _centred(votes: VotesOnTeam, figures: Floats, *, cases: int) -> Floats:
     return parts
 
 
-def _estimate(value: float, parts: Floats, *, cases: int, spent: int, confidence: float) -> Estimate:
+def _estimate(value: float, parts: Floats, *, cases: int, spent: int, confidence: float) -> MeanEstimate:
     """`parts` are the cases' parts of the error; `spent` the degrees of freedom that were used up."""
     from scipy.special import stdtrit
 
     value = min(1.0, max(0.0, value))  # a mean of points, which a large weight may lead beyond them
     variance = float(parts @ parts)
     if cases < FEWEST_CASES:
-        return Estimate(value=value, interval=None, variance=variance)
+        return MeanEstimate(value=value, interval=None, variance=variance)
     variance *= cases / (cases - 1)
     half = float(stdtrit(cases - spent, (1 + confidence) / 2)) * math.sqrt(variance)
-    return Estimate(value=value, interval=(max(0.0, value - half), min(1.0, value + half)), variance=variance)
+    return MeanEstimate(value=value, interval=(max(0.0, value - half), min(1.0, value + half)), variance=variance)

@@ -7,7 +7,7 @@ from pathlib import Path
 from podium.arena.images.dicom import is_dicom_folder
 from podium.arena.images.flat_pictures import prepare_picture
 from podium.arena.images.meshes import MESH_ENDINGS, prepare_mesh
-from podium.arena.images.prepared import Prepared
+from podium.arena.images.prepared import PreparedImage
 from podium.arena.images.volumes import prepare_volume
 from podium.errors import UsageError
 from podium.readers.formats.registry import VOLUME_ENDINGS
@@ -49,7 +49,7 @@ def find_cases(folder: Path) -> Mapping[str, tuple[Path, ...]]:
     return cases
 
 
-def prepare(path: Path, target: Path) -> Prepared:
+def prepare(path: Path, target: Path) -> PreparedImage:
     """Write the image as `0.png` ... into the folder `target`, which is made; a volume also as `0.u16.gz` ..., a mesh
     as `mesh.mz3.gz`."""
     target.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
 from podium.arena.images.grey_values import ValueRange, stretched
-from podium.arena.images.prepared import Prepared, write_png
+from podium.arena.images.prepared import PreparedImage, write_png
 from podium.errors import UsageError
 from podium.readers.quiet import quiet_stderr
 
@@ -20,7 +20,7 @@ _SUBFILE, _PHOTOMETRIC = 254, 262  # TIFF tags
 _THUMBNAIL_OR_MASK = 0b101
 
 
-def prepare_picture(path: Path, target: Path) -> Prepared:
+def prepare_picture(path: Path, target: Path) -> PreparedImage:
     """Write the picture, or every page of a TIFF, into the folder `target`."""
     sizes: list[tuple[int, ...]] = []
     with _faults_in_words(path):
@@ -39,7 +39,7 @@ def prepare_picture(path: Path, target: Path) -> Prepared:
     if len(set(sizes)) > 1:
         raise UsageError(f"'{path.name}' has pages of different sizes; save each as a picture of its own.")
     height, width = sizes[0]
-    return Prepared(is_volume=False, slices=len(sizes), width=width, height=height)
+    return PreparedImage(is_volume=False, slices=len(sizes), width=width, height=height)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.arena.images.prepared import MESH_FILE, MeshPart, Prepared, write_png
+from podium.arena.images.prepared import MESH_FILE, MeshPart, PreparedImage, write_png
 from podium.errors import UsageError
 from podium.extras import require
 
@@ -25,14 +25,14 @@ _MAGIC, _FACES, _VERTICES, _COLOURS = 23117, 1, 2, 4  # of the format mz3
 Floats = NDArray[np.float64]
 
 
-def prepare_mesh(path: Path, target: Path) -> Prepared:
+def prepare_mesh(path: Path, target: Path) -> PreparedImage:
     """Write `mesh.mz3.gz` and the views into the folder `target`: corners, triangles and colours, and nothing else."""
     vertices, faces, colours = _read(path)
     (target / MESH_FILE).write_bytes(gzip.compress(_mz3(vertices, faces, colours), 6, mtime=0))
     points, shades = _surface(vertices, faces)
     for view in range(VIEWS):
         write_png(draw_view(points, shades, 2 * math.pi * view / VIEWS), target / f"{view}.png")
-    return Prepared(is_volume=False, slices=VIEWS, width=_SIZE, height=_SIZE, mesh_part=part_of(path.name))
+    return PreparedImage(is_volume=False, slices=VIEWS, width=_SIZE, height=_SIZE, mesh_part=part_of(path.name))
 
 
 def part_of(name: str) -> MeshPart:

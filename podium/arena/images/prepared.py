@@ -14,7 +14,7 @@ _PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedImage:
     """The files `0.png` ... in one folder, and for a volume `0.u16.gz` ... beside them.
 
     slices                   of a volume, or the pages of a picture that has several

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from podium.arena.images.dicom import read_dicom
 from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
 from podium.arena.images.packing import gzip_file, zlib_stream
-from podium.arena.images.prepared import Prepared, write_png
+from podium.arena.images.prepared import PreparedImage, write_png
 from podium.errors import Refused, UsageError
 from podium.extras import SimpleITK as sitk
 from podium.extras import require
@@ -21,7 +21,7 @@ from podium.readers.images import Image, read_image
 _SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second letter is the axis turned round
 
 
-def prepare_volume(path: Path, target: Path) -> Prepared:
+def prepare_volume(path: Path, target: Path) -> PreparedImage:
     """Write the slices of a 3-D scalar image, or the one picture of a 2-D image, into the folder `target`."""
     require("SimpleITK", extra="arena,volumes")
     image = _read(path)
@@ -30,7 +30,7 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
         raise UsageError(f"'{path.name}' contains no finite values that could be shown.")
     if image.array.ndim == 2:
         write_png(image.array if image.array.dtype == np.uint8 else stretched(image.array, span), target / "0.png")
-        return Prepared(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])
+        return PreparedImage(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])
     volume, (columns_mm, rows_mm, slices_mm) = axial(image)
 
     # Codes are computed twice, so that beside the volume only a few slices are in memory.
@@ -48,7 +48,7 @@ def prepare_volume(path: Path, target: Path) -> Prepared:
             (target / f"{number}.u16.gz").write_bytes(gzip_file(codes.astype("<u2", copy=False).tobytes()))
 
         list(threads.map(write, range(len(volume))))
-    return Prepared(
+    return PreparedImage(
         is_volume=True,
         slices=volume.shape[0],
         width=volume.shape[2],

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.arena.raters.pairing import Pairing, Planned
+from podium.arena.raters.pairing import MatchupPlanner, Planned
 from podium.arena.raters.voting import new_key
 from podium.arena.settings import ArenaSettings
 from podium.arena.store.cleaning import clean_name
@@ -60,7 +60,7 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
     guest = Guest(name=guest) if isinstance(guest, str) else guest
     name = rater_name(guest.name)
     token, remarks = secrets.token_urlsafe(32), []
-    pairing = Pairing(
+    planner = MatchupPlanner(
         methods=len(read_methods(store)),
         cases=len(read_cases(store)),
         repeat_share=settings.repeat_share,
@@ -82,12 +82,12 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         if wanted < len(mine):
             remarks.append(f"{name} has {len(mine)} matchups already; a list can only grow.")
         practised = _practised(connection, rater)
-        planned = pairing.plan(
+        planned = planner.plan(
             max(0, wanted - len(mine)), rater=rater, mine=mine, practised=practised, others=_others(connection, rater)
         )
         _append(connection, rater, places, planned)
         if not practised and not _has_voted(connection, rater):
-            practice = pairing.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned])
+            practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned])
             for place, each in enumerate(practice):
                 _insert(connection, rater, place - len(practice), each, None)
     total = len(mine) + len(planned)

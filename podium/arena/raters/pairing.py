@@ -31,7 +31,7 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairing:
+class MatchupPlanner:
     """How lists are planned in one arena: numbers of methods and cases, the share of repeats, and the seed."""
 
     methods: int

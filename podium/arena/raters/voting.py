@@ -60,7 +60,7 @@ class RaterProgress:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class RaterVerdict:
     """What a rater says. `reasons` are some of the organiser's tags."""
 
     answer: Answer
@@ -137,7 +137,7 @@ def _median_pause(store: Store, rater: int) -> float | None:
     return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
 
 
-def cast(store: Store, rater: int, *, matchup: str, verdict: Verdict) -> VoteOutcome:
+def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> VoteOutcome:
     """A vote, on disk when this returns "cast".
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.arena.images.prepared import Prepared
+from podium.arena.images.prepared import PreparedImage
 from podium.arena.store.database import DATABASE, Store, create_database
 
 PICTURES = "pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture(Prepared):
+class Picture(PreparedImage):
     """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
 
     key: str

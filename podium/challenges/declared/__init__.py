@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.base import Challenge, Kind
+from podium.challenges.base import Challenge
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.overlay import DeclaredOverlays
 from podium.challenges.declared.own_code import load_own_metrics
@@ -15,6 +15,7 @@ from podium.challenges.declared.pictures import pictures_of
 from podium.challenges.declared.scoring import DeclaredScorer, confidential, declare, scoreboard
 from podium.challenges.declared.settings import OWN_METRICS, DeclaredSettings, examine, fits_submission
 from podium.challenges.ground_truth import METRICS_CODE
+from podium.challenges.kind import Kind
 from podium.challenges.ranking_rule import NO_RULE
 from podium.challenges.settings import CasesSettings
 from podium.challenges.time_rule import cohort_times, time_given

@@ -2,27 +2,25 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from podium.challenges.base import Collected, Description, Format, Shapes
-from podium.challenges.declared.located import OpenFiles, TableCase
+from podium.challenges.declared.located import OpenFiles
+from podium.challenges.declared.references import sort_references
 from podium.challenges.declared.settings import DeclaredSettings, values_of
-from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
-from podium.challenges.declared.values.base import Expected
+from podium.challenges.declared.tables import ReadTable, prediction_reader
+from podium.challenges.declared.value_settings import as_tuple
+from podium.challenges.declared.values.base import ExpectedPrediction
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
-from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
-from podium.platform.names import normalize_nfc
+from podium.pairing.layout import Entry, Layout, Source, Template
+from podium.pairing.sorting import Candidate, Pairing, Unmatched, one_prediction, pair
 from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
 from podium.platform.submission import Submission
-from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile
-from podium.readers.names import escape_for_display
-from podium.readers.tables import Table, read_table
 
-ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
 Sources = Mapping[str, Source]  # of one case: by the name of the value
 _NO_CASE = "is no expected case"
 _IGNORED = (".txt", ".md5", ".sha256")
@@ -61,77 +59,7 @@ class DeclaredFormat(Format[Sources, Sources]):
     # References
 
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
-        references: dict[str, dict[str, Source]] = {}
-        known: set[SafeFile] = set()
-        for name, value in self._settings.values.items():
-            for case, file in self._own_references(value, files):
-                known.add(file)
-                if name in references.setdefault(case, {}):
-                    what = f"A case has two references for the value '{name}'."
-                    problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
-                references[case].setdefault(name, file)
-        for file, names in self._reference_tables(files).items():
-            known.add(file)
-            for case, entry in self._reference_rows(file, names, problems):
-                references.setdefault(case, {}).update(dict.fromkeys(names, entry))
-        values = self._settings.values.values()
-        expected = [str(Template(each)) for value in values for each in as_tuple(value.reference)]
-        expected += [value.reference_table for value in values if value.reference_table is not None]
-        named = " or ".join(dict.fromkeys(expected))
-        for file in files:
-            if file not in known:
-                what = f"A reference is not named {named}."
-                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
-        for case, sources in references.items():
-            for name in self._settings.values:
-                if name not in sources:
-                    what = f"A case has no reference for the value '{name}'."
-                    problems.append(ReferenceProblem(what=what, where=case))
-        return references
-
-    def _own_references(self, value: ValueSettings, files: Sequence[SafeFile]) -> Iterator[tuple[str, SafeFile]]:
-        """The references of one value with their cases; the first name that fits a file counts. Names fit ends of
-        paths, since predictions may lie deeper, but references lie where the settings say."""
-        for file in files:
-            fitting = _fitting(as_tuple(value.reference), file)
-            if fitting and len(fitting[0].text) >= self._longest_name(file):
-                found = fitting[0].match(file.name)
-                assert found is not None
-                yield found[0], file
-
-    def _longest_name(self, file: SafeFile) -> int:
-        """Of those that fit a reference: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of
-        another value. Of one value the first that fits counts."""
-        values = self._settings.values.values()
-        firsts = [fitting[0] for value in values if (fitting := _fitting(as_tuple(value.reference), file))]
-        return max(len(template.text) for template in firsts)
-
-    def _reference_tables(self, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
-        """The tables among the references, with the values that stand in them."""
-        found: dict[SafeFile, list[str]] = {}
-        for name, value in self._settings.values.items():
-            for file in files:
-                if value.reference_table is not None and file.name == value.reference_table:
-                    found.setdefault(file, []).append(name)
-        return found
-
-    def _reference_rows(
-        self, file: SafeFile, names: Sequence[str], problems: list[ReferenceProblem]
-    ) -> Iterator[tuple[str, Entry]]:
-        values = [self._settings.values[name] for name in names]
-        case_column = values[0].reference_case_column or values[0].case_column
-        columns = dict.fromkeys(column for value in values for column in _reference_columns(value))
-        try:
-            table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
-        except Refused as refusal:
-            problems.append(ReferenceProblem(what="A table of references cannot be read.", where=str(refusal)))
-            return
-        for case, sentence in table.broken.items():
-            problems.append(
-                ReferenceProblem(what="A row of a table of references is broken.", where=f"{case}: {sentence}")
-            )
-        for case in table.rows:
-            yield normalize_nfc(case), _entry(file, table, case)
+        return sort_references(self._settings, files, problems)
 
     def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
         return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
@@ -219,25 +147,15 @@ class DeclaredFormat(Format[Sources, Sources]):
         groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
         for name, value in self._predicted.items():
             groups.setdefault((as_tuple(value.settings.file), value.settings.table), []).append(name)
+        settings = self._settings.values
         return [
             (
                 names,
                 [Template(each) for each in files],
-                {} if table is None else {table.lower(): self._table_reader(names)},
+                {} if table is None else {table.lower(): prediction_reader([settings[name] for name in names])},
             )
             for (files, table), names in groups.items()
         ]
-
-    def _table_reader(self, names: Sequence[str]) -> ReadTable:
-        values = [self._settings.values[name] for name in names]
-        columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
-
-        def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
-            table = read_table(file, columns=columns, case_column=values[0].case_column, optional=_optional(values))
-            for case in dict.fromkeys([*table.rows, *table.broken]):
-                yield case, _entry(file, table, case)
-
-        return read
 
     def _says_missing(self, name: str) -> str:
         value = self._settings.values[name]
@@ -261,24 +179,21 @@ class DeclaredFormat(Format[Sources, Sources]):
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 shape = shapes.get(name) if shapes else None
-                value.read_prediction(value.predicted(prediction[name], files), Expected(shape=shape))
+                value.read_prediction(value.predicted(prediction[name], files), ExpectedPrediction(shape=shape))
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
         found: dict[str, object] = {}
         with OpenFiles() as files:
             for name, value in self._predicted.items():
-                wanted = Expected(reference=expected[name], shape=value.shape(expected[name]), warnings=warnings)
+                wanted = ExpectedPrediction(
+                    reference=expected[name], shape=value.shape(expected[name]), warnings=warnings
+                )
                 found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self._predicted.items())
-
-
-def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
-    templates = [Template(name) for name in names if name.count("/") == file.name.count("/")]
-    return [template for template in templates if template.match(file.name) is not None]
 
 
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
@@ -300,28 +215,6 @@ def _together(pairings: Sequence[Pairing]) -> Pairing:
     for pairing in reversed(pairings):
         together.candidates.update(pairing.candidates)
     return together
-
-
-def _columns(value: ValueSettings) -> Sequence[str]:
-    if value.kind == "points":
-        return POINT_COLUMNS
-    return BOX_COLUMNS if value.kind == "boxes" else as_tuple(value.column)
-
-
-def _reference_columns(value: ValueSettings) -> Sequence[str]:
-    if isinstance(value, SurvivalSettings):
-        return (value.time_column, value.event_column)
-    return _columns(value) if value.kind in ("points", "boxes") else value.reference_columns
-
-
-def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
-    """Columns that a table may lack."""
-    optional = {"points": POINT_OPTIONAL, "boxes": BOX_OPTIONAL}
-    return tuple(dict.fromkeys(column for value in values for column in optional.get(value.kind, ())))
-
-
-def _entry(file: SafeFile, table: Table, case: str) -> Entry:
-    return Entry(label=f"{file.name}: {escape_for_display(case)}", value=TableCase(table=table, case=case))
 
 
 def _no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:

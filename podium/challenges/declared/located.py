@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.declared.value_settings import ValueSettings, as_tuple
 from podium.errors import Refused
-from podium.pairing import Entry, Source
+from podium.pairing.layout import Entry, Source
 from podium.platform.jobs import Job
 from podium.readers.annotations import (
     BOX_COLUMNS,
@@ -32,7 +32,7 @@ from podium.readers.hdf5.file import Datasets, open_hdf5
 from podium.readers.images import Geometry, read_image
 from podium.readers.labels import as_integer_labels
 from podium.readers.names import escape_for_display
-from podium.readers.tables import Row, Table
+from podium.readers.tables import Row
 from podium.readers.volumes import read_label_volume
 
 HDF5_ENDINGS = (".h5", ".hdf5")
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ValuePlace:
     """Where a value stands inside its source, on one side of a case."""
 
     socket: str | None
@@ -52,9 +52,9 @@ class Place:
     columns: tuple[str, ...]
 
 
-def prediction_place(settings: ValueSettings) -> Place:
+def prediction_place(settings: ValueSettings) -> ValuePlace:
     """Where predictions have the value."""
-    return Place(
+    return ValuePlace(
         socket=settings.socket,
         dataset=settings.dataset,
         pointers=_pointers(settings.pointer),
@@ -62,9 +62,9 @@ def prediction_place(settings: ValueSettings) -> Place:
     )
 
 
-def reference_place(settings: ValueSettings) -> Place:
+def reference_place(settings: ValueSettings) -> ValuePlace:
     """Where references have the value: the same place, unless the settings name another."""
-    return Place(
+    return ValuePlace(
         socket=None,
         dataset=settings.reference_dataset or settings.dataset,
         pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
@@ -74,27 +74,6 @@ def reference_place(settings: ValueSettings) -> Place:
 
 def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return ("",) if given is None else (given,) if isinstance(given, str) else given
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableCase:
-    """The rows of one case in a table of many."""
-
-    table: Table
-    case: str
-
-    def row(self) -> Row:
-        row = self.table.row_of(self.case)
-        assert row is not None, "a case without rows has no entry"
-        return row
-
-    def rows(self) -> Sequence[Row]:
-        return self.table.rows_of(self.case)
-
-    def content(self) -> object:
-        """What can make a difference to this case: the other rows of the table cannot."""
-        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
-        return self.table.label, self.case, rows, self.table.broken.get(self.case)
 
 
 class OpenFiles:
@@ -121,7 +100,7 @@ class Located:
     """One value of one case, not yet read."""
 
     source: Source
-    place: Place
+    place: ValuePlace
     files: OpenFiles
 
     @property

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Overlays, Shapes
+from podium.challenges.base import Overlays
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.located import HDF5_ENDINGS
 from podium.challenges.declared.values.labels import LabelImage, LabelsValue
 from podium.challenges.figure_names import title_of
+from podium.challenges.format import Shapes
 from podium.challenges.overlay import Outlined, Overlay
 from podium.platform.names import case_of
 from podium.readers.files import SafeFile

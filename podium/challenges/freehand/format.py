@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.plausibility import doubts_about_calibration, doubts_about_path, path_length_mm
 from podium.challenges.freehand.prediction import (
     ARRAYS,
-    Expected,
+    ExpectedSizes,
     FreehandPrediction,
     open_arrays,
     read_scan_prediction,
@@ -27,7 +27,8 @@ from podium.challenges.freehand.settings import FreehandSettings
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.metrics.field_errors import PixelGrid
-from podium.pairing import Candidate, Layout, Pairing, Template
+from podium.pairing.layout import Layout, Template
+from podium.pairing.sorting import Candidate, Pairing
 from podium.platform.jobs import Job
 from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
 from podium.platform.submission import Submission
@@ -117,7 +118,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         return values * _BYTES_PER_VALUE + len(shapes) * _BYTES_PER_CASE
 
     def check_prediction(self, prediction: FreehandPrediction, shapes: Shapes | None) -> None:
-        expected = Expected.of(shapes) if shapes else None
+        expected = ExpectedSizes.of(shapes) if shapes else None
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
             streams = list(found.fields.values())

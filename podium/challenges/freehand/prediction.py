@@ -65,7 +65,7 @@ class FreehandPrediction:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedSizes:
     """How large the sets must be; `landmarks` None: any number."""
 
     frames: int
@@ -76,7 +76,7 @@ class Expected:
         return self.frames, 3, self.pixels
 
     @classmethod
-    def of(cls, shapes: Mapping[str, tuple[int, ...]]) -> "Expected":
+    def of(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ExpectedSizes":
         frames, _, pixels = shapes["GP"]
         return cls(frames, pixels, shapes["GL"][1])
 
@@ -109,7 +109,7 @@ class ScanPrediction:
 
 
 @contextmanager
-def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> Iterator[ArraySource]:
+def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) -> Iterator[ArraySource]:
     """The arrays of a prediction, whatever they are packed in; the content decides, not the name."""
     source = prediction.source
     if isinstance(source, Job):
@@ -129,7 +129,7 @@ def open_arrays(prediction: FreehandPrediction, expected: Expected | None) -> It
         raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
 
 
-def read_scan_prediction(source: ArraySource, expected: Expected | None, *, name: str) -> ScanPrediction:
+def read_scan_prediction(source: ArraySource, expected: ExpectedSizes | None, *, name: str) -> ScanPrediction:
     """All sets found and checked; `name` is how the scan's folder or file is called."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
@@ -158,15 +158,15 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
     )
 
 
-def _announced(source: ArraySource, found: list[str]) -> Expected:
+def _announced(source: ArraySource, found: list[str]) -> ExpectedSizes:
     """Without expected sizes, the first set decides for the others."""
     frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
     pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
     (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)
-    return Expected(count, size, landmarks=None)
+    return ExpectedSizes(count, size, landmarks=None)
 
 
-def _transforms(source: ArraySource, found: list[str], expected: Expected) -> dict[str, NDArray[np.float64]]:
+def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) -> dict[str, NDArray[np.float64]]:
     """Those that are given, and those that follow from them where something still depends on these."""
     given: dict[str, NDArray[np.float64]] = {}
     for level, array in TRANSFORM_SETS.items():

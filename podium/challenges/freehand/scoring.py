@@ -10,7 +10,7 @@ from podium.challenges.base import Scorer
 from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.format import FreehandFormat
 from podium.challenges.freehand.identity import identity_errors
-from podium.challenges.freehand.prediction import Expected, FreehandPrediction, open_arrays, read_scan_prediction
+from podium.challenges.freehand.prediction import ExpectedSizes, FreehandPrediction, open_arrays, read_scan_prediction
 from podium.challenges.freehand.reference import FreehandReference, ReferenceScan, read_reference_scan
 from podium.challenges.freehand.settings import FreehandSettings
 from podium.challenges.ranking_rule import Criterion, RankingRule
@@ -106,7 +106,7 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
         self, prediction: FreehandPrediction, scan: ReferenceScan
     ) -> tuple[dict[str, float], dict[str, list[float]]]:
         """GPE, GLE, LPE and LLE in mm, and how GPE and LPE run over the frames."""
-        expected = Expected(scan.frames, self._grid.pixels, len(scan.landmarks))
+        expected = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
             fields = [

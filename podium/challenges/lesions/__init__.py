@@ -3,10 +3,12 @@
 One case is a sequence of masks, one after every scribble; see docs/lesions.md for the rules and their sources.
 """
 
-from podium.challenges.base import Challenge, Kind
+from podium.challenges.base import Challenge
+from podium.challenges.kind import Kind
+from podium.challenges.lesions.declarations import ranking_rule, scoreboard
 from podium.challenges.lesions.format import LesionsFormat
 from podium.challenges.lesions.overlay import LesionsOverlays
-from podium.challenges.lesions.scoring import LesionsScorer, ranking_rule, scoreboard
+from podium.challenges.lesions.scoring import LesionsScorer
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.steps import LesionsPrediction
 from podium.challenges.settings import CasesSettings

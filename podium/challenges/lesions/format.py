@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Collected, Description, Format, Shapes
+from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.geometry import doubts_about_spacing
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.lesions.reference import LesionReference
@@ -15,7 +15,8 @@ from podium.challenges.lesions.steps import MOST_STEPS, LesionsPrediction, StepS
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.metrics.components import find_lesions
-from podium.pairing import Candidate, Layout, Template, Unmatched
+from podium.pairing.layout import Layout, Template
+from podium.pairing.sorting import Candidate, Unmatched
 from podium.platform.names import case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile

@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Overlays, Shapes
+from podium.challenges.base import Overlays
+from podium.challenges.format import Shapes
 from podium.challenges.lesions.format import VOLUME, LesionsFormat
 from podium.challenges.lesions.steps import LesionsPrediction
 from podium.challenges.overlay import Outlined, Overlay

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from podium.challenges.base import Description, Format, Shapes
+from podium.challenges.format import Description, Format, Shapes
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.reports.settings import ReportsSettings
 from podium.challenges.reports.sources import (
@@ -15,7 +15,8 @@ from podium.challenges.reports.sources import (
     read_report,
 )
 from podium.challenges.settings import CasesSettings
-from podium.pairing import Candidate, Layout, Source, Template
+from podium.pairing.layout import Layout, Source, Template
+from podium.pairing.sorting import Candidate
 from podium.platform.runtime import TIMING_FILE
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile

@@ -17,7 +17,7 @@ from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenF
 from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.resampling import Floats, Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams, meteor, tokens_13a, tokens_of
-from podium.pairing import Source
+from podium.pairing.layout import Source
 from podium.readers.files import SafeFile
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 

@@ -42,7 +42,7 @@ def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
     """Hand all members to `target`, in their order."""
     with file.open() as stream:
         plain = pieces(stream)
-        source = _Source(inflate(plain, wrapping=GZIP, many_members=True) if gzipped else plain)
+        source = _TarStream(inflate(plain, wrapping=GZIP, many_members=True) if gzipped else plain)
         try:
             _hand_over(file, source, target)
         except BadStreamError as fault:
@@ -50,7 +50,7 @@ def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
 
 
 @dataclass
-class _Source:
+class _TarStream:
     """A stream of blocks, read by exact counts."""
 
     blocks: Iterator[bytes]
@@ -78,7 +78,7 @@ class _Source:
         self.exactly(-count % BLOCK_BYTES)
 
 
-def _hand_over(file: SafeFile, source: _Source, target: MemberNames) -> None:
+def _hand_over(file: SafeFile, source: _TarStream, target: MemberNames) -> None:
     while True:
         member, extended = _next_member(file, source)
         if member is None:
@@ -98,7 +98,7 @@ def _hand_over(file: SafeFile, source: _Source, target: MemberNames) -> None:
                 pass  # a target that only wants the name leaves it here
 
 
-def _next_member(file: SafeFile, source: _Source) -> tuple[tarfile.TarInfo | None, dict[str, str]]:
+def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo | None, dict[str, str]]:
     """The next member, None at the end, and what the extended headers before it say about it."""
     extended: dict[str, str] = {}
     for _ in range(MAX_EXTENDED_HEADERS + 1):
@@ -147,7 +147,7 @@ def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> 
     return int(text)
 
 
-def _read_extended(file: SafeFile, source: _Source, member: tarfile.TarInfo) -> dict[str, str]:
+def _read_extended(file: SafeFile, source: _TarStream, member: tarfile.TarInfo) -> dict[str, str]:
     """What one extended header says about the next member."""
     source.extended_bytes += member.size
     if member.size > MAX_EXTENDED_BYTES or source.extended_bytes > MAX_EXTENDED_BYTES_IN_ALL:
@@ -183,7 +183,7 @@ def _pax_records(file: SafeFile, content: bytes) -> dict[str, str]:
     return records
 
 
-def _check_end(file: SafeFile, source: _Source) -> None:
+def _check_end(file: SafeFile, source: _TarStream) -> None:
     """After the end there may be padding, nothing else. Reading on also lets gzip verify its checksum."""
     padding = 0
     for block in itertools.chain([bytes(source.waiting)], source.blocks):

@@ -15,7 +15,7 @@ _MOST = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PodiumPlace:
     """A team, its rank, and its score as it is printed."""
 
     rank: int
@@ -23,7 +23,7 @@ class Place:
     score: str
 
 
-def podium_steps(places: Sequence[Place]) -> Exhibit:
+def podium_steps(places: Sequence[PodiumPlace]) -> Exhibit:
     """The teams ranked first to third, the best in the middle; teams that tie stand on steps of equal height.
 
     `places` come in ranking order. More than five on the podium (ties) are counted, not drawn.
@@ -57,18 +57,18 @@ def podium_steps(places: Sequence[Place]) -> Exhibit:
     )
 
 
-def _best_in_the_middle(places: Sequence[Place]) -> list[Place]:
-    ordered: list[Place] = []
+def _best_in_the_middle(places: Sequence[PodiumPlace]) -> list[PodiumPlace]:
+    ordered: list[PodiumPlace] = []
     for index, place in enumerate(places):
         ordered.insert(0 if index % 2 else len(ordered), place)
     return ordered
 
 
-def _is_tied(place: Place, places: Sequence[Place]) -> bool:
+def _is_tied(place: PodiumPlace, places: Sequence[PodiumPlace]) -> bool:
     return sum(other.rank == place.rank for other in places) > 1
 
 
-def _step(place: Place, *, x: float, bottom: float, tied: bool) -> str:
+def _step(place: PodiumPlace, *, x: float, bottom: float, tied: bool) -> str:
     height = _STEP_HEIGHTS[place.rank]
     top = bottom - height
     middle = x + _STEP_WIDTH / 2

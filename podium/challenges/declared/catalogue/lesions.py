@@ -9,8 +9,9 @@ from pydantic import Field, StrictInt, model_validator
 
 from podium.challenges.declared.catalogue.base import Number
 from podium.challenges.declared.catalogue.labels import ConnectedSettings
+from podium.challenges.declared.catalogue.region_figures import EMPTY, RegionFigure
 from podium.challenges.declared.catalogue.region_pairs import RegionPair
-from podium.challenges.declared.catalogue.regions import EMPTY, RegionFigure, RegionMetric
+from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.metrics.component_matching import MatchingRule
 from podium.metrics.lesions import LesionMatches, match_components
 from podium.metrics.resampling import Floats

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from podium.challenges.declared.catalogue.base import DeclaredCase, Figure, MetricKind, MetricSettings
 from podium.challenges.declared.catalogue.case_values import CaseValueMetric
 from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
+from podium.challenges.declared.catalogue.region_figures import FORMULA, RegionFigure
 from podium.challenges.declared.catalogue.region_pairs import RegionPair
-from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric
+from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.declared.values.images import ContinuousImage
 from podium.challenges.figure_names import title_of

@@ -13,7 +13,8 @@ from podium.challenges.declared.catalogue import METRIC_KINDS
 from podium.challenges.declared.catalogue.base import Figure, MetricKind, MetricSettings
 from podium.challenges.declared.catalogue.case_values import CaseValueMetric
 from podium.challenges.declared.catalogue.cohort import CohortValueMetric
-from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
+from podium.challenges.declared.catalogue.region_figures import RegionSettings
+from podium.challenges.declared.catalogue.regions import RegionMetric
 
 _HEAD = """\
 # The metrics of `[[metrics]]`

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located, OpenFiles, prediction_place, reference_place
 from podium.challenges.declared.value_settings import ValueSettings
+from podium.challenges.format import Description
 from podium.challenges.geometry import differing_geometry
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.pairing import Source
+from podium.pairing.layout import Source
 from podium.readers.images import Geometry
 
 SettingsT = TypeVar("SettingsT", bound=ValueSettings)
@@ -44,7 +44,7 @@ class Compared(Generic[PredictionT, ReferenceT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected(Generic[ReferenceT]):
+class ExpectedPrediction(Generic[ReferenceT]):
     """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
     know is added to `warnings`."""
 
@@ -74,7 +74,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """The reference, checked; Refused where it is wrong."""
 
     @abstractmethod
-    def read_prediction(self, located: Located, expected: Expected[ReferenceT]) -> PredictionT:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ReferenceT]) -> PredictionT:
         """The prediction, checked against what it must agree with; Refused where it is wrong."""
 
     def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)

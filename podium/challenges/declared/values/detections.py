@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import DetectionMapSettings, PointsSettings
-from podium.challenges.declared.values.base import BYTES_PER_FILE, Expected, Value, compare_geometry
+from podium.challenges.declared.values.base import BYTES_PER_FILE, ExpectedPrediction, Value, compare_geometry
 from podium.challenges.declared.values.images import ContinuousImage
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.metrics.components import find_lesions
 from podium.readers.annotations import Annotations
@@ -24,7 +24,7 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
     def read_reference(self, located: Located) -> Annotations:
         return self._kept(located.annotations(self.settings.kind))
 
-    def read_prediction(self, located: Located, expected: Expected[Annotations]) -> Annotations:  # noqa: ARG002
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[Annotations]) -> Annotations:  # noqa: ARG002
         return self._kept(located.annotations(self.settings.kind))
 
     def references(self, reference: Annotations) -> int:
@@ -45,7 +45,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         labels, geometry = located.labels(shape=None)
         return ContinuousImage(labels, geometry)
 
-    def read_prediction(self, located: Located, expected: Expected[ContinuousImage]) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
         if expected.reference is not None:
             compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)

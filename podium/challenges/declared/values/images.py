@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import ImageSettings
-from podium.challenges.declared.values.base import BYTES_PER_FILE, Expected, Value, compare_geometry
+from podium.challenges.declared.values.base import BYTES_PER_FILE, ExpectedPrediction, Value, compare_geometry
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE
 from podium.readers.images import Geometry
@@ -33,7 +33,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
         pixels, geometry = located.image(shape=None)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
 
-    def read_prediction(self, located: Located, expected: Expected[ContinuousImage]) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
         if expected.reference is not None:
             compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)

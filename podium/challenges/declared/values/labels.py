@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located
 from podium.challenges.declared.value_settings import BACKGROUND, LabelsSettings, LabelTable, label_values
-from podium.challenges.declared.values.base import BYTES_PER_FILE, Expected, Value, compare_geometry
+from podium.challenges.declared.values.base import BYTES_PER_FILE, ExpectedPrediction, Value, compare_geometry
+from podium.challenges.format import Description
 from podium.challenges.geometry import doubts_about_spacing
 from podium.errors import Refused
 from podium.readers.images import Geometry
@@ -56,7 +56,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
             raise Refused(f"'{located.label}' must have 2 or 3 axes, it has {labels.ndim}.")
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
 
-    def read_prediction(self, located: Located, expected: Expected[LabelImage]) -> LabelImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[LabelImage]) -> LabelImage:
         labels, geometry = located.labels(shape=expected.shape)
         if expected.reference is not None:
             compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)

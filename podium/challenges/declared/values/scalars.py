@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.base import Description
 from podium.challenges.declared.located import Located, finite_number
 from podium.challenges.declared.value_settings import (
     ClassSettings,
@@ -13,7 +12,8 @@ from podium.challenges.declared.value_settings import (
     SurvivalSettings,
     TextSettings,
 )
-from podium.challenges.declared.values.base import Compared, Expected, Value
+from podium.challenges.declared.values.base import Compared, ExpectedPrediction, Value
+from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.readers.names import escape_for_display
@@ -27,7 +27,7 @@ class NumberValue(Value[NumberSettings, float, float]):
     def read_reference(self, located: Located) -> float:
         return self._checked(located)
 
-    def read_prediction(self, located: Located, expected: Expected[float]) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[float]) -> float:  # noqa: ARG002  (the interface)
         return self._checked(located)
 
     def facts(self, compared: Compared[float, float]) -> Figures:
@@ -46,7 +46,7 @@ class ClassValue(Value[ClassSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return known_class(located, self.settings.classes)
 
-    def read_prediction(self, located: Located, expected: Expected[str]) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
         return known_class(located, self.settings.classes)
 
     def facts(self, compared: Compared[str, str]) -> Figures:
@@ -69,7 +69,7 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
     def read_reference(self, located: Located) -> str:
         return known_class(located, self.settings.class_table)
 
-    def read_prediction(self, located: Located, expected: Expected[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
             positive = self._probability(located.number(), located.label)
@@ -109,7 +109,7 @@ class TextValue(Value[TextSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return located.text()
 
-    def read_prediction(self, located: Located, expected: Expected[str]) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
         return located.text()
 
     def describe(self, reference: str) -> Description:
@@ -136,7 +136,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
         return SurvivalTime(time, event == 1)
 
-    def read_prediction(self, located: Located, expected: Expected[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.freehand.errors import Field, frame_errors
-from podium.challenges.freehand.prediction import Expected, FreehandPrediction, open_arrays, read_scan_prediction
+from podium.challenges.freehand.prediction import ExpectedSizes, FreehandPrediction, open_arrays, read_scan_prediction
 from podium.challenges.freehand.reference import ReferenceScan
 from podium.metrics.field_errors import PixelGrid
 from podium.metrics.reconstruction import Coefficients
@@ -34,7 +34,7 @@ def scan_trajectory(
     moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(scan.global_field, grid)])
     if prediction is None:
         return Trajectory(start + moved, None, {}, identity)
-    expected = Expected(scan.frames, grid.pixels, len(scan.landmarks))
+    expected = ExpectedSizes(scan.frames, grid.pixels, len(scan.landmarks))
     with open_arrays(prediction, expected) as source:
         found = read_scan_prediction(source, expected, name="the prediction")
         fields = {level: found.pixels(level, scan.pixel_to_mm) for level in references}

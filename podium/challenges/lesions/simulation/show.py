@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.challenges.lesions.simulation.case_run import find_prediction
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
-from podium.challenges.lesions.simulation.simulation import find_prediction
 from podium.errors import UsageError
 from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile

@@ -15,7 +15,7 @@ _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
 
 
 @dataclass
-class Estimate:
+class CostEstimate:
     """Questions not in the cache, and roughly how many tokens they and their answers take.
 
     `cost` is in the currency of the price list, None where no price is configured.
@@ -32,7 +32,7 @@ class DryRunAsker:
     """Answers from the cache where that can, else as if every sentence were one finding and nothing entailed."""
 
     def __init__(self, cache: AnswerCache | None) -> None:
-        self.estimate = Estimate()
+        self.estimate = CostEstimate()
         self._cache = cache
         self._lock = threading.Lock()
 

@@ -33,7 +33,7 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class FindingVerdict:
     """Whether the other report entails a finding, with the evidence given."""
 
     finding: str
@@ -83,16 +83,16 @@ class Engine:
             day=max(days),
         )
 
-    def judge(self, finding: str, premises: Findings) -> Verdict:
+    def judge(self, finding: str, premises: Findings) -> FindingVerdict:
         """Whether the premises entail the finding. Without premises nothing is entailed, and the judge is not asked."""
         from radfact_lite.entailment import assess_entailment
 
         if not premises.phrases:
-            return Verdict(finding=finding, status="not_entailed")
+            return FindingVerdict(finding=finding, status="not_entailed")
         recorder = _Recorder(self._asker)
         decision = assess_entailment(recorder, list(premises.phrases), finding, self._type)
         entailed = decision.status == "entailment"
-        return Verdict(
+        return FindingVerdict(
             finding=finding,
             status="entailed" if entailed else "not_entailed",
             evidence=tuple(decision.evidence),

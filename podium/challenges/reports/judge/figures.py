@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.challenges.reports.judge.engine import Verdict
+from podium.challenges.reports.judge.engine import FindingVerdict
 from podium.challenges.reports.judge.judging import JudgedPair
 from podium.challenges.reports.settings import ClinicalRule, FinalWeights
 from podium.metrics.averages import mean_of
@@ -44,7 +44,7 @@ class Direction:
         return self.sound / self.findings if self.findings else 0.0
 
 
-def count(verdicts: Sequence[Verdict], *, marked: frozenset[str]) -> Direction:
+def count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> Direction:
     """`marked` are suspicious findings: their verdicts count in full, but not in the lower bound."""
     entailed = [verdict for verdict in verdicts if verdict.status == "entailed"]
     return Direction(
@@ -153,7 +153,7 @@ CONFIDENTIAL = tuple(
 )
 
 
-def _spelt_out(verdict: Verdict) -> dict[str, Any]:
+def _spelt_out(verdict: FindingVerdict) -> dict[str, Any]:
     return {
         "finding": verdict.finding,
         "verdict": verdict.status,

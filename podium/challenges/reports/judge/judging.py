@@ -16,7 +16,7 @@ from threading import Thread
 from typing import TypeVar
 
 from podium.challenges.reports.judge.asking import CallFailed
-from podium.challenges.reports.judge.engine import Engine, Findings, Verdict
+from podium.challenges.reports.judge.engine import Engine, Findings, FindingVerdict
 from podium.challenges.reports.judge.meter import Meter
 from podium.challenges.reports.judge.suspicion import addresses_judge, clean
 from podium.challenges.reports.scoring import EMPTY_REPORT
@@ -45,8 +45,8 @@ class JudgedPair:
 
     candidate: Findings | None = None
     reference: Findings | None = None
-    candidate_verdicts: tuple[Verdict, ...] = ()
-    reference_verdicts: tuple[Verdict, ...] = ()
+    candidate_verdicts: tuple[FindingVerdict, ...] = ()
+    reference_verdicts: tuple[FindingVerdict, ...] = ()
     addresses_judge: bool = False
     skipped: str | None = None
 
@@ -75,9 +75,10 @@ def judge_pairs(
     ]
     verdicts = stage.run("judging findings", questions, lambda question: engine.judge(*question))
 
-    def settled(mine: Findings | None, other: Findings | None) -> tuple[Verdict, ...]:
+    def settled(mine: Findings | None, other: Findings | None) -> tuple[FindingVerdict, ...]:
         return tuple(
-            verdicts[question] or Verdict(finding=question[0], status="failed") for question in _questions(mine, other)
+            verdicts[question] or FindingVerdict(finding=question[0], status="failed")
+            for question in _questions(mine, other)
         )
 
     judged = {key: JudgedPair(skipped=why) for key, why in skipped.items()}

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker, JudgeStopped
-from podium.challenges.reports.judge.dry_run import DryRunAsker, Estimate
+from podium.challenges.reports.judge.dry_run import CostEstimate, DryRunAsker
 from podium.challenges.reports.judge.engine import PINNED_VERSION, Engine, check_installed
 from podium.challenges.reports.judge.figures import (
     CONFIDENTIAL,
@@ -61,7 +61,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class _PreparedRun:
     task: Task
     settings: ReportsSettings
     per_case: PerCase
@@ -99,7 +99,7 @@ def judge(request: Request) -> list[TeamVerdict]:
     return [*written, *prepared.unusable]
 
 
-def estimate(request: Request) -> Estimate:
+def estimate(request: Request) -> CostEstimate:
     """The questions a run would ask, as far as they can be known before the answers; no server is needed."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
@@ -125,7 +125,7 @@ def _task(request: Request, folder: Any) -> Task:
     return prepare(folder, request.executor)
 
 
-def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _Prepared:
+def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _PreparedRun:
     settings = _with_overrides(task.challenge.settings, request.overrides)
     per_case = request.per_case or task.folder.common.per_case
     if request.keep_evidence and per_case != "full":
@@ -140,7 +140,7 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _
             readable.append(read_team(team, task, request.executor))
         except SubmissionError as error:
             unusable.append(TeamVerdict(team=team.name, problem=error))
-    return _Prepared(task, settings, per_case, readable, unusable)
+    return _PreparedRun(task, settings, per_case, readable, unusable)
 
 
 def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
@@ -151,7 +151,7 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
         raise UsageError(f"The judge's setting {first_problem(error)}.") from None
 
 
-def _ask(request: Request, prepared: _Prepared, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
+def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
     import openai
 
     from podium.challenges.reports.judge.server import Judge, RetryPolicy
@@ -193,7 +193,7 @@ def _cache(request: Request, model: str) -> AnswerCache:
     return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
 
 
-def _judge_pairs(prepared: _Prepared, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
+def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
     settings = prepared.judge
     engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=settings.remove_normal_findings)
     return judge_pairs(
@@ -221,7 +221,7 @@ def _check_target(request: Request, team: TeamSubmission) -> None:
 
 
 def _finish(
-    request: Request, prepared: _Prepared, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
+    request: Request, prepared: _PreparedRun, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
 ) -> TeamVerdict:
     name, evaluation = reports.team.name, reports.evaluation
     cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}

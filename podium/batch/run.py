@@ -1,8 +1,4 @@
-"""All teams of a challenge: each gets the metrics.json that `podium evaluate` would give it.
-
-The unit of work is one case for several teams: its reference is read once for all of them. Every score is kept as soon
-as it is there, so a run that was stopped, or one after a change, does what is missing and nothing else.
-"""
+"""A run over all teams: groups of teams are opened, scored and written one after the other."""
 
 import json
 import logging
@@ -13,24 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from podium.batch.unit import CaseUnit, TeamCaseOutcome, unit_scorer
 from podium.challenges import KINDS, published_settings
-from podium.challenges.base import Collected
-from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
+from podium.challenges.format import Collected
+from podium.errors import GroundTruthError, StorageError, SubmissionError
 from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
-from podium.execution.executor import CaseOutcome, Executor, attempt
+from podium.execution.executor import CaseOutcome, Executor
 from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.execution.version import code_version
 from podium.figures import Figures
-from podium.kept import KeptScores, digest_or_none, files_of
+from podium.kept import KeptScores
 from podium.platform.metrics_file import METRICS_FILE, Counts, prepare_output
 from podium.platform.results import CaseScore
 from podium.readers.archives.extract import MAX_BYTES
-from podium.readers.files import SafeFile
-from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.sandbox.decoders import decoders
 from podium.storage.location import DEFAULT_CACHE, Location
 from podium.storage.mirror import Mirrors
 from podium.storage.output import Output
-from podium.storage.remote import RemoteFolder
 from podium.task import Task
 from podium.teams import find_teams
 
@@ -49,25 +44,6 @@ class TeamOutcome:
     counts: Counts | None = None
     new: int = 0
     error: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """The outcome of one case of one team. `is_new` where it was not kept before; `is_kept` where it is now;
-    `was_unreachable` where its files could not be fetched, which is not the team's fault."""
-
-    outcome: CaseOutcome[CaseScore]
-    is_new: bool
-    is_kept: bool
-    was_unreachable: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Unit:
-    """One case for some teams."""
-
-    case: str
-    teams: Sequence[str]
 
 
 def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
@@ -167,78 +143,45 @@ class _Batch:
             opened.callback(remote.delete, *names)
         return collected
 
-    def _score(self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors) -> Mapping[str, dict[str, _Found]]:
+    def _score(
+        self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors
+    ) -> Mapping[str, dict[str, TeamCaseOutcome]]:
         """Every case of every team. Where a unit fails as a whole, by a crash or its time, its teams are told apart."""
-        found: dict[str, dict[str, _Found]] = {team: {} for team in predictions}
+        found: dict[str, dict[str, TeamCaseOutcome]] = {team: {} for team in predictions}
         units = [
-            _Unit(case=case, teams=[team for team in predictions if case in predictions[team]])
+            CaseUnit(case=case, teams=[team for team in predictions if case in predictions[team]])
             for case in self.task.cases
         ]
         together = self._run(units, predictions, mirrors, self.executor)
         singles = []
         for unit, outcome in zip(units, together, strict=True):
             if outcome.value is None:
-                singles += [_Unit(case=unit.case, teams=[team]) for team in unit.teams]
+                singles += [CaseUnit(case=unit.case, teams=[team]) for team in unit.teams]
                 continue
             for team, each in outcome.value.items():
                 found[team][unit.case] = each
         for unit, outcome in zip(singles, self._run(singles, predictions, mirrors, self.quiet), strict=True):
             (team,) = unit.teams
             failed = CaseOutcome[CaseScore](error=outcome.error, detail=outcome.detail)
-            one = outcome.value or {team: _Found(outcome=failed, is_new=True, is_kept=False)}
+            one = outcome.value or {team: TeamCaseOutcome(outcome=failed, is_new=True, is_kept=False)}
             found[team][unit.case] = one[team]
         return found
 
     def _run(
         self,
-        units: Sequence[_Unit],
+        units: Sequence[CaseUnit],
         predictions: Mapping[str, Mapping[str, Any]],
         mirrors: Mirrors,
         executor: Executor,
-    ) -> Sequence[CaseOutcome[Mapping[str, _Found]]]:
-        """The units on the executor. What the function below uses is sent to other machines with it."""
-        challenge, references, digests = self.task.challenge, self.task.references, self.task.digests
-        kept, libraries = self.kept, KINDS[challenge.kind].libraries
+    ) -> Sequence[CaseOutcome[Mapping[str, TeamCaseOutcome]]]:
+        """The units on the executor."""
         named = {f"{unit.case}/{number}": unit for number, unit in enumerate(units)}
-
-        def score(name: str) -> Mapping[str, _Found]:
-            ensure_decoders(*libraries)  # on another machine there are none yet
-            unit = named[name]
-            files = challenge.format.reference_files(references[unit.case])
-            try:
-                mirrors.fetch(file.path for file in files)
-            except StorageError as error:
-                return dict.fromkeys(unit.teams, _unreachable(error))
-            _check_files(files, kept.folder)
-            found: dict[str, _Found] = {}
-            expected: list[Any] = []
-            for team in unit.teams:
-                prediction = predictions[team][unit.case]
-                try:
-                    mirrors.fetch(files_of(prediction))
-                except StorageError as error:
-                    found[team] = _unreachable(error)
-                    continue
-                content = digest_or_none(prediction)
-                key = kept.key(digests[unit.case], content) if content is not None else None
-                before = kept.find(key) if key is not None else None
-                if before is not None:
-                    found[team] = _Found(outcome=before, is_new=False, is_kept=True)
-                    continue
-                if not expected:
-                    expected.append(challenge.scorer.read_reference(references[unit.case]))
-
-                def one(_: str, prediction: Any = prediction) -> CaseScore:
-                    return challenge.score(prediction, expected[0])
-
-                outcome = attempt(one, unit.case)
-                is_kept = key is not None and kept.keep(key, outcome)
-                found[team] = _Found(outcome=outcome, is_new=True, is_kept=is_kept)
-            return found
-
+        score = unit_scorer(self.task, named, predictions=predictions, kept=self.kept, mirrors=mirrors)
         return list(executor.run(list(named), score, label="scoring").values())
 
-    def _fill_in(self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, _Found]]) -> None:
+    def _fill_in(
+        self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, TeamCaseOutcome]]
+    ) -> None:
         """The worst values of every case that some team has not: they depend on the reference alone."""
         challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
 
@@ -253,7 +196,7 @@ class _Batch:
         ]
         self.worst.update(self.quiet.run(lacking, lost, label="filling in worst values"))
 
-    def _write(self, team: str, collected: Collected[Any], found: Mapping[str, _Found]) -> TeamOutcome:
+    def _write(self, team: str, collected: Collected[Any], found: Mapping[str, TeamCaseOutcome]) -> TeamOutcome:
         scored = {case: each.outcome for case, each in found.items()}
         errors = dict(collected.refused)
         for case, outcome in sorted(scored.items()):
@@ -279,29 +222,16 @@ class _Batch:
         return TeamOutcome(team=team, counts=counts, new=new, error=error)
 
 
-def _is_scored(found: _Found | None) -> bool:
+def _is_scored(found: TeamCaseOutcome | None) -> bool:
     return found is not None and found.outcome.value is not None
 
 
-def _unreachable(error: StorageError) -> _Found:
-    """Not kept, so the next run tries it again."""
-    outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
-    return _Found(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
-
-
-def _why_unreachable(found: Sequence[_Found]) -> str | None:
+def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
     unreachable = [each for each in found if each.was_unreachable]
     if not unreachable:
         return None
     first = unreachable[0].outcome.error
     return f"{len(unreachable)} cases are failed because their files could not be fetched; run it again. {first}"
-
-
-def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
-    """A worker that does not see the files would fail every prediction, and blame its author."""
-    is_there = kept.is_dir() if isinstance(kept, Path) else True
-    if not is_there or not all(file.path.is_file() for file in references):
-        raise UsageError("A worker does not see the references or the output folder: mount them at the same path.")
 
 
 class _Overall:
