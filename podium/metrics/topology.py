@@ -33,7 +33,9 @@ def component_error(*, prediction: Mask, reference: Mask, connectivity: Connecti
 def _covered_line(mask: Mask, *, by: Mask) -> float:
     from skimage.morphology import skeletonize
 
-    line = skeletonize(mask)
+    # Background all round: of a mask that fills an image of one slice Lee's method keeps another line than of the same
+    # mask in a larger image, from which it may have been cut.
+    line = skeletonize(mask) if mask.ndim == 2 else skeletonize(np.pad(mask, 1))[1:-1, 1:-1, 1:-1]
     if not line.any():
         line = mask
     return int(np.count_nonzero(line & by)) / int(np.count_nonzero(line))

@@ -56,15 +56,25 @@ def test_cldice_is_zero_where_nothing_meets() -> None:
 @settings(max_examples=80, deadline=None)
 @given(spaced_pairs(), st.integers(0, 2))
 def test_cldice_agrees_with_the_formula_on_any_crop(pair: Spaced, margin: int) -> None:
-    prediction, reference, _ = pair
-    lines = [skeletonize(mask) for mask in (prediction, reference)]
+    """The whole image, of which the masks are a part, has background round them."""
+    whole = [np.pad(mask, 3) for mask in pair[:2]]
+    lines = [skeletonize(mask) for mask in whole]
     if not all(line.any() for line in lines):
         return
-    precision = (lines[0] & reference).sum() / lines[0].sum()
-    sensitivity = (lines[1] & prediction).sum() / lines[1].sum()
+    precision = (lines[0] & whole[1]).sum() / lines[0].sum()
+    sensitivity = (lines[1] & whole[0]).sum() / lines[1].sum()
     expected = 2 * precision * sensitivity / (precision + sensitivity) if precision + sensitivity else 0.0
-    padded = [np.pad(mask, margin) for mask in (prediction, reference)]
-    assert cldice(prediction=padded[0], reference=padded[1]) == pytest.approx(expected, abs=1e-12)
+    prediction, reference = (np.pad(mask, margin) for mask in pair[:2])
+    assert cldice(prediction=prediction, reference=reference) == pytest.approx(expected, abs=1e-12)
+
+
+def test_cldice_of_a_region_in_one_slice_is_that_of_the_whole_volume() -> None:
+    """scikit-image keeps another line of the slice alone than of the slice in a volume."""
+    slab, corner = np.ones((1, 4, 4), np.bool_), np.zeros((1, 4, 4), np.bool_)
+    corner[0, 0, 0] = True
+    whole = cldice(prediction=np.pad(slab, 2), reference=np.pad(corner, 2))
+    assert whole is not None
+    assert cldice(prediction=slab, reference=corner) == whole > 0
 
 
 def test_component_error_of_voxels_that_meet_at_corners() -> None:
