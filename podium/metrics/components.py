@@ -192,8 +192,13 @@ def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> 
     places = sparse_places(mask, limit=SPARSE_VOXELS)
     if places is None:
         return label_densely(mask, connectivity=connectivity)
-    labels, count = label_places(places, mask.shape, connectivity=connectivity)
-    return SparseComponents(mask.shape, places, labels, count)
+    return label_voxels(places, mask.shape, connectivity=connectivity)
+
+
+def label_voxels(places: Places, shape: tuple[int, ...], *, connectivity: Connectivity) -> SparseComponents:
+    """The same of a mask that is given by its voxels."""
+    labels, count = label_places(places, shape, connectivity=connectivity)
+    return SparseComponents(shape, places, labels, count)
 
 
 def label_densely(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> DenseComponents:
@@ -220,27 +225,40 @@ def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions
     where a lesion is in pieces or two lesions touch; gaps in the numbering are no lesions.
     """
     labels = np.ascontiguousarray(labels)
-    is_sparse = True
     are_bytes = labels.dtype == np.uint8  # then no second volume is needed
     places = sparse_places(labels.view(np.bool_) if are_bytes else labels != 0, limit=SPARSE_VOXELS)
-    if places is None:
-        is_sparse, places = False, np.flatnonzero(labels)
+    if places is not None:
+        return find_lesions_at(places, labels.reshape(-1)[places], labels.shape, connectivity=connectivity)
+    places = np.flatnonzero(labels)
     values = labels.reshape(-1)[places]
-    if values.size == 0:
-        nothing = np.zeros(0, np.int64)
-        return Lesions(labels.shape, places, nothing, nothing, nothing)
-    if values.min() == values.max():
-        if is_sparse:
-            lesion, count = label_places(places, labels.shape, connectivity=connectivity)
-        else:
-            mask = labels.view(np.bool_) if are_bytes and values[0] == 1 else labels != 0
-            components = label_densely(mask, connectivity=connectivity)
-            lesion, count = components.labels_at(places), components.count
-        ids = np.arange(1, count + 1)
-    else:
-        ids, inverse = np.unique(values, return_inverse=True)
-        lesion = inverse.astype(np.int64) + 1
-    return Lesions(labels.shape, places, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
+    if _differ(values):
+        return _instances(places, values, labels.shape)
+    mask = labels.view(np.bool_) if are_bytes and 1 in values[:1] else labels != 0
+    components = label_densely(mask, connectivity=connectivity)
+    return _pieces(places, components.labels_at(places), components.count, labels.shape)
+
+
+def find_lesions_at(
+    places: Places, values: NDArray[Any], shape: tuple[int, ...], *, connectivity: Connectivity
+) -> Lesions:
+    """The same of a reference that is given by its voxels and their labels."""
+    if _differ(values):
+        return _instances(places, values, shape)
+    return _pieces(places, *label_places(places, shape, connectivity=connectivity), shape)
+
+
+def _differ(values: NDArray[Any]) -> bool:
+    return len(values) > 0 and bool(values.min() < values.max())
+
+
+def _instances(places: Places, values: NDArray[Any], shape: tuple[int, ...]) -> Lesions:
+    ids, inverse = np.unique(values, return_inverse=True)
+    lesion = inverse.astype(np.int64) + 1
+    return Lesions(shape, places, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
+
+
+def _pieces(places: Places, lesion: NDArray[np.int64], count: int, shape: tuple[int, ...]) -> Lesions:
+    return Lesions(shape, places, lesion, np.arange(1, count + 1), np.bincount(lesion, minlength=1)[1:])
 
 
 def count_overlap(prediction: Components, reference: Lesions) -> Overlap:

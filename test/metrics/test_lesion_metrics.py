@@ -31,6 +31,7 @@ from podium.metrics.components import (
 from podium.metrics.crop import bounding_box
 from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
 from podium.readers.images import Geometry
+from podium.readers.volumes import Volume as ReadVolume
 
 UNIT = Geometry((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (1, 0, 0, 0, 1, 0, 0, 0, 1))
 
@@ -266,7 +267,9 @@ def test_areas_by_hand() -> None:
 def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
     prediction = line(1)
     components = label_components(prediction > 0, connectivity=18)
-    case = LesionsCase(reference_of(line()), [step_of(prediction, line())] * 3, FinalStep(prediction > 0, components))
+    reference = reference_of(line())
+    mask = ReadVolume(prediction.shape, reference.geometry, prediction > 0)
+    case = LesionsCase(reference, [step_of(prediction, line())] * 3, FinalStep(mask, components))
     figures = row_of(lesions_metrics(LesionsSettings()), case, lost=False)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None

@@ -4,7 +4,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.geometry import doubts_about_spacing
@@ -14,15 +13,14 @@ from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.steps import MOST_STEPS, LesionsPrediction, StepSource, sort_steps
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
-from podium.metrics.components import find_lesions
+from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
 from podium.pairing.layout import Layout, Template
 from podium.pairing.sorting import Candidate, Unmatched
 from podium.platform.names import case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 from podium.readers.formats.registry import VOLUME_ENDINGS
-from podium.readers.images import Geometry
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
 
 VOLUME = "segmentation"  # the one array of a case, as its shape is called in the list of cases
 CASE_INPUTS = ("ct", "pet")
@@ -149,12 +147,18 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
 
     def read_reference(self, file: SafeFile) -> LesionReference:
         """A reference, labelled."""
-        volume = read_label_volume(file)
-        lesions = find_lesions(volume.labels, connectivity=self._settings.connectivity)
+        volume, connectivity = read_label_volume(file, as_voxels=True), self._settings.connectivity
+        if volume.voxels is None:
+            lesions = find_lesions(volume.labels, connectivity=connectivity)
+        else:
+            places, labels = volume.voxels.places, volume.voxels.labels
+            lesions = find_lesions_at(places, labels, volume.shape, connectivity=connectivity)
         return LesionReference(lesions, volume.geometry)
 
-    def read_step(self, source: StepSource, *, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], Geometry, str]:
-        """A step's mask, its geometry and the name of its file."""
-        file = source.file()
+    def read_step(self, source: StepSource, *, shape: tuple[int, ...]) -> tuple[Volume, Components, str]:
+        """A step's mask, its components and the name of its file."""
+        file, connectivity = source.file(), self._settings.connectivity
         volume = read_mask_volume(file, shape=shape)
-        return volume.labels.view(np.bool_), volume.geometry, file.name
+        if volume.voxels is None:
+            return volume, label_components(volume.labels.view(np.bool_), connectivity=connectivity), file.name
+        return volume, label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity), file.name

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
 from podium.challenges.geometry import differing_geometry
@@ -16,9 +15,10 @@ from podium.challenges.lesions.step_figures import failed_step, score_step
 from podium.challenges.lesions.steps import LesionsPrediction
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.metrics.components import Components, label_components
+from podium.metrics.components import Components
 from podium.metrics.detection import centroid_hits
 from podium.readers.files import SafeFile
+from podium.readers.volumes import Volume
 
 MISSING_STEP = "There is no prediction for this step."
 
@@ -29,7 +29,7 @@ _MOST_CENTROIDS = 10_000  # evalutils compares them one by one in Python
 class FinalStep:
     """The last step's mask and its components."""
 
-    mask: NDArray[np.bool_]
+    mask: Volume
     components: Components
 
 
@@ -75,15 +75,15 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
                 steps.append(failed_step(step, expected, self._settings, status="missing", error=MISSING_STEP))
                 continue
             try:
-                mask, geometry, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
+                mask, components, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
             except Refused as refusal:
                 steps.append(failed_step(step, expected, self._settings, status="failed", error=str(refusal)))
                 continue
-            sentence = differing_geometry(name, geometry, expected.geometry)
+            sentence = differing_geometry(name, mask.geometry, expected.geometry)
             warnings += [sentence] if sentence else []
-            final = FinalStep(mask, label_components(mask, connectivity=self._settings.connectivity))
+            final = FinalStep(mask, components)
             steps.append(score_step(step, final.components, expected, self._settings))
-            del mask
+            del mask, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
         warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["status"] == "failed"]
