@@ -45,8 +45,9 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
     Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
     """
     folder = find_challenge(ground_truth, challenge)
-    with decoders(isolation, libraries=KINDS[folder.common.kind].libraries):
-        task = prepare(folder, executor)
+    loaded = load_challenge(folder)
+    with decoders(isolation, libraries=loaded.format.libraries):
+        task = prepare(folder, loaded, executor)
         prepare_output(output)
         with open_predictions(task, submission) as collected:
             results = _score(task, collected, executor)
@@ -111,9 +112,9 @@ def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[Ca
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     """Load what evaluations of this challenge will import, for a process that waits for submissions."""
-    folder = find_challenge(ground_truth, challenge)
-    preload_readers(KINDS[folder.common.kind].libraries)
-    load_challenge(folder).scorer.import_packages()
+    loaded = load_challenge(find_challenge(ground_truth, challenge))
+    preload_readers(loaded.format.libraries)
+    loaded.scorer.import_packages()
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
@@ -148,20 +149,23 @@ def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | Non
 
 
 def prepare(
-    folder: ChallengeFolder, executor: Executor, *, fetch: Callable[[Iterable[Path]], None] = lambda _: None
+    folder: ChallengeFolder,
+    challenge: AnyChallenge,
+    executor: Executor,
+    *,
+    fetch: Callable[[Iterable[Path]], None] = lambda _: None,
 ) -> Task:
     """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it.
 
     `fetch` makes sure that files are where they are read, which may be on another machine.
     """
-    challenge = load_challenge(folder)
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
     references = challenge.format.find_references(folder.references)
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
-    preload_readers(KINDS[challenge.kind].libraries)
+    preload_readers(challenge.format.libraries)
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
     def check(case: str) -> CheckedReference:

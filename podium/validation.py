@@ -51,7 +51,7 @@ def validate(
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
     shape = manifest.submission if manifest else "any"
-    libraries = KINDS[chosen.kind].libraries
+    libraries = chosen.format.libraries
     with (
         decoders(libraries=libraries, logged=False) as found,
         open_submission(submission, max_bytes=limit, shape=shape) as opened,

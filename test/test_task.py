@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from challenges.carotid_files import write_case, write_ground_truth
 
+from podium.challenges import load_challenge
 from podium.errors import Refused
 from podium.evaluation import evaluate, find_challenge, prepare
 from podium.execution.processes import Processes
@@ -30,7 +31,8 @@ def same(first: Any, second: Any) -> bool:
 
 
 def prepared(kind: str) -> Task:
-    return prepare(find_challenge(ROOT / "ground-truth" / kind, None), Serial())
+    folder = find_challenge(ROOT / "ground-truth" / kind, None)
+    return prepare(folder, load_challenge(folder), Serial())
 
 
 @pytest.mark.parametrize("kind", ["carotid", "lesions"])
@@ -53,7 +55,8 @@ def test_what_scoring_prepares_further_is_read_again(kind: str) -> None:
 def test_what_takes_too_much_memory_is_read_again(limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     truth = write_ground_truth(tmp_path / "truth")
     monkeypatch.setattr(f"podium.task.{limit}", 100)
-    task = prepare(find_challenge(truth, None), Serial())
+    folder = find_challenge(truth, None)
+    task = prepare(folder, load_challenge(folder), Serial())
     assert task.kept("a") is None
     assert task.expected("a") is not None
     (truth / "references/a_label.h5").unlink()

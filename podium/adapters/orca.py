@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from podium import evaluation
 from podium.adapters.flat import leaderboard_figures
-from podium.challenges import KINDS
+from podium.challenges import KINDS, load_challenge
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import SubmissionError, UsageError
 from podium.execution.executor import Executor
@@ -72,7 +72,8 @@ def _problems(
 ) -> tuple[list[str], bool]:
     """Everything that is wrong, and whether at least one case can be scored all the same."""
     folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-    task = evaluation.prepare(evaluation.choose_challenge(folders, named=challenge), executor)
+    folder = evaluation.choose_challenge(folders, named=challenge)
+    task = evaluation.prepare(folder, load_challenge(folder), executor)
     manifest = make_manifest(task)
     report = validate(predictions, manifest=manifest, challenge=None, executor=executor)
     lost = {problem.where for problem in report.problems} & manifest.cases.keys()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.batch.unit import CaseUnit, TeamCaseOutcome, unit_scorer
-from podium.challenges import KINDS, published_settings
+from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError
 from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
@@ -70,8 +70,9 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     except SubmissionError as error:
         raise GroundTruthError(str(error)) from None
     folder = find_challenge(truth, challenge)
-    with decoders(libraries=KINDS[folder.common.kind].libraries):
-        task = prepare(folder, executor(progress), fetch=mirrors.fetch)
+    loaded = load_challenge(folder)
+    with decoders(libraries=loaded.format.libraries):
+        task = prepare(folder, loaded, executor(progress), fetch=mirrors.fetch)
         for name in (TEAMS_FOLDER, _KEPT_FOLDER):
             prepare_output(results.folder / name)
         shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed

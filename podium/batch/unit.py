@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import KINDS
 from podium.errors import StorageError, UsageError
 from podium.execution.executor import CaseOutcome, attempt
 from podium.kept import KeptScores, digest_or_none, files_of
@@ -46,7 +45,7 @@ def unit_scorer(
 ) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
     """The function that scores a unit, given its name. What it uses is sent to other machines with it: not the task."""
     challenge, references, digests = task.challenge, task.references, task.digests
-    libraries = KINDS[challenge.kind].libraries
+    libraries = tuple(challenge.format.libraries)
 
     def score(name: str) -> Mapping[str, TeamCaseOutcome]:
         ensure_decoders(*libraries)  # on another machine there are none yet

@@ -54,6 +54,11 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
     def layout(self) -> Layout:
         """Where predictions stand in a submission."""
 
+    @property
+    @abstractmethod
+    def libraries(self) -> Collection[str]:
+        """Of `READER_PACKAGES` those that probably read its references and predictions: loaded in advance."""
+
     @abstractmethod
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:
         """The reference of every expected case, by case; what is wrong with names and files is added to `problems`."""

@@ -7,7 +7,6 @@ from typing import Any, Generic
 
 from podium.challenges.base import Challenge, SettingsT
 from podium.challenges.settings import CasesSettings, problems_of, without_problems
-from podium.extras import READER_PACKAGES
 from podium.validation_errors import ValidationProblem
 
 
@@ -31,7 +30,6 @@ class Kind(Generic[SettingsT]):
     code_tables      those tables, which challenge.toml cannot have
     fits_submission  what is wrong with settings under a shape of submission, where values have places in each
     format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
-    libraries        the packages that read its references and predictions
     """
 
     name: str
@@ -43,7 +41,6 @@ class Kind(Generic[SettingsT]):
     code_tables: tuple[str, ...] = ()
     fits_submission: Callable[[CasesSettings, SettingsT, str], Sequence[ValidationProblem]] | None = None
     format_settings: Mapping[str, Any] | None = field(default_factory=dict)
-    libraries: tuple[str, ...] = READER_PACKAGES
 
     @property
     def own_tables(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _manifest(options: argparse.Namespace) -> int:
-    from podium.challenges import KINDS
+    from podium.challenges import KINDS, load_challenge
     from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge, prepare
     from podium.manifest import make_manifest, write_manifest
@@ -37,6 +37,6 @@ def _manifest(options: argparse.Namespace) -> int:
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     folders = read_challenge_folders(root, known=KINDS, named=chosen_challenge(options))
     folder = choose_challenge(folders, named=chosen_challenge(options))
-    task = prepare(folder, chosen_executor(options))
+    task = prepare(folder, load_challenge(folder), chosen_executor(options))
     write_manifest(make_manifest(task), options.output)
     return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges import KINDS
+from podium.challenges import KINDS, load_challenge
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import choose_challenge, prepare
@@ -40,8 +40,9 @@ class OverlaySource:
             raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
         folder = choose_challenge(folders, named=challenge)
-        with decoders(libraries=KINDS[folder.common.kind].libraries, logged=False):
-            yield cls(prepare(folder, executor), list_files(images, trusted=True).files, executor)
+        loaded = load_challenge(folder)
+        with decoders(libraries=loaded.format.libraries, logged=False):
+            yield cls(prepare(folder, loaded, executor), list_files(images, trusted=True).files, executor)
 
     def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
         """The cases of `worst`, each with its caption, out of one team's submission.

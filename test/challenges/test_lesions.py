@@ -585,11 +585,12 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
+    from podium.challenges import load_challenge
     from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import prepare
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
-    manifest = make_manifest(prepare(folder, Serial()))
+    manifest = make_manifest(prepare(folder, load_challenge(folder), Serial()))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from podium.challenges.declared.located import OpenFiles
+from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles
 from podium.challenges.declared.references import sort_references
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.tables import ReadTable, prediction_reader
@@ -23,6 +23,7 @@ from podium.readers.files import SafeFile
 
 Sources = Mapping[str, Source]  # of one case: by the name of the value
 _NO_CASE = "is no expected case"
+_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _IGNORED = (".txt", ".md5", ".sha256")
 
 
@@ -41,6 +42,17 @@ class DeclaredFormat(Format[Sources, Sources]):
         names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
         tables = dict.fromkeys(value.table for value in values if value.table is not None)
         return self._layout([Template(name) for name in names], {name.lower(): _no_rows for name in tables})
+
+    @cached_property
+    def libraries(self) -> Collection[str]:
+        """By the names of the files: HDF5 has its own, everything else that is an image another one."""
+        found = set()
+        for value in self._settings.values.values():
+            names = [*as_tuple(value.file), *as_tuple(value.reference)]
+            in_hdf5 = [name for name in names if name.lower().endswith(HDF5_ENDINGS)]
+            found |= {"h5py"} if in_hdf5 else set()
+            found |= {"SimpleITK"} if value.kind in _IMAGES and (in_hdf5 != names or value.file is None) else set()
+        return found
 
     def _layout(self, templates: Sequence[Template], tables: Mapping[str, ReadTable]) -> Layout:
         values = self._settings.values.values()

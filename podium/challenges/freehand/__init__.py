@@ -34,4 +34,4 @@ def build(
     )
 
 
-FREEHAND = Kind(name="freehand", settings_model=FreehandSettings, build=build, libraries=("h5py",))
+FREEHAND = Kind(name="freehand", settings_model=FreehandSettings, build=build)

@@ -63,6 +63,10 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
     def layout(self) -> Layout:
         return self._layout
 
+    @property
+    def libraries(self) -> Collection[str]:
+        return ("h5py",)
+
     def sort_references(
         self, files: Sequence[SafeFile], problems: list[ReferenceProblem]
     ) -> Mapping[str, FreehandReference]:

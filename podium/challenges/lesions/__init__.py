@@ -43,5 +43,4 @@ LESIONS = Kind(
     settings_model=LesionsSettings,
     build=build,
     format_settings={"regime": "clinician"},  # any number of steps is fine
-    libraries=("SimpleITK",),
 )

@@ -50,6 +50,10 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
     def layout(self) -> Layout:
         return self._layout
 
+    @property
+    def libraries(self) -> Collection[str]:
+        return ("SimpleITK",)
+
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
         references: dict[str, SafeFile] = {}
         for file in files:

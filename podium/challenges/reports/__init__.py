@@ -31,4 +31,4 @@ def build(name: str, cases: CasesSettings, settings: ReportsSettings) -> Challen
     )
 
 
-REPORTS = Kind(name="reports", settings_model=ReportsSettings, build=build, libraries=())
+REPORTS = Kind(name="reports", settings_model=ReportsSettings, build=build)

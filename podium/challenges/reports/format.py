@@ -1,7 +1,7 @@
 """Files and jobs of reports: one text per case, in files of its own, in one table, or in a JSON socket."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from podium.challenges.format import Description, Format, Shapes
@@ -45,6 +45,10 @@ class ReportsFormat(Format[Source, SafeFile]):
     @property
     def layout(self) -> Layout:
         return self._layout
+
+    @property
+    def libraries(self) -> Collection[str]:
+        return ()
 
     def recognises(self, names: SubmissionNames) -> bool:
         """Texts are common beside other predictions: they tell something where there is nothing else."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from podium.challenges import load_challenge
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker, JudgeStopped
@@ -122,7 +123,7 @@ def _meter(settings: JudgeSettings) -> Meter:
 
 
 def _task(request: Request, folder: Any) -> Task:
-    return prepare(folder, request.executor)
+    return prepare(folder, load_challenge(folder), request.executor)
 
 
 def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _PreparedRun:
