@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.crop import Box
+from podium.metrics.crop import Box, bounding_box
 
 Labels = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
@@ -19,6 +19,8 @@ Mask = NDArray[np.bool_]
 _MARGIN = 1
 # Values are looked up in a table of this many labels; a region with another value is searched in the whole image.
 _LABELS_IN_ONE_PASS = 1 << 16
+# Up to this many values are searched for one by one, which is faster than one pass that looks at every voxel.
+_LABELS_SEARCHED = 6
 # One comparison per value is faster than a table up to about this many values.
 _VALUES_COMPARED = 8
 
@@ -84,11 +86,11 @@ def find_regions(
 
 def _label_boxes(labels: Labels, wanted: set[int]) -> dict[int, Box | None]:
     """The bounding box of every wanted label from 1 to 65535, None where the image has none of it."""
+    listed = {value for value in wanted if 0 < value < _LABELS_IN_ONE_PASS}
+    if len(listed) <= _LABELS_SEARCHED:
+        return {value: bounding_box(labels == value) for value in listed}
     from scipy.ndimage import find_objects
 
-    listed = {value for value in wanted if 0 < value < _LABELS_IN_ONE_PASS}
-    if not listed:
-        return {}
     boxes: Sequence[Box | None] = find_objects(labels, max_label=max(listed))
     return {value: boxes[value - 1] for value in listed}
 

@@ -1,7 +1,7 @@
 """Label images: regions by name, whichever spelling of the label values a file uses."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from podium.readers.images import Geometry
 
 _BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _PRESENT, _EMPTY = "present", "empty"
-_MOST_LABELS_IN_A_TABLE = 2**16
+_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
+_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         ]
 
     def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
-        present = _present_labels(labels)
+        present = _present_labels(labels, self._spellings[0].known)
         allowed = {self.settings.ignore} if is_reference and self.settings.ignore is not None else set()
         spelling = min(self._spellings, key=lambda each: len(present - each.known - allowed))
         strays = sorted(present - spelling.known - allowed)
@@ -137,16 +138,19 @@ def _by_value(table: LabelTable) -> dict[int, frozenset[str]]:
     return {value: frozenset(regions) for value, regions in found.items()}
 
 
-def _present_labels(labels: NDArray[Any]) -> set[int]:
-    if labels.dtype.itemsize <= 2 and labels.size:
-        counts = np.bincount(labels.reshape(-1)) if labels.size < _MOST_LABELS_IN_A_TABLE else _counted(labels)
-        return {int(value) for value in np.flatnonzero(counts)}
-    return {int(value) for value in np.unique(labels)}
-
-
-def _counted(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """How often each label occurs, slice by slice: bincount would turn a whole volume into 64-bit integers first."""
-    counts = np.zeros(int(np.iinfo(labels.dtype).max) + 1, np.int64)
-    for part in labels:
-        counts += np.bincount(part.reshape(-1), minlength=counts.size)
-    return counts
+def _present_labels(labels: NDArray[Any], likely: Collection[int]) -> set[int]:
+    """The values that occur. A few `likely` ones are counted by themselves: mostly that is all of them."""
+    found: set[int] = set()
+    left = labels.size
+    for value in likely if len(likely) <= _VALUES_COUNTED else ():
+        count = int(np.count_nonzero(labels == value))
+        found |= {value} if count else set()
+        left -= count
+    if not left:
+        return found
+    if labels.dtype.itemsize > 2:
+        return {int(value) for value in np.unique(labels)}
+    flat, counts = labels.reshape(-1), np.zeros(int(np.iinfo(labels.dtype).max) + 1, np.int64)
+    for start in range(0, flat.size, _COUNTED_AT_ONCE):
+        counts += np.bincount(flat[start : start + _COUNTED_AT_ONCE], minlength=counts.size)
+    return {int(value) for value in np.flatnonzero(counts)}
