@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
     """
     folder = find_challenge(ground_truth, challenge)
     loaded = load_challenge(folder)
-    with decoders(isolation, libraries=loaded.format.libraries):
+    libraries = loaded.format.libraries
+    with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
         task = prepare(folder, loaded, executor)
         prepare_output(output)
         with open_predictions(task, submission) as collected:

@@ -3,7 +3,7 @@
 import logging
 import math
 import socket
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -59,9 +59,13 @@ class Decoders:
         }
         with Session(list(controls.values()), NO_LIBRARY, _HARMLESS, layers=()) as first:
             self.layers = first.start()
-        for library, control in controls.items():
-            with suppress(OSError):  # one that was killed meanwhile is noticed by the first request
-                control.send(library.encode())
+
+    def load(self, libraries: Collection[str]) -> None:
+        """Have the zygotes load what will probably be asked for, while this process goes on."""
+        for library in LIBRARIES:
+            if library in libraries:
+                with suppress(OSError):  # one that was killed is noticed by the first request
+                    self._controls[library][0].send(library.encode())
 
     def session(self, file: SafeFile, library: Library = "SimpleITK") -> Session:
         """A decoder for one file, in no weaker a lock than the first one's."""
@@ -136,16 +140,18 @@ def decoders(
     *,
     libraries: Collection[str] = LIBRARIES,
     logged: bool = True,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[Decoders | None]:
     """Have submitted files decoded in locked-in processes while the context lasts. `libraries` are those that will
-    probably be asked for. Where it is `logged`, the log says once which layers are in force. None where the system has
-    no such processes at all.
+    probably be asked for. Where it is `logged`, the log says once which layers are in force. `meanwhile` is done while
+    the processes start. None where the system has no such processes at all.
     """
     if not is_linux():
+        meanwhile()
         _judge((), isolation, logged=logged)
         yield None
         return
-    with started(limits or Limits(), libraries=libraries) as found:
+    with started(limits or Limits(), libraries=libraries, meanwhile=meanwhile) as found:
         _judge(found.layers, isolation, logged=logged)
         with decoded_by(found):
             yield found
@@ -158,17 +164,21 @@ def ensure_decoders(*libraries: str) -> None:
 
 
 @contextmanager
-def started(limits: Limits, *, libraries: Collection[str] = LIBRARIES) -> Iterator[Decoders]:
+def started(
+    limits: Limits, *, libraries: Collection[str] = LIBRARIES, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Decoders]:
     """Decoders that no reader passes files on to yet."""
     for _ in range(_TRIES):
         with ExitStack() as stack:
             wanted = [library for library in LIBRARIES if library in libraries] or LIBRARIES[:1]
             controls = {library: stack.enter_context(_zygote(limits)) for library in wanted}
             stack.enter_context(closed_to_others())
+            meanwhile()
             try:
                 found = Decoders(controls)
             except (EndedError, MachineError):  # killed before there was a spare
                 continue
+            found.load(libraries)
             yield found
             return
     raise MachineError("The processes that read submitted files end as soon as they are started.")

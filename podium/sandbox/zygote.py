@@ -12,6 +12,7 @@ A zygote may be killed, as where memory runs out. So it has spares: processes fo
 the kernel takes from the zygote when it ends. One of them takes its place at the same socket, and has spares in turn.
 """
 
+import ctypes
 import fcntl
 import gc
 import os
@@ -47,6 +48,7 @@ _FIRST_KILLED = 1000  # where memory runs out
 _LOOK_AGAIN_MS = 20  # whether what was killed has ended
 _ABOVE = 64  # descriptors are put here before they take their low numbers
 _ALL_DESCRIPTORS = 1 << 20
+_interpreter_calls = ctypes.PyDLL(None)  # calls that do not release the interpreter's lock
 
 
 def start_zygote(layers: Sequence[str], limits: Limits) -> tuple["subprocess.Popen[bytes]", socket.socket]:
@@ -140,7 +142,7 @@ def _serve(prepared: Prepared) -> None:
             if not descriptors:
                 continue
             channel, file, leash = descriptors
-            pid = os.fork()
+            pid = _fork()
             if pid == 0:
                 _in_a_process_of_its_own(partial(_become_decoder, library, channel, file, zygote, prepared.lock))
             os.close(channel)
@@ -148,6 +150,15 @@ def _serve(prepared: Prepared) -> None:
             leashes[leash] = pid
             poll.register(leash, 0)
         ending = {pid for pid in ending if os.waitpid(pid, os.WNOHANG) == (0, 0)}
+
+
+def _fork() -> int:
+    """As `os.fork`, without what modules have registered to do after it: for random numbers, logs and threads, which no
+    decoder uses, every one of them would copy some 200 pages. It is safe here: this process has one thread."""
+    pid = int(_interpreter_calls.fork())
+    if pid < 0:
+        raise OSError("no process could be forked")
+    return pid
 
 
 def _is_over() -> bool:
