@@ -1,16 +1,16 @@
-"""What decoding apart from scoring costs: a carotid run of 300 cases and one lesions case, with and without it.
+"""What decoding apart from scoring costs: whole evaluations with it and without it, in turns.
 
-    .venv/bin/python bench/isolation.py [--cases N] [--repeats N]
+    .venv/bin/python bench/isolation.py [--cases N] [--rounds N]
 
-Every run is a process of its own in which the packages are loaded already, so that only the work counts. The runs with
-and without decoders alternate; CPU seconds of all processes, the best of each. Files are made on the fly and removed.
+Every run is a process of its own, from its start to its end; the best of each counts. What one more lesions case costs
+is the difference between runs of many and of few cases: starting the decoders is paid once for all of them. Files are
+made on the fly and removed.
 """
 
 import argparse
 import os
-import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,82 +21,79 @@ import lesions
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from scaling import write_lesions
+from whole_run import Measured, measure
 
 from podium import evaluation
 from podium.execution.processes import Processes
 
 WORKERS = 2
+FEW, MANY = 2, 10  # lesions cases
+WITH, WITHOUT = "with", "without"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=carotid.CASES, metavar="N", help="carotid cases [%(default)s]")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each [%(default)s]")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each [%(default)s]")
+    parser.add_argument("--one", nargs=2, metavar=("HOW", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    title = f"CPU seconds, best of {options.repeats}, load {os.getloadavg()[0]:.1f}"
+    if options.one:
+        evaluate(options.one[0], Path(options.one[1]))
+        return
+    title = f"seconds, best of {options.rounds}, load {os.getloadavg()[0]:.1f}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE)
-    for heading in ("what", "without", "with", "cost"):
+    for heading in ("what", "clock without", "with", "cost", "CPU without", "with", "cost"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     with TemporaryDirectory(prefix="podium-bench-") as temporary:
-        carotid_folder, lesions_folder = Path(temporary) / "carotid", Path(temporary) / "lesions"
-        carotid.write_cases(carotid_folder, options.cases)
-        add_row(table, f"carotid, {options.cases} cases", carotid_folder, options.repeats)
+        folder = Path(temporary) / "carotid"
+        carotid.write_cases(folder, options.cases)
+        add_row(table, f"carotid, {options.cases} cases", in_turns(folder, options.rounds))
         for count in lesions.LESIONS:
-            write_lesions(lesions_folder, count)
-            add_row(table, f"lesions, a case with {count} lesions", lesions_folder, options.repeats)
-            shutil.rmtree(lesions_folder)
-    Console().print(table)
+            runs = {
+                cases: in_turns(write_lesions(Path(temporary) / f"{count}-{cases}", cases, count), options.rounds)
+                for cases in (FEW, MANY)
+            }
+            add_row(table, f"lesions, {MANY} cases with {count} lesions", runs[MANY])
+            add_row(table, "one more of these", {how: one_more(runs[FEW][how], runs[MANY][how]) for how in runs[FEW]})
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
-def write_lesions(folder: Path, count: int) -> None:
-    """A case of six steps of 400 x 400 x 326."""
-    prediction, reference = lesions.pair_of(count)
-    lesions.write(folder / "ground-truth/references/case.nii.gz", reference)
-    (folder / "ground-truth/challenge.toml").write_text(lesions.CHALLENGE, encoding="utf-8")
-    first = folder / "submission/case/iter_0.nii.gz"
-    lesions.write(first, prediction)
-    for step in range(1, lesions.STEPS):
-        shutil.copy(first, first.with_name(f"iter_{step}.nii.gz"))
+def in_turns(folder: Path, rounds: int) -> Mapping[str, tuple[float, float]]:
+    """Seconds by the clock and of CPU, the best of each, with and without decoders."""
+    runs: dict[str, list[Measured]] = {WITHOUT: [], WITH: []}
+    for _ in range(rounds):
+        for how, found in runs.items():
+            found.append(measure([sys.executable, __file__, "--one", how, str(folder)]))
+    return {
+        how: (min(run.seconds for run in found), min(run.cpu_seconds for run in found)) for how, found in runs.items()
+    }
 
 
-def add_row(table: Table, what: str, folder: Path, repeats: int) -> None:
-    evaluation.import_packages(folder / "ground-truth", challenge=None)
-    without = apart = float("inf")
-    for _ in range(repeats):
-        without = min(without, cpu_seconds(lambda: evaluate_here(folder)))
-        apart = min(apart, cpu_seconds(lambda: evaluate(folder)))
-    table.add_row(what, f"{without:.2f}", f"{apart:.2f}", f"{100 * (apart / without - 1):+.1f} %")
+def one_more(few: tuple[float, float], many: tuple[float, float]) -> tuple[float, float]:
+    clock, cpu = ((of_many - of_few) / (MANY - FEW) for of_few, of_many in zip(few, many, strict=True))
+    return clock, cpu
 
 
-def evaluate(folder: Path) -> None:
-    evaluation.evaluate(
-        submission=folder / "submission",
-        output=folder / "output",
-        ground_truth=folder / "ground-truth",
-        challenge=None,
-        executor=Processes(workers=WORKERS),
-    )
+def add_row(table: Table, what: str, found: Mapping[str, tuple[float, float]]) -> None:
+    cells = []
+    for without, apart in zip(found[WITHOUT], found[WITH], strict=True):
+        cells += [f"{without:.2f}", f"{apart:.2f}", f"{100 * (apart / without - 1):+.0f} %"]
+    table.add_row(what, *cells)
 
 
-def evaluate_here(folder: Path) -> None:
-    with patch.object(evaluation, "decoders", lambda *_, **__: nullcontext()):
-        evaluate(folder)
-
-
-def cpu_seconds(work: Callable[[], None]) -> float:
-    """Of a process that does the work, and of all that it starts."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-        except BaseException as fault:
-            print(fault, file=sys.stderr)
-            os._exit(1)
-        os._exit(0)
-    _, status, usage = os.wait4(pid, 0)
-    if status:
-        sys.exit("A run failed.")
-    return usage.ru_utime + usage.ru_stime
+def evaluate(how: str, folder: Path) -> None:
+    """As the command does, but for the decoders."""
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    here = patch.object(evaluation, "decoders", lambda *_, **__: nullcontext()) if how == WITHOUT else nullcontext()
+    with here, TemporaryDirectory(prefix="podium-bench-") as output:
+        evaluation.evaluate(
+            submission=folder / "submission",
+            output=Path(output),
+            ground_truth=folder / "ground-truth",
+            challenge=None,
+            executor=Processes(workers=WORKERS),
+        )
 
 
 if __name__ == "__main__":

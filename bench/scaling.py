@@ -58,9 +58,9 @@ def evaluate(folder: Path, workers: int) -> Measured:
         return measure([*command, *(str(word) for pair in paths.items() for word in pair)])
 
 
-def write_lesions(folder: Path, cases: int) -> Path:
-    """One case of 400 x 400 x 326 under many names."""
-    prediction, reference = lesions.pair_of(lesions.LESIONS[0])
+def write_lesions(folder: Path, cases: int, count: int = lesions.LESIONS[0]) -> Path:
+    """One case of 400 x 400 x 326 with `count` lesions under many names."""
+    prediction, reference = lesions.pair_of(count)
     drawn = {"reference": reference, "prediction": prediction}
     for name, volume in drawn.items():
         lesions.write(folder / f"drawn/{name}.nii.gz", volume)

@@ -4,6 +4,7 @@ A pool of our own rather than the standard library's: `ProcessPoolExecutor` give
 worker dies, and neither pool can end a single task that hangs.
 """
 
+import gc
 import mmap
 import multiprocessing
 import os
@@ -234,6 +235,7 @@ def _serve(
     """What a worker does: take a case, send its outcome, until the connection ends."""
     for other in inherited:
         other.close()
+    gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     heed_requests()

@@ -125,7 +125,7 @@ def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary
     value = [*_geometry(volume), list(volume.shape)]
     if volume.voxels is None:
         return value, volume.labels
-    return value, packed_voxels(volume.voxels) if len(volume.voxels.places) else None
+    return value, packed_voxels(volume.voxels, binary=binary) if len(volume.voxels.places) else None
 
 
 def _hdf5_names(opened: OpenFile, *, file_bytes: int) -> Answer:

@@ -23,7 +23,7 @@ from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
 from podium.sandbox.messages import EndedError, LyingError
 from podium.sandbox.remote_hdf5 import RemoteHdf5
-from podium.sandbox.remote_volumes import PACKED_VOXELS, checked_geometry, checked_volume
+from podium.sandbox.remote_volumes import checked_geometry, checked_volume, expected_voxels
 from podium.sandbox.session import Session
 from podium.sandbox.wire import Expected
 from podium.sandbox.zygote import NO_LIBRARY, start_zygote
@@ -103,7 +103,7 @@ class Decoders:
     ) -> Volume:
         _require("SimpleITK")
         every_place = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
-        expected = replace(every_place, alternative=PACKED_VOXELS) if as_voxels else every_place
+        expected = replace(every_place, alternative=expected_voxels(binary=binary)) if as_voxels else every_place
         options = {"shape": shape, "max_bytes": max_bytes, "binary": binary, "as_voxels": as_voxels}
         with self.session(file) as session:
             answer = session.ask("volume", expected=expected, **options)

@@ -45,4 +45,4 @@ def _read_images() -> list[NDArray[Any]]:
     file = SafeFile(_SAMPLES, "sample.nii.gz")
     voxels = read_mask_volume(file, max_bytes=_MAX_BYTES).voxels
     assert voxels is not None, "the sample is small"
-    return [packed_voxels(voxels), read_image(file, max_bytes=_MAX_BYTES).array]
+    return [packed_voxels(voxels, binary=True), read_image(file, max_bytes=_MAX_BYTES).array]

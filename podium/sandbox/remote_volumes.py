@@ -1,4 +1,5 @@
-"""Label volumes that a decoder reads: where their voxels are few, these alone are sent, each as one number."""
+"""Label volumes that a decoder reads: where their voxels are few, these alone are sent, each as one number: its place,
+and in a volume of several labels also its label."""
 
 import math
 from typing import Any
@@ -14,12 +15,17 @@ from podium.sandbox.wire import Expected
 
 _PLACE_FROM_BIT = 32  # below it the label; the largest volume has fewer places than 2**32
 
-PACKED_VOXELS = Expected(axes=(1,), types=("u8",), max_bytes=8 * FEW_VOXELS)
-"""What `packed_voxels` gives."""
+
+def expected_voxels(*, binary: bool) -> Expected:
+    """What `packed_voxels` gives."""
+    size = 4 if binary else 8
+    return Expected(axes=(1,), types=(f"u{size}",), max_bytes=size * FEW_VOXELS)
 
 
-def packed_voxels(voxels: Voxels) -> NDArray[np.uint64]:
-    """Every voxel as one number: place and label."""
+def packed_voxels(voxels: Voxels, *, binary: bool) -> NDArray[Any]:
+    """Every voxel as one number; all labels of a `binary` volume are 1."""
+    if binary:
+        return voxels.places.astype(np.uint32)
     return voxels.places.astype(np.uint64) << np.uint64(_PLACE_FROM_BIT) | voxels.labels.astype(np.uint64)
 
 
@@ -40,7 +46,7 @@ def checked_volume(
         return Volume(found, geometry, array)
     if not as_voxels:
         raise LyingError("no labels")
-    packed = np.zeros(0, np.uint64) if array is None else array
+    packed = np.zeros(0, np.uint32 if binary else np.uint64) if array is None else array
     return Volume(found, geometry, _unpacked(packed, places=math.prod(found), binary=binary))
 
 
@@ -65,13 +71,13 @@ def _checked_shape(found: Any, expected: tuple[int, ...] | None, max_bytes: int)
     return shape
 
 
-def _unpacked(packed: NDArray[np.uint64], *, places: int, binary: bool) -> Voxels:
-    if not len(packed):
-        return Voxels(np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    indices = (packed >> np.uint64(_PLACE_FROM_BIT)).astype(np.int64)
-    labels = packed & np.uint64(LARGEST_LABEL)
-    if indices[-1] >= places or not (np.diff(indices) > 0).all():
+def _unpacked(packed: NDArray[Any], *, places: int, binary: bool) -> Voxels:
+    indices = (packed if binary else packed >> np.uint64(_PLACE_FROM_BIT)).astype(np.int64)
+    if not (indices[-1:] < places).all() or not (indices[1:] > indices[:-1]).all():
         raise LyingError("voxels that are not in the volume, or not in order")
-    if labels.min() == 0 or (binary and labels.max() > 1):
-        raise LyingError("voxels with labels that they cannot have")
-    return Voxels(indices, labels.astype(np.min_scalar_type(int(labels.max()))))
+    if binary:
+        return Voxels(indices, np.ones(len(indices), np.uint8))
+    labels = packed & np.uint64(LARGEST_LABEL)
+    if not labels.all():
+        raise LyingError("voxels of the background")
+    return Voxels(indices, labels.astype(np.min_scalar_type(int(labels.max(initial=0)))))

@@ -171,10 +171,16 @@ def test_a_decoder_cannot_stop_the_run_by_an_error_of_the_organiser(file: SafeFi
 VOLUME = [[1.0] * 3, [0.0] * 3, [0.0] * 9, [2, 3, 4]]
 
 
-def voxels(*packed_voxels: tuple[int, int], value: Any = VOLUME) -> bytes:
-    """An answer of voxels, each a place and a label."""
-    numbers = np.array([place << 32 | label for place, label in packed_voxels], "<u8")
-    return packed({"value": value, "array": {"shape": [len(numbers)], "dtype": "<u8"}}) + numbers.tobytes()
+def voxels(*places: int, value: Any = VOLUME) -> bytes:
+    """An answer of the voxels of a mask."""
+    numbers = np.array(places, "<u4")
+    return packed({"value": value, "array": {"shape": [len(numbers)], "dtype": "<u4"}}) + numbers.tobytes()
+
+
+def labelled_voxels(*places_and_labels: tuple[int, int]) -> bytes:
+    """An answer of voxels, each with its label."""
+    numbers = np.array([place << 32 | label for place, label in places_and_labels], "<u8")
+    return packed({"value": VOLUME, "array": {"shape": [len(numbers)], "dtype": "<u8"}}) + numbers.tobytes()
 
 
 @pytest.fixture
@@ -184,25 +190,27 @@ def volume_file(tmp_path: Path) -> SafeFile:
 
 
 def test_honest_voxels_are_taken(volume_file: SafeFile) -> None:
-    with answering(lambda channel: channel.sendall(voxels((0, 1), (23, 1)))), decoders():
+    with answering(lambda channel: channel.sendall(voxels(0, 23))), decoders():
         found = read_mask_volume(volume_file, shape=(2, 3, 4)).labels
     assert np.flatnonzero(found).tolist() == [0, 23]
+    with answering(lambda channel: channel.sendall(labelled_voxels((0, 7), (23, 300)))), decoders():
+        found = read_label_volume(volume_file, shape=(2, 3, 4), as_voxels=True).labels
+    assert found.reshape(-1)[[0, 1, 23]].tolist() == [7, 0, 300]
 
 
 @pytest.mark.parametrize(
     "lie",
     {
         "2 in a mask": packed({"value": VOLUME, "array": {"shape": [2, 3, 4], "dtype": "|u1"}}) + bytes(23) + b"\2",
-        "2 in a mask of voxels": voxels((0, 1), (1, 2)),
-        "a voxel of the background": voxels((0, 1), (1, 0)),
-        "a voxel beyond the end": voxels((0, 1), (24, 1)),
-        "voxels in no order": voxels((3, 1), (2, 1)),
-        "a voxel twice": voxels((3, 1), (3, 1)),
-        "voxels of another type": packed({"value": VOLUME, "array": {"shape": [2], "dtype": "<f8"}}) + bytes(16),
-        "another shape": voxels((0, 1), value=[*VOLUME[:3], [4, 3, 2]]),
-        "no shape": voxels((0, 1), value=VOLUME[:3]),
-        "a shape that is none": voxels((0, 1), value=[*VOLUME[:3], [2, 3, -4]]),
-        "no geometry": voxels((0, 1), value=[None, *VOLUME[1:]]),
+        "labels in a mask": labelled_voxels((0, 1), (1, 2)),
+        "a voxel beyond the end": voxels(0, 24),
+        "voxels in no order": voxels(3, 2),
+        "a voxel twice": voxels(3, 3),
+        "voxels of another type": packed({"value": VOLUME, "array": {"shape": [2], "dtype": "<f4"}}) + bytes(8),
+        "another shape": voxels(0, value=[*VOLUME[:3], [4, 3, 2]]),
+        "no shape": voxels(0, value=VOLUME[:3]),
+        "a shape that is none": voxels(0, value=[*VOLUME[:3], [2, 3, -4]]),
+        "no geometry": voxels(0, value=[None, *VOLUME[1:]]),
         "labels of another shape": packed({"value": VOLUME, "array": {"shape": [4, 3, 2], "dtype": "|u1"}}) + bytes(24),
         "nothing": packed({"value": None}),
     }.items(),
@@ -217,9 +225,29 @@ def test_a_lie_about_a_volume_costs_the_file(volume_file: SafeFile, lie: tuple[s
         read_mask_volume(volume_file, shape=(2, 3, 4))
 
 
+@pytest.mark.parametrize(
+    "lie",
+    {
+        "a voxel of the background": labelled_voxels((0, 1), (1, 0)),
+        "a voxel beyond the end": labelled_voxels((0, 1), (24, 1)),
+        "voxels in no order": labelled_voxels((3, 1), (2, 1)),
+        "a voxel twice": labelled_voxels((3, 1), (3, 2)),
+        "no labels": voxels(0, 1),
+    }.items(),
+    ids=lambda lie: lie[0],
+)
+def test_a_lie_about_labelled_voxels_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
+    with (
+        answering(lambda channel: channel.sendall(lie[1])),
+        decoders(),
+        pytest.raises(Refused, match=CONTRADICTS),
+    ):
+        read_label_volume(volume_file, shape=(2, 3, 4), as_voxels=True)
+
+
 def test_voxels_are_an_answer_only_where_they_were_asked_for(volume_file: SafeFile) -> None:
     with (
-        answering(lambda channel: channel.sendall(voxels((0, 1)))),
+        answering(lambda channel: channel.sendall(labelled_voxels((0, 1)))),
         decoders(),
         pytest.raises(Refused, match=CONTRADICTS),
     ):
@@ -228,7 +256,7 @@ def test_voxels_are_an_answer_only_where_they_were_asked_for(volume_file: SafeFi
 
 def test_more_places_than_a_file_may_have_cost_the_file(volume_file: SafeFile) -> None:
     with (
-        answering(lambda channel: channel.sendall(voxels((0, 1), value=[*VOLUME[:3], [2**20] * 3]))),
+        answering(lambda channel: channel.sendall(voxels(0, value=[*VOLUME[:3], [2**20] * 3]))),
         decoders(),
         pytest.raises(Refused, match=CONTRADICTS),
     ):
