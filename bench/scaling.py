@@ -21,7 +21,7 @@ SMALLEST_OF_TWO_WORKERS = 300  # carotid cases: starting takes a third of the ti
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, nargs="+", default=[30, 300, 3000], metavar="N", help="carotid cases")
-    parser.add_argument("--lesions", type=int, default=8, metavar="N", help="lesions cases [%(default)s]")
+    parser.add_argument("--lesions", type=int, default=40, metavar="N", help="lesions cases [%(default)s]")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds [%(default)s]")
     options = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f}", flush=True)

@@ -65,9 +65,9 @@ def processes_below(pid: int) -> list[int]:
     """A process and all below it, whichever of its threads started them."""
     found = [pid]
     for parent in found:  # grows while it is walked
-        for thread in Path(f"/proc/{parent}/task").glob("*/children"):
-            with suppress(OSError):
-                found.extend(int(child) for child in thread.read_text(encoding="ascii").split())
+        with suppress(OSError):  # it ended meanwhile
+            for thread in Path(f"/proc/{parent}/task").iterdir():
+                found.extend(int(child) for child in (thread / "children").read_text(encoding="ascii").split())
     return found
 
 

@@ -80,6 +80,15 @@ def test_what_is_written_is_read_back_to_the_last_digit(tmp_path: Path) -> None:
     assert isinstance(found.results[0].metrics["voxels"], int)
 
 
+def test_every_case_is_one_line() -> None:
+    rows = [CaseResult(case=name, status="scored", metrics={"dice": 1.0}) for name in ("a", "b c", '"results": []')]
+    lines = metrics(results=rows, counts=Counts.of(rows, unmatched=0)).to_json().splitlines()
+    first = lines.index('  "results": [') + 1
+    assert [json.loads(line.removesuffix(","))["case"] for line in lines[first : first + 3]] == [
+        row.case for row in rows
+    ]
+
+
 def test_written_twice_is_the_same_bytes_and_leaves_nothing_else(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         prepare_output(tmp_path / folder)
