@@ -1,4 +1,4 @@
-"""The box that a mask covers, and a pair of masks cut to theirs: everything a surface metric needs lies there."""
+"""The box that a mask covers: everything a surface metric needs lies there."""
 
 from typing import Any
 
@@ -20,14 +20,3 @@ def bounding_box(mask: NDArray[Any]) -> Box | None:
         box.append(slice(int(covered[0]), int(covered[-1]) + 1))
         rest = mask[tuple(box)]
     return tuple(box)
-
-
-def crop_to_union(
-    *, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Both masks, cut to the bounding box of their union (views, no copies); unchanged where both are empty.
-
-    Beyond the box both masks are background, as they are beyond the image, so no boundary pixel is gained or lost.
-    """
-    box = bounding_box(prediction | reference)
-    return (prediction, reference) if box is None else (prediction[box], reference[box])

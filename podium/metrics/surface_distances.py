@@ -118,9 +118,9 @@ def measure_surfaces(
 ) -> SurfaceDistances:
     """Both boundaries and their distances, once for all figures.
 
-    The masks should be cropped (`podium.metrics.regions`, `crop_to_union`): time and memory follow the size of the
-    arrays. `spacing` is in the axes' order, in mm; without it distances are in voxels. `boundary` is "voxels" (MONAI)
-    or "surface" (DeepMind, areas too).
+    The masks should be cropped (`podium.metrics.regions`): time and memory follow the size of the arrays. `spacing` is
+    in the axes' order, in mm; without it distances are in voxels. `boundary` is "voxels" (MONAI) or "surface"
+    (DeepMind, areas too).
     """
     scale = np.ones(reference.ndim) if spacing is None else np.asarray(spacing, np.float64)
     if boundary == "voxels":

@@ -106,7 +106,7 @@ def _volume(
 def _component_dice(case: LesionsCase) -> float | None:
     if case.final is None:
         return None if case.reference.is_empty else 0.0
-    return component_dice(prediction=case.final.mask.labels.view(np.bool_), reference=case.reference.mask())
+    return component_dice(prediction=case.final.mask, reference=case.reference.mask())
 
 
 _CURVES = tuple(

@@ -16,7 +16,7 @@ from podium.errors import Refused
 from podium.platform.names import case_of
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
-from podium.readers.volumes import read_label_volume
+from podium.readers.volumes import read_label_volume, read_mask_volume
 
 _CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright; else what there is
 
@@ -36,7 +36,8 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
         mask = np.zeros_like(expected)
         if last in prediction.steps:
             with suppress(Refused):  # then nothing was found, as scoring has it
-                mask = self._format.read_step(prediction.steps[last], shape=expected.shape)[0]
+                found = read_mask_volume(prediction.steps[last].file(), shape=expected.shape)
+                mask = found.labels.view(np.bool_)
         spacing = volume.geometry.spacing
         return [lesion_overlay(case, prediction=mask, reference=expected, spacing=spacing, images=images)]
 

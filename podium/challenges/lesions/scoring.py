@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
 from podium.challenges.geometry import differing_geometry
@@ -29,8 +30,13 @@ _MOST_CENTROIDS = 10_000  # evalutils compares them one by one in Python
 class FinalStep:
     """The last step's mask and its components."""
 
-    mask: Volume
+    volume: Volume
     components: Components
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """A value for every voxel, made when it is asked for."""
+        return self.volume.labels.view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +81,15 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
                 steps.append(failed_step(step, expected, self._settings, status="missing", error=MISSING_STEP))
                 continue
             try:
-                mask, components, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
+                volume, components, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
             except Refused as refusal:
                 steps.append(failed_step(step, expected, self._settings, status="failed", error=str(refusal)))
                 continue
-            sentence = differing_geometry(name, mask.geometry, expected.geometry)
+            sentence = differing_geometry(name, volume.geometry, expected.geometry)
             warnings += [sentence] if sentence else []
-            final = FinalStep(mask, components)
+            final = FinalStep(volume, components)
             steps.append(score_step(step, final.components, expected, self._settings))
-            del mask, components
+            del volume, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
         warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["status"] == "failed"]
