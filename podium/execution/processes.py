@@ -39,6 +39,8 @@ _DEATHS_WITHOUT_A_CASE = 50
 
 _KILLED_BEFORE_THE_COLLECTOR = 900
 
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 CASE_TIMEOUT_SECONDS = 600.0
 """The time limit of one case, unless a command says otherwise."""
 
@@ -256,8 +258,9 @@ def _serve(
 
 def _use_one_thread() -> None:
     """One BLAS/OpenMP thread per worker: the workers already fill the cores."""
+    if all(os.environ.get(variable) == "1" for variable in _THREAD_VARIABLES):
+        return  # as the commands decide before any of these libraries is loaded
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=1)
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = "1"
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
