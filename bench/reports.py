@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -31,6 +32,8 @@ def write_nltk_data(folder: Path) -> None:
     """Debian's files where NLTK looks for them, with the two that Debian leaves out."""
     corpus = folder / "corpora/wordnet"
     corpus.mkdir(parents=True)
+    if not WORDNET.is_dir():
+        sys.exit("Comparing with NLTK needs WordNet: apt-get install wordnet-base")
     for path in WORDNET.iterdir():
         if path.is_file():
             shutil.copy(path, corpus)

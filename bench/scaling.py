@@ -28,7 +28,7 @@ def main() -> None:
     for cases in options.cases:
         with TemporaryDirectory(prefix="podium-bench-") as temporary:
             folder = write_cases(Path(temporary), cases)
-            show(f"carotid, {cases} cases", folder, cases, options.rounds, both=cases == SMALLEST_OF_TWO_WORKERS)
+            show(f"carotid, {cases} cases", folder, cases, options.rounds, both=cases >= SMALLEST_OF_TWO_WORKERS)
     with TemporaryDirectory(prefix="podium-bench-") as temporary:
         folder = write_lesions(Path(temporary), options.lesions)
         show(f"lesions, {options.lesions} cases", folder, options.lesions, options.rounds, both=True)

@@ -200,10 +200,6 @@ class ClassSettings(ValueSettings):
             raise ValueError(f"positive is '{self.positive}', which is none of the classes")
         return self
 
-    @property
-    def positive_class(self) -> str:
-        return self.positive or list(self.classes)[-1]
-
 
 class ProbabilitySettings(ValueSettings):
     """The probability of `positive`, or one number for each of `classes`; the reference is a class.
