@@ -1,6 +1,7 @@
 """The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
 
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -335,9 +336,11 @@ def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytes
     environment = dict(os.environ)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     log = logging.getLogger("podium")
+    collections = gc.get_threshold()
     for arguments in (("leaderboard",), ("leaderboard", "heart")):
         podium(*arguments)
         assert dict(os.environ) == environment
+        assert gc.get_threshold() == collections
         assert {number: signal.getsignal(number) for number in handlers} == handlers
         assert (log.handlers, log.level) == ([], logging.NOTSET)
     with pytest.raises(SystemExit):

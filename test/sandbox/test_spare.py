@@ -8,18 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from sandbox.processes import children
 
 from podium.errors import MachineError
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
 from podium.sandbox.decoders import decoders
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
-    except OSError:  # it has ended
-        return []
 
 
 def has_ended(pid: int) -> bool:
