@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from podium.challenges.declared.settings import DeclaredSettings
 from podium.challenges.declared.tables import reference_rows
-from podium.challenges.declared.value_settings import ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import as_tuple
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.pairing.layout import Source, Template
 from podium.readers.files import SafeFile
@@ -16,8 +16,11 @@ def sort_references(
     """The references of every case, by the name of the value; what is wrong is added to `problems`."""
     references: dict[str, dict[str, Source]] = {}
     known: set[SafeFile] = set()
-    for name, value in settings.values.items():
-        for case, file in _own_references(settings, value, files):
+    templates = {
+        name: [Template(each) for each in as_tuple(value.reference)] for name, value in settings.values.items()
+    }
+    for file in files:
+        for name, case in _values_in(file, templates):
             known.add(file)
             if name in references.setdefault(case, {}):
                 what = f"A case has two references for the value '{name}'."
@@ -40,28 +43,27 @@ def sort_references(
             if name not in sources:
                 what = f"A case has no reference for the value '{name}'."
                 problems.append(ReferenceProblem(what=what, where=case))
-    return references
+    # In the order of the settings, whatever the files are called: their digest depends on it.
+    return {
+        case: {name: found[name] for name in settings.values if name in found} for case, found in references.items()
+    }
 
 
-def _own_references(
-    settings: DeclaredSettings, value: ValueSettings, files: Sequence[SafeFile]
-) -> Iterator[tuple[str, SafeFile]]:
-    """The references of one value with their cases; the first name that fits a file counts. Names fit ends of
-    paths, since predictions may lie deeper, but references lie where the settings say."""
-    for file in files:
-        fitting = _fitting(as_tuple(value.reference), file)
-        if fitting and len(fitting[0].text) >= _longest_name(settings, file):
-            found = fitting[0].match(file.name)
-            assert found is not None
-            yield found[0], file
+def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> Iterator[tuple[str, str]]:
+    """The values whose reference a file is, each with its case. Of one value the first name that fits counts, of
+    several values the longest: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of another
+    value.
 
-
-def _longest_name(settings: DeclaredSettings, file: SafeFile) -> int:
-    """Of those that fit a reference: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of
-    another value. Of one value the first that fits counts."""
-    values = settings.values.values()
-    firsts = [fitting[0] for value in values if (fitting := _fitting(as_tuple(value.reference), file))]
-    return max(len(template.text) for template in firsts)
+    Names fit ends of paths, since predictions may lie deeper, but references lie where the settings say."""
+    fitting: list[tuple[int, str, str]] = []
+    for name, choices in templates.items():
+        for template in choices:
+            found = template.match(file.name) if template.text.count("/") == file.name.count("/") else None
+            if found is not None:
+                fitting.append((len(template.text), name, found[0]))
+                break
+    longest = max((length for length, _, _ in fitting), default=0)
+    yield from ((name, case) for length, name, case in fitting if length == longest)
 
 
 def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
