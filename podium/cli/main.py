@@ -137,7 +137,7 @@ def _one_thread_per_process() -> Iterator[None]:
 
 @contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """Importing makes many objects and no garbage: looking for it takes a sixth of the time."""
+    """Importing makes many objects and no garbage: looking for it took a seventh of the time until scoring began."""
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
