@@ -362,6 +362,8 @@ def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
     monkeypatch.setattr("podium.cli.evaluate.paths", validate)
     run = podium("evaluate")
     assert (run.code, run.last_line) == (130, "Stopped on request.")
+    # An evaluation from Python afterwards is not concerned.
+    assert Processes(workers=1).run(["a"], str.upper, label="scoring")["a"].value == "A"
 
 
 def test_a_request_to_end_that_a_callback_swallows(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ from podium.cli import (
 from podium.cli.arguments import EXIT_CODES, Command, end
 from podium.cli.log import end_log, printed_log
 from podium.errors import PodiumError
+from podium.execution.cores import ONE_THREAD
 from podium.extras import missing_packages
 from podium.forking import requested_to_end
 
@@ -43,8 +44,7 @@ _COMMANDS = (
     *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),
     *(judge, judge_calibrate, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
 )
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_OBJECTS_BETWEEN_COLLECTIONS = 50000
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _READER_GONE = 128 + signal.SIGPIPE
 
 
@@ -116,6 +116,7 @@ def _signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        requested_to_end.clear()  # or an evaluation from Python after this command would end at once
 
 
 def _raise_on_request(_signal: int, _frame: object) -> None:
@@ -126,8 +127,8 @@ def _raise_on_request(_signal: int, _frame: object) -> None:
 @contextmanager
 def _one_thread_per_process() -> Iterator[None]:
     """Decided before any numeric library is loaded: the workers fill the cores."""
-    ours = [variable for variable in _THREAD_VARIABLES if variable not in os.environ]
-    os.environ.update(dict.fromkeys(ours, "1"))
+    ours = {variable: value for variable, value in ONE_THREAD.items() if variable not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:

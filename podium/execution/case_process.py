@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import MachineError, UsageError
+from podium.execution.cores import ONE_THREAD
 from podium.execution.executor import CaseOutcome, attempt, took_too_long
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 5.0
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # the workers already fill the cores
 
 
 class CaseProcess:
@@ -37,7 +37,7 @@ class CaseProcess:
         command = [sys.executable, "-m", "podium.execution.case_process", str(theirs.fileno()), str(os.getpid())]
         # The folder of the package first: a worker may have been started anywhere.
         paths = [str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = os.environ | dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": os.pathsep.join(paths)}
+        environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
         theirs.close()
         self._has: str | None = None

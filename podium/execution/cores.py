@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
+
 WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
 
 

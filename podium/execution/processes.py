@@ -18,7 +18,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic
 
+import threadpoolctl
+
 from podium.errors import MachineError, PodiumError, UsageError
+from podium.execution.cores import ONE_THREAD
 from podium.execution.executor import TRIES, CaseOutcome, Value, attempt, died, took_too_long
 from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.forking import heed_requests, requested_to_end, requests_held_back
@@ -38,8 +41,6 @@ _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _DEATHS_WITHOUT_A_CASE = 50
 
 _KILLED_BEFORE_THE_COLLECTOR = 900
-
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 CASE_TIMEOUT_SECONDS = 600.0
 """The time limit of one case, unless a command says otherwise."""
@@ -258,9 +259,5 @@ def _serve(
 
 def _use_one_thread() -> None:
     """One BLAS/OpenMP thread per worker: the workers already fill the cores."""
-    if all(os.environ.get(variable) == "1" for variable in _THREAD_VARIABLES):
-        return  # as the commands decide before any of these libraries is loaded
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(limits=1)
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    threadpoolctl.threadpool_limits(limits=1)
+    os.environ.update(ONE_THREAD)

@@ -16,6 +16,7 @@ from podium.readers.files import SafeFile
 from podium.readers.hdf5 import file as hdf5
 from podium.readers.hdf5 import storage as hdf5_storage
 from podium.readers.hdf5.file import open_hdf5
+from podium.readers.inflate import LIBRARY, ZLIB_LIBRARY, library_for
 
 VALUES = np.arange(2400, dtype=np.uint16).reshape(60, 40) // 7
 
@@ -255,9 +256,43 @@ def test_double_compression_is_refused(tmp_path: Path, filters: tuple[int, ...])
         (bytes(2), (3, 1), "A compressed chunk of 'x' in 'a.h5' is corrupt."),
     ],
 )
-def test_chunks_unpack_to_their_size(tmp_path: Path, stored: bytes, filters: tuple[int, ...], words: str) -> None:
+@pytest.mark.parametrize("small_bytes", [0, 1 << 20], ids=["ISA-L", "zlib"])
+def test_chunks_unpack_to_their_size(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    small_bytes: int,
+    stored: bytes,
+    filters: tuple[int, ...],
+    words: str,
+) -> None:
+    monkeypatch.setattr("podium.readers.inflate._SMALL_BYTES", small_bytes)
     file = written(tmp_path, lambda h5: filtered(h5, *filters).write_direct_chunk((0, 0), stored))
     assert refusal(file) == words
+
+
+@pytest.mark.parametrize("small_bytes", [0, 1 << 20], ids=["ISA-L", "zlib"])
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"fillvalue": 7}], ids=str)
+def test_deflated_values_are_the_same_whoever_unpacks_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, options: dict[str, Any]
+) -> None:
+    """Chunks of zeros, of the fill value, never written, at the edge, and of anything else."""
+    monkeypatch.setattr("podium.readers.inflate._SMALL_BYTES", small_bytes)
+    values = np.random.default_rng(5).integers(-9, 9, (50, 70)).astype(np.int16)
+    values[:20, :30], values[20:40, :30] = 0, 7
+    values[40:, 60:] = options.get("fillvalue", 0)
+
+    def write(h5: h5py.File) -> None:
+        dataset = h5.create_dataset("x", values.shape, "i2", chunks=(20, 30), compression="gzip", **options)
+        dataset[:40], dataset[40:, :60] = values[:40], values[40:, :60]
+
+    with open_hdf5(written(tmp_path, write)) as source:
+        assert np.array_equal(source.read("x"), values)
+
+
+def test_short_streams_are_for_zlib() -> None:
+    assert library_for(8192) is ZLIB_LIBRARY
+    assert library_for(1 << 20) is LIBRARY
 
 
 def test_plain_chunks_have_their_size(tmp_path: Path) -> None:

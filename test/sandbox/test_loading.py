@@ -27,6 +27,8 @@ def test_what_is_expected_is_loaded_without_a_request(libraries: list[str]) -> N
         while {name for pid in zygotes for name in loaded(pid)} < set(libraries) and time.monotonic() < end:
             time.sleep(0.02)
         assert sorted(name for pid in zygotes for name in loaded(pid)) == sorted(libraries)
+        # Decoders are forked without Python's own care for threads.
+        assert [len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in zygotes] == [1] * len(zygotes)
 
 
 def test_what_is_not_expected_is_not_loaded() -> None:
