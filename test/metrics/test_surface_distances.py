@@ -133,6 +133,7 @@ def test_agrees_with_monai(pair: Spaced, tolerance: float) -> None:
 @pytest.mark.filterwarnings("ignore:Please:DeprecationWarning")  # surface-distance uses old names of SciPy
 @settings(max_examples=80, deadline=None)
 @given(spaced_pairs(), st.sampled_from([0.0, 0.7, 1.0, 1.4, 2.0, 3.0]))
+@example((np.array([[0, 0], [1, 0]]) > 0, np.array([[1, 1], [0, 0]]) > 0, (1.25, 0.7)), 0.0)  # 50 % are reached exactly
 @example((np.array([[0, 1, 0, 0]]) > 0, np.array([[0, 1, 1, 1]]) > 0, (0.7, 1.0)), 0.0)  # half of the area at 0
 def test_surface_elements_agree_with_the_package_surface_distance(pair: Spaced, tolerance: float) -> None:
     prediction, reference, spacing = pair
@@ -143,7 +144,11 @@ def test_surface_elements_agree_with_the_package_surface_distance(pair: Spaced, 
     assert found.nsd(tolerance) == pytest.approx(nsd, abs=1e-9)
     for share in (50, 95, 100):
         robust = package.compute_robust_hausdorff(theirs, share)
-        assert found.hausdorff(percentile=share, policy=WORST) == pytest.approx(robust, abs=1e-9)
+        # The package adds areas in another order: where exactly this share is reached, rounding decides what it takes.
+        near = [
+            found.hausdorff(percentile=each, policy=WORST) for each in (share - 1e-9, share, min(100, share + 1e-9))
+        ]
+        assert any(each == pytest.approx(robust, abs=1e-9) for each in near)
     average = statistics.fmean(package.compute_average_surface_distance(theirs))
     assert found.masd(policy=WORST) == pytest.approx(average, abs=1e-9)
 
