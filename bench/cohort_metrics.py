@@ -18,7 +18,10 @@ from rich.table import Table
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from podium.metrics import classification, number, probability, survival
+from podium.metrics import classification
+from podium.metrics import classification as probability
+from podium.metrics import regression as number
+from podium.metrics import regression as survival
 from podium.metrics.resampling import Floats, Resamples
 
 SEED = 20260

@@ -50,7 +50,7 @@ def sweep(frames: int) -> NDArray[np.float64]:
 
 def guessed_transforms(poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Global and local transforms of a method that drifts a little."""
-    from podium.metrics.reconstruction import chained, local_transforms
+    from podium.metrics.displacement import chained, local_transforms
 
     rng = np.random.default_rng(SEED + 1)
     local = local_transforms(poses, IMAGE_TO_TOOL)
@@ -73,7 +73,7 @@ def write_truth(folder: Path, poses: NDArray[np.float64]) -> None:
 
 def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
     """GP.npy and LP.npy in float32, frame by frame, and landmarks that do not move."""
-    from podium.metrics.reconstruction import field_coefficients
+    from podium.metrics.displacement import field_coefficients
 
     folder.mkdir(parents=True)
     x, y = np.tile(np.arange(1.0, WIDTH + 1), HEIGHT), np.repeat(np.arange(1.0, HEIGHT + 1), WIDTH)

@@ -28,8 +28,8 @@ from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.step_figures import score_step
 from podium.challenges.lesions.steps import LesionsPrediction, StepSource
-from podium.metrics.component_dice import component_dice
 from podium.metrics.components import find_lesions, label_components
+from podium.metrics.lesions import component_dice
 from podium.readers.files import SafeFile
 from podium.readers.images import Geometry
 

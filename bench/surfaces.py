@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from podium.metrics.overlap import count_voxels
-from podium.metrics.policy import distance_policy
-from podium.metrics.regions import Region, find_regions
-from podium.metrics.surface_distances import BoundaryKind, diagonal_mm, measure_surfaces
+from podium.metrics.declaration import distance_policy
+from podium.metrics.overlap import Region, count_voxels, find_regions
+from podium.metrics.surfaces import BoundaryKind, diagonal_mm, measure_surfaces
 
 SEED = 85
 SHAPE = (300, 400, 400)

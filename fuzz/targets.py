@@ -12,8 +12,7 @@ import numpy as np
 from podium.challenges import problems_of_file
 from podium.challenges.settings import ChallengeFile
 from podium.errors import PodiumError, Refused, SubmissionError
-from podium.formulas.parser import FormulaError, parse
-from podium.formulas.ranges import Known
+from podium.formulas import FormulaError, Known, parse
 from podium.platform.jobs import PREDICTIONS_FILE, read_jobs
 from podium.readers.annotations import read_boxes, read_points
 from podium.readers.archives.extract import archive_names, extract_archive

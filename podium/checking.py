@@ -13,10 +13,9 @@ from podium.challenges.base import AnyChallenge
 from podium.challenges.format import Description, equal_but_for_letter_case
 from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
 from podium.challenges.settings import ChallengeFile
-from podium.errors import ConfigurationError
+from podium.errors import ConfigurationError, preload_readers
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
-from podium.extras import preload_readers
 from podium.readers.files import list_files
 
 _NAMED = 5  # cases that a warning names

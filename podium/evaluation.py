@@ -13,9 +13,8 @@ from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import Collected
 from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
-from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError
+from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
 from podium.execution.executor import CaseOutcome, Executor
-from podium.extras import preload_readers
 from podium.figures import Figures
 from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
 from podium.platform.privacy import published_results

@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podium.challenges import KINDS, challenge_from_settings, published_settings
 from podium.challenges.base import AnyChallenge
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape
 from podium.task import Task
-from podium.validation_errors import first_problem
 
 
 class Manifest(BaseModel):

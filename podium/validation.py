@@ -7,9 +7,8 @@ from pathlib import Path
 from podium.challenges import KINDS, challenge_for_format, load_challenge
 from podium.challenges.base import AnyChallenge
 from podium.challenges.ground_truth import read_challenge_folders
-from podium.errors import UsageError
+from podium.errors import UsageError, preload_readers
 from podium.execution.executor import Executor
-from podium.extras import preload_readers
 from podium.manifest import Manifest
 from podium.platform.submission import open_submission, submission_names
 from podium.sandbox.decoders import decoders

@@ -11,34 +11,32 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
 # Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "validation_errors", "extras", "figures", "png", "readers", "metrics", "platform"}
+FOUNDATION = {"errors", "figures", "png", "readers", "metrics", "platform"}
 ALLOWED = {
     "errors": set(),
-    "validation_errors": set(),
     "figures": set(),
     "formulas": set(),
     "forking": set(),
     "kernel": set(),
     "own_metrics": set(),
     "png": set(),
-    "extras": {"errors"},
     "metrics": {"figures"},
-    "readers": {"errors", "extras", "kernel"},
-    "sandbox": {"errors", "extras", "forking", "kernel", "readers"},
-    "platform": {"errors", "validation_errors", "extras", "figures", "readers", "metrics.declaration"},
+    "readers": {"errors", "kernel"},
+    "sandbox": {"errors", "forking", "kernel", "readers"},
+    "platform": {"errors", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors", "forking", "sandbox.limits"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},
     "task": {*FOUNDATION, "challenges"},
     "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox", "task"},
-    "storage": {"errors", "extras", "readers"},
+    "storage": {"errors", "readers"},
     "kept": {"storage", "platform", "readers", "errors", "execution.executor"},
     "teams": {"storage", "platform", "readers", "errors"},
     "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "task", "evaluation", "kept", "sandbox"},
     "manifest": {*FOUNDATION, "challenges", "evaluation", "task"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
     "validation": {*FOUNDATION, "challenges", "execution", "manifest", "sandbox"},
-    "ranking": {"errors", "validation_errors", "figures", "metrics", "platform", "challenges", "readers.names"},
+    "ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.names"},
     "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution", "sandbox"},
     "arena": {
         *FOUNDATION,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.formulas.parser import FormulaError, parse
-from podium.formulas.ranges import Known
+from podium.formulas import FormulaError, Known, parse
 
 VALUES = {"a": 2.0, "b.mean": 3.0, "dice.long_plaque": 0.5, "zero": 0.0}
 

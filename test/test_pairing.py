@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.errors import Refused, SubmissionError
-from podium.pairing.layout import Entry, Layout, Template
-from podium.pairing.sorting import Pairing, Unmatched, one_prediction, pair
+from podium.pairing import Entry, Layout, Pairing, Template, Unmatched, one_prediction, pair
 from podium.platform.jobs import Job, SocketValue
 from podium.platform.submission import RefusedFile, Submission, SubmissionNames
 from podium.readers.files import SafeFile

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from podium.validation_errors import all_problems, first_problem
+from podium.errors import all_problems, first_problem
 
 
 class Inner(BaseModel):

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podium.errors import ConfigurationError
-from podium.validation_errors import first_problem
+from podium.errors import ConfigurationError, first_problem
 
 SETTINGS_FILE = "arena.toml"
 AtLeastOne = Annotated[int, Field(ge=1)]

@@ -19,9 +19,8 @@ from podium.challenges.settings import (
     unknown_key,
     without_problems,
 )
-from podium.errors import ConfigurationError
+from podium.errors import ConfigurationError, ValidationProblem
 from podium.platform.leaderboard import Column
-from podium.validation_errors import ValidationProblem
 
 
 def _declared() -> Kind[Any]:

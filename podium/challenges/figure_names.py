@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from podium.formulas.ranges import Known
+from podium.formulas import Known
 from podium.metrics.declaration import Direction, GivenFigure, Metric, Scoreboard
 
 BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}

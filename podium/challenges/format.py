@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from podium.challenges.ground_truth import ReferenceProblem, refuse_references
 from podium.errors import Refused
-from podium.pairing.layout import Layout
-from podium.pairing.sorting import Candidate, Pairing, Unmatched, one_prediction, pair
+from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
 from podium.platform.runtime import Runtime
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, list_files

@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 from podium.challenges.base import Challenge, SettingsT
 from podium.challenges.settings import CasesSettings, problems_of, without_problems
-from podium.validation_errors import ValidationProblem
+from podium.errors import ValidationProblem
 
 
 @dataclass(frozen=True, kw_only=True)

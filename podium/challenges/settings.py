@@ -19,11 +19,10 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from podium.errors import ConfigurationError
+from podium.errors import UNKNOWN_KEY, ConfigurationError, ValidationProblem, all_problems, did_you_mean
 from podium.platform.privacy import PerCase
 from podium.platform.sealing import decoded_key
 from podium.platform.submission import SubmissionShape
-from podium.validation_errors import UNKNOWN_KEY, ValidationProblem, all_problems, did_you_mean
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]

@@ -11,8 +11,7 @@ from podium.cli.arena_simulate import add_simulate
 from podium.cli.arena_viewer import add_viewer
 from podium.cli.arena_words import add_known_folder, say
 from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int
-from podium.errors import UsageError
-from podium.extras import require
+from podium.errors import UsageError, require
 
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from podium.cli.log import end_log
+from podium.errors import require
 from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
 from podium.execution.executor import Executor
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.execution.progress import ProgressFactory, show_progress
-from podium.extras import require
 from podium.readers.names import escape_for_display
 from podium.storage.location import Location
 

@@ -35,9 +35,8 @@ from podium.cli import (
 )
 from podium.cli.arguments import EXIT_CODES, Command, end
 from podium.cli.log import end_log, printed_log
-from podium.errors import PodiumError
+from podium.errors import PodiumError, missing_packages
 from podium.execution.cores import ONE_THREAD
-from podium.extras import missing_packages
 from podium.forking import requested_to_end
 
 _COMMANDS = (

@@ -35,7 +35,7 @@ def assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
 
 
 def finite(text: str) -> float:
-    from podium.ranking.numbers import finite_number
+    from podium.figures import finite_number
 
     try:
         value = finite_number(float(text))

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from podium.cli.arguments import Verbs, add_images_and_references, add_verb
-from podium.errors import UsageError
-from podium.extras import require
+from podium.errors import UsageError, require
 
 
 def add_verbs(verbs: Verbs) -> None:

@@ -1,95 +1,406 @@
-"""Lesions found, missed and invented: the Detection-Matching Metric, false volumes, and hits of centroids."""
+"""Predicted points and boxes against those of the reference, one to one, the most probable candidate first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podium.metrics.components import Overlap
+from podium.figures import Figures
+from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
+from podium.metrics.resampling import Floats, Resamples
+
+# What a case's row keeps of a detection task: every candidate's probability and whether it hit, and what there was to
+# find. All figures over cases are derived from these facts, on the cases as they are and on bootstrap replicates.
+#
+#     references     number of findings in the reference
+#     probabilities  of the candidates, falling; null where the prediction has none
+#     hits           1 for a candidate that found a reference, 0 for a false positive; in the same order
+#     highest        the case's own probability: the highest of its candidates, 0 without a candidate, null where the
+#                    prediction has no probabilities
+#
+# Candidates that count as neither right nor wrong (see the matching) stand in no list, but take part in `highest`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Detections:
-    """TP = lesions found, FN = lesions not found, FP = components that match no lesion."""
+def case_facts(
+    *, probabilities: Sequence[float] | None, hits: Sequence[bool], references: int, highest: float | None
+) -> dict[str, object]:
+    """The facts of one case as plain JSON values; candidates in order of falling probability."""
+    return {
+        "references": references,
+        "probabilities": None if probabilities is None else [float(value) for value in probabilities],
+        "hits": [int(hit) for hit in hits],
+        "highest": None if highest is None else float(highest),
+    }
 
-    tp: int
-    fp: int
-    fn: int
+
+def lost_facts(*, references: int) -> dict[str, object]:
+    """A case without a usable prediction: everything is missed, nothing is invented, and the case's probability is the
+    worst one: 0 where there is something to find, else 1."""
+    return case_facts(probabilities=[], hits=[], references=references, highest=0.0 if references else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidates of all cases in order of falling probability; those of equal probability count together."""
+
+    case: NDArray[np.int64]
+    hit: NDArray[np.bool_]
+    probability: Floats
+    """NaN where a prediction has none."""
+
+    references: NDArray[np.int64]
+    """Number of findings of every case."""
+
+    @classmethod
+    def of(cls, cases: Sequence[Figures]) -> "Candidates":
+        """Pool the facts of all cases."""
+        case = np.repeat(np.arange(len(cases)), [len(facts["hits"]) for facts in cases])
+        hit = np.array([hit for facts in cases for hit in facts["hits"]], dtype=np.bool_)
+        probability = np.array([value for facts in cases for value in _probabilities(facts)], dtype=np.float64)
+        references = np.array([facts["references"] for facts in cases], dtype=np.int64)
+        order = np.argsort(-probability, kind="stable")
+        return cls(case[order], hit[order], probability[order], references)
 
     @property
-    def f1(self) -> float | None:
-        """F1 = 2TP / (2TP + FP + FN), between 0 and 1, higher is better; None where there is nothing to count."""
-        counted = 2 * self.tp + self.fp + self.fn
-        return 2 * self.tp / counted if counted else None
+    def have_probabilities(self) -> bool:
+        return not np.isnan(self.probability).any()
 
     @property
-    def precision(self) -> float | None:
-        """TP / (TP + FP); None where nothing is predicted."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+    def ends(self) -> NDArray[np.int64]:
+        """The last candidate of every probability: where a threshold can lie."""
+        return np.flatnonzero(np.append(np.diff(self.probability) != 0, True)[: len(self.probability)])
 
-    @property
-    def recall(self) -> float | None:
-        """TP / (TP + FN); None where there is nothing to find."""
-        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
+    def above(self, threshold: float) -> "Candidates":
+        """Only candidates of probability > `threshold`."""
+        kept = self.probability > threshold
+        return Candidates(self.case[kept], self.hit[kept], self.probability[kept], self.references)
 
 
-def match_lesions(overlap: Overlap, *, iou_threshold: float) -> Detections:
-    """A lesion is found if some component has IoU >= threshold with it, a component is right likewise.
+def _probabilities(facts: Figures) -> Sequence[float]:
+    known: Sequence[float] | None = facts["probabilities"]
+    return [np.nan] * len(facts["hits"]) if known is None else known
 
-    Several components on one lesion are not punished, nor is one component on several lesions: matching is not one to
-    one. Source: autoPET V's DMM.
+
+Repeats = Literal["false_positive", "ignore"]
+"""What a candidate is that reaches only references that others have taken: a false positive (evalutils, MIDOG), or
+neither right nor wrong (LUNA16)."""
+
+SAME_PLACE = 1e-3
+"""Two flat boxes lie in one plane if that is not further apart, in the unit of the coordinates."""
+
+_AT_A_TIME = 1024  # candidates whose neighbours are kept at once
+
+
+def match_points(
+    *,
+    prediction: Floats,
+    reference: Floats,
+    probabilities: Floats | None,
+    radius_mm: float,
+    repeats: Repeats = "false_positive",
+) -> dict[str, object]:
+    """The facts of a case whose points are `[point, axis]` in mm.
+
+    Candidates come in order of falling probability, equal ones in the order of the file. Each takes the nearest
+    reference that is free and not further than `radius_mm` (that distance included); of two equally near, the first of
+    the file. Without probabilities the order of the file decides. Where one side has z and the other has not, z is left
+    out.
     """
-    matched = overlap.iou >= iou_threshold
-    found = len(np.unique(overlap.lesion[matched]))
-    right = len(np.unique(overlap.component[matched]))
-    return Detections(tp=found, fp=overlap.component_count - right, fn=overlap.lesions.count - found)
+    axes = min(prediction.shape[1], reference.shape[1])
+    order = _falling(probabilities, len(prediction))
+    reached = _near(prediction[order, :axes], reference[:, :axes], radius_mm)
+    return _match(order, reached, references=len(reference), probabilities=probabilities, repeats=repeats)
 
 
-def voxel_dice(overlap: Overlap) -> float | None:
-    """DSC = 2|P∩G| / (|P| + |G|) of the two masks as wholes; None where both are empty."""
-    total = overlap.predicted_voxels + overlap.lesions.total_voxels
-    return 2 * overlap.shared_voxels / total if total else None
+def match_boxes(
+    *,
+    prediction: Floats,
+    reference: Floats,
+    probabilities: Floats | None,
+    iou_threshold: float,
+    repeats: Repeats = "false_positive",
+) -> dict[str, object]:
+    """The facts of a case whose boxes are `[box, (lower corner, upper corner), axis]`, parallel to the axes.
 
-
-@dataclass(frozen=True, kw_only=True)
-class MatchedPair:
-    """A lesion (by its id), a component (by its number) and their IoU."""
-
-    lesion: int
-    component: int
-    iou: float
-
-
-def telling_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPair]:
-    """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed.
-
-    At most 1 / threshold components match one lesion, since they do not overlap each other: the list stays short
-    however many specks a prediction has.
+    As with points, but each candidate takes the free reference of the highest IoU, which must be >= `iou_threshold` and
+    above 0.
     """
-    order = np.lexsort((overlap.component, -overlap.iou, overlap.lesion))
-    lesion, iou = overlap.lesion[order], overlap.iou[order]
-    best = np.ones(len(order), np.bool_)
-    best[1:] = lesion[1:] != lesion[:-1]
-    kept = order[best | (iou >= iou_threshold)]
-    ids = overlap.lesions.ids[overlap.lesion[kept] - 1]
-    return [
-        MatchedPair(lesion=int(name), component=int(component), iou=float(value))
-        for name, component, value in zip(ids, overlap.component[kept], overlap.iou[kept], strict=True)
-    ]
+    axes = min(prediction.shape[2], reference.shape[2])
+    order = _falling(probabilities, len(prediction))
+    reached = _overlapping(prediction[order, :, :axes], reference[:, :, :axes], iou_threshold)
+    return _match(order, reached, references=len(reference), probabilities=probabilities, repeats=repeats)
 
 
-def centroid_hits(
-    *, prediction: Sequence[Sequence[float]], reference: Sequence[Sequence[float]], radius_mm: float
-) -> Detections:
-    """Centroids (in mm) within a radius of each other, one to one and nearest first. Source: evalutils.
+def box_iou(box: Floats, others: Floats) -> Floats:
+    """IoU = |A ∩ B| / |A ∪ B| of one box with each of the others.
 
-    Descriptive only: two masks whose centroids agree need not overlap.
+    The platform's 2-D boxes are flat: z is the same in all corners. An axis along which both boxes are flat is left out
+    where they lie in one plane, and the IoU is 0 where they do not.
     """
-    from grand_challenge_metrics.scorers import score_detection
+    lower, upper = np.maximum(box[0], others[:, 0]), np.minimum(box[1], others[:, 1])
+    mine, theirs = np.broadcast_to(box[1] - box[0], lower.shape), others[:, 1] - others[:, 0]
+    both_flat = (mine == 0) & (theirs == 0)
+    shared = np.where(both_flat, np.abs(upper - lower) <= SAME_PLACE, np.maximum(upper - lower, 0))
+    intersection = shared.prod(axis=1)
+    union = np.where(both_flat, 1, mine).prod(axis=1) + np.where(both_flat, 1, theirs).prod(axis=1) - intersection
+    return np.asarray(np.divide(intersection, union, out=np.zeros_like(intersection), where=union > 0))
 
-    score = score_detection(
-        ground_truth=[tuple(point) for point in reference],
-        predictions=[tuple(point) for point in prediction],
-        radius=radius_mm,
+
+def _falling(probabilities: Floats | None, count: int) -> NDArray[np.int64]:
+    return np.arange(count) if probabilities is None else np.argsort(-probabilities, kind="stable")
+
+
+def _match(
+    order: NDArray[np.int64],
+    reached: Iterator[Sequence[int]],
+    *,
+    references: int,
+    probabilities: Floats | None,
+    repeats: Repeats,
+) -> dict[str, object]:
+    """`reached` has for every candidate the references that it may take, the best first."""
+    free = [True] * references
+    counted: list[int] = []
+    hits: list[bool] = []
+    for candidate, within in zip(order.tolist(), reached, strict=True):
+        taken = next((number for number in within if free[number]), None)
+        if taken is not None:
+            free[taken] = False
+        if taken is not None or repeats == "false_positive" or not within:
+            counted.append(candidate)
+            hits.append(taken is not None)
+    if probabilities is None and len(order) > 0:
+        return case_facts(probabilities=None, hits=hits, references=references, highest=None)
+    # Without a candidate there is nothing that could lack a probability.
+    known = np.zeros(0) if probabilities is None else probabilities
+    return case_facts(
+        probabilities=known[counted].tolist(), hits=hits, references=references, highest=known.max(initial=0.0)
     )
-    return Detections(tp=score.true_positives, fp=score.false_positives, fn=score.false_negatives)
+
+
+def _near(candidates: Floats, references: Floats, radius: float) -> Iterator[Sequence[int]]:
+    """For every candidate the references within the radius, the nearest first."""
+    if len(references) == 0:
+        yield from ([] for _ in candidates)
+        return
+    from scipy.spatial import KDTree
+
+    tree = KDTree(references)
+    for start in range(0, len(candidates), _AT_A_TIME):
+        some = candidates[start : start + _AT_A_TIME]
+        # The tree compares squares: what it finds is a little more than asked for, and measured again.
+        for place, found in zip(
+            some, tree.query_ball_point(some, radius * (1 + 1e-9), return_sorted=True), strict=True
+        ):
+            distance = np.linalg.norm(references[found] - place, axis=1)
+            yield [found[near] for near in np.argsort(distance, kind="stable") if distance[near] <= radius]
+
+
+def _overlapping(candidates: Floats, references: Floats, threshold: float) -> Iterator[Sequence[int]]:
+    """For every candidate the references of sufficient IoU, the best first."""
+    lower, upper = references[:, 0] - SAME_PLACE, references[:, 1] + SAME_PLACE
+    for box in candidates:
+        touched = np.flatnonzero(((box[1] >= lower) & (box[0] <= upper)).all(axis=1))
+        iou = box_iou(box, references[touched])
+        order = np.argsort(-iou, kind="stable")
+        yield touched[order[(iou >= threshold)[order] & (iou > 0)[order]]].tolist()
+
+
+# Detection maps: an image of confidences whose connected components are the candidates. Source: picai_eval.
+
+MAX_CANDIDATES = 1000
+"""More are never meant: a map full of specks must not fill metrics.json."""
+
+_AS_3D: dict[int, Connectivity] = {4: 6, 8: 26, 6: 6, 18: 18, 26: 26}
+_SLAB_VOXELS = 1 << 22
+
+
+def match_detection_map(
+    *,
+    prediction: NDArray[Any],
+    reference: NDArray[Any],
+    iou_threshold: float = 0.1,
+    connectivity: Literal[4, 8, 6, 18, 26] = 26,
+    max_candidates: int = MAX_CANDIDATES,
+) -> dict[str, object]:
+    """The facts of a case: confidences (2-D or 3-D, finite) against a label image of the same shape.
+
+    Every connected component above 0 is a candidate, its highest value its confidence; the `max_candidates` most
+    confident count, of equal ones the first in the volume. The findings are the connected components of the reference
+    where it is not 0. In 2-D the connectivity is 4 or 8.
+
+    Matching is one to one among the pairs with IoU >= `iou_threshold`, such that the sum of 1 + IoU over the pairs is
+    the highest. As in picai_eval, a candidate that overlaps a finding enough but was not matched is neither right nor
+    wrong: it stands in no list. `highest` is the highest confidence of all.
+    """
+    if prediction.ndim == 2:
+        prediction, reference = prediction[None], reference[None]
+    joined = _AS_3D[connectivity]
+    components = label_components(prediction > 0, connectivity=joined)
+    lesions = find_lesions(reference != 0, connectivity=joined)
+    confidence = _highest_values(components, prediction)
+    kept = np.sort(np.argsort(-confidence, kind="stable")[:max_candidates])
+    enough = _sufficient_iou(count_overlap(components, lesions), kept, iou_threshold)
+    hit = np.zeros(len(kept), np.bool_)
+    hit[_best_pairs(enough)] = True
+    order = np.argsort(-confidence[kept], kind="stable")
+    counted = order[(hit | ~enough.any(axis=0))[order]]
+    return case_facts(
+        probabilities=confidence[kept][counted].tolist(),
+        hits=hit[counted].tolist(),
+        references=lesions.count,
+        highest=float(confidence.max(initial=0.0)),
+    )
+
+
+def _highest_values(components: Components, values: NDArray[Any]) -> NDArray[np.float64]:
+    """The highest value of every component, the first component first; in slabs, since a map may have no background."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    highest = np.zeros(components.count + 1)
+    for start in range(0, flat.size, _SLAB_VOXELS):
+        places = start + np.flatnonzero(flat[start : start + _SLAB_VOXELS] > 0)
+        np.maximum.at(highest, components.labels_at(places), flat[places])
+    return highest[1:]
+
+
+def _sufficient_iou(overlap: Overlap, kept: NDArray[np.int64], threshold: float) -> NDArray[np.float64]:
+    """`[lesion, kept component]`: the IoU where it is sufficient, else 0."""
+    column = np.full(overlap.component_count, -1)
+    column[kept] = np.arange(len(kept))
+    columns = column[overlap.component - 1]
+    enough = (overlap.iou >= threshold) & (columns >= 0)
+    table = np.zeros((overlap.lesions.count, len(kept)))
+    table[overlap.lesion[enough] - 1, columns[enough]] = overlap.iou[enough]
+    return table
+
+
+def _best_pairs(iou: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The components that an optimal one-to-one matching gives a lesion."""
+    from scipy.optimize import linear_sum_assignment
+
+    # picai_eval adds 1 to prefer many matches to good ones; the two agree on ties only with the same matrix.
+    rows, columns = linear_sum_assignment(np.where(iou > 0, iou + 1, 0), maximize=True)
+    return np.asarray(columns[iou[rows, columns] > 0])
+
+
+# Figures over the candidates of all cases: counts at a threshold, FROC, average precision, and AUROC of the cases.
+#
+# Each takes the facts of the cases (`detection_facts`) and returns its value in every bootstrap replicate, NaN where
+# it has none. A replicate that holds a case twice counts its candidates and its findings twice.
+
+FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
+"""False positives per case at which LUNA16 reads the sensitivity."""
+
+CountedFigure = Literal["tp", "fp", "fn", "f1", "precision", "recall"]
+
+_BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
+
+
+def counted(
+    figure: CountedFigure, cases: Sequence[Figures], resamples: Resamples, *, threshold: float | None = None
+) -> Floats:
+    """TP, FP, FN, or a quotient of their sums over all cases, of the candidates with probability >= `threshold`.
+
+    F1 = 2TP / (2TP + FP + FN), precision = TP / (TP + FP), recall = TP / (TP + FN): NaN for 0/0. Without a threshold,
+    and where a prediction has no probabilities, every candidate counts.
+    """
+    candidates = Candidates.of(cases)
+    used = ~(candidates.probability < (-np.inf if threshold is None else threshold))
+    by_case = [
+        np.bincount(candidates.case[used & kind], minlength=len(cases)) for kind in (candidates.hit, ~candidates.hit)
+    ]
+    tp, fp = (resamples.total(count) for count in by_case)
+    fn = resamples.total(candidates.references) - tp
+    quotients = {"f1": (2 * tp, 2 * tp + fp + fn), "precision": (tp, tp + fp), "recall": (tp, tp + fn)}
+    if figure not in quotients:
+        return {"tp": tp, "fp": fp, "fn": fn}[figure]
+    part, whole = quotients[figure]
+    return _quotient(part, whole)
+
+
+def froc(cases: Sequence[Figures], resamples: Resamples, *, rate: float) -> Floats:
+    """Sensitivity (found / all findings) at `rate` false positives per case; NaN without a finding.
+
+    LUNA16's definition: the threshold falls from candidate to candidate, those of equal probability come together; each
+    step is a point (false positives / cases, found / findings), from (0, 0) on. Between points the curve is linear,
+    where it is vertical its upper end counts, and beyond the last point it stays level.
+    """
+    return _sensitivities(cases, resamples, (rate,))[:, 0]
+
+
+def cpm(cases: Sequence[Figures], resamples: Resamples) -> Floats:
+    """The competition performance metric of LUNA16: the mean sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8."""
+    return np.asarray(_sensitivities(cases, resamples, FROC_RATES).mean(axis=1))
+
+
+def average_precision(cases: Sequence[Figures], resamples: Resamples) -> Floats:
+    """AP = sum over thresholds of (recall - recall before) x precision: picai_eval's area; NaN without a finding.
+
+    Findings that no candidate matches keep the recall below 1. As in picai_eval, a candidate of probability 0 is none.
+    """
+    candidates = Candidates.of(cases)
+    if not candidates.have_probabilities:
+        return np.full(resamples.replicates, np.nan)
+    candidates = candidates.above(0.0)
+    area = np.zeros(resamples.replicates)
+    for part, tp, fp in _along(resamples, candidates.case, candidates.hit, candidates.ends):
+        precision = np.divide(tp, tp + fp, out=np.zeros(tp.shape), where=tp + fp > 0)
+        area[part] = (np.diff(tp, axis=1, prepend=0) * precision).sum(axis=1)
+    return _quotient(area, resamples.total(candidates.references))
+
+
+def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
+    """Area under the ROC curve of the cases: `highest` against whether there is anything to find.
+
+    The share of pairs (case with, case without a finding) in which the first has the higher probability; equal ones
+    count half. NaN where a replicate lacks one of the two kinds.
+    """
+    highest = np.array([facts["highest"] for facts in cases], dtype=np.float64)
+    if np.isnan(highest).any():
+        return np.full(resamples.replicates, np.nan)
+    order = np.argsort(-highest, kind="stable")
+    positive = np.array([facts["references"] > 0 for facts in cases], dtype=np.bool_)
+    ends = np.flatnonzero(np.append(np.diff(highest[order]) != 0, True)[: len(order)])
+    won = np.zeros(resamples.replicates)
+    for part, with_finding, without in _along(resamples, order, positive[order], ends):
+        here = np.diff(without, axis=1, prepend=0)
+        # Each case without a finding is beaten by those that came before it, and by half of those beside it.
+        beaten = with_finding - np.diff(with_finding, axis=1, prepend=0) / 2
+        won[part] = (here * beaten).sum(axis=1)
+    return _quotient(won, resamples.total(positive) * resamples.total(~positive))
+
+
+def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rates: Sequence[float]) -> Floats:
+    """`[replicate, rate]`"""
+    candidates = Candidates.of(cases)
+    found = np.full((resamples.replicates, len(rates)), np.nan)
+    if not candidates.have_probabilities:
+        return found
+    allowed = resamples.sizes[:, None] * np.asarray(rates)
+    for part, tp, fp in _along(resamples, candidates.case, candidates.hit, candidates.ends):
+        for replicate, hits, misses in zip(range(part.start, part.stop), tp, fp, strict=True):
+            found[replicate] = np.interp(allowed[replicate], np.append(0, misses), np.append(0, hits))
+    return _quotient(found, resamples.total(candidates.references)[:, None])
+
+
+def _along(
+    resamples: Resamples, case: NDArray[np.int64], kind: NDArray[np.bool_], ends: NDArray[np.int64]
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
+    """How many of a kind and of the other have come up to each of `ends`, as `[replicate, end]`, block by block.
+
+    `case` is the case of everything that is counted, in the order of the curve.
+    """
+    replicates = max(1, _BLOCK // max(1, len(case)))
+    for start in range(0, resamples.replicates, replicates):
+        part = slice(start, min(start + replicates, resamples.replicates))
+        drawn = resamples.counts[part][:, case]
+        of_kind = np.cumsum(drawn * kind, axis=1, dtype=np.int64)
+        everything = np.cumsum(drawn, axis=1, dtype=np.int64)
+        yield part, of_kind[:, ends], (everything - of_kind)[:, ends]
+
+
+def _quotient(part: Floats, whole: Floats) -> Floats:
+    part, whole = np.broadcast_arrays(part, whole)
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))

@@ -1,11 +1,14 @@
 """How much of two masks is the same: Dice and IoU."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from podium.metrics.policy import AGREEMENT, Policy
+from podium.metrics.declaration import AGREEMENT, RELATIVE_TO_REFERENCE, Policy
+from podium.metrics.resampling import Floats, Resamples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +53,180 @@ def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy:
 def iou(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy: Policy = AGREEMENT) -> float | None:
     """IoU = |P∩G| / |P∪G|, between 0 and 1, higher is better. Source: MONAI's `compute_iou`; otherwise as `dice`."""
     return count_voxels(prediction=prediction, reference=reference).iou(policy)
+
+
+# The box that a mask covers: everything a surface metric needs lies there.
+
+Box = tuple[slice, ...]
+
+
+def bounding_box(mask: NDArray[Any]) -> Box | None:
+    """The smallest box that holds every non-zero voxel, None where there is none."""
+    box: list[slice] = []
+    rest = mask
+    for axis in range(mask.ndim):
+        # Each axis is cut before the next is looked at, so the later ones see less and less.
+        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
+        if covered.size == 0:
+            return None
+        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
+        rest = mask[tuple(box)]
+    return tuple(box)
+
+
+# The regions of a pair of label images: found in one pass over each image, cut out one at a time.
+#
+# A region is a set of label values. Every metric of a region needs only the part of the images where one of the two
+# has it, so nothing of the size of the image is made per region.
+
+Labels = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+
+_MARGIN = 1
+# Values are looked up in a table of this many labels; a region with another value is searched in the whole image.
+_LABELS_IN_ONE_PASS = 1 << 16
+# Up to this many values are searched for one by one, which is faster than one pass that looks at every voxel.
+_LABELS_SEARCHED = 6
+# One comparison per value is faster than a table up to about this many values.
+_VALUES_COMPARED = 8
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Region:
+    """Where one region is, in the prediction or the reference; `masks` cuts both out."""
+
+    values: frozenset[int]
+    box: Box | None
+    """The bounding box of both masks together plus one voxel, within the image; None where both are empty.
+
+    It may be wider where `ignore` removes voxels, or where a value is no label from 1 to 65535.
+    """
+
+    prediction_labels: Labels
+    reference_labels: Labels
+    ignore: int | None = None
+
+    def masks(self) -> tuple[Mask, Mask]:
+        """The region in the prediction and in the reference, both cut to the box; without a box, of no voxels.
+
+        Voxels whose reference is `ignore` are in neither.
+        """
+        box = self.box or (slice(0, 0),) * self.reference_labels.ndim
+        labels = self.reference_labels[box]
+        prediction = _mask(self.prediction_labels[box], self.values)
+        reference = _mask(labels, self.values)
+        if self.ignore is not None:
+            counted = labels != self.ignore
+            prediction &= counted
+            reference &= counted
+        return prediction, reference
+
+
+def find_regions(
+    *,
+    prediction: Labels,
+    reference: Labels,
+    regions: Mapping[str, frozenset[int]],
+    ignore: int | None = None,
+) -> dict[str, Region]:
+    """Every named region with its box, in the order of `regions`. The images are 2-D or 3-D and of one shape.
+
+    Labels may have any integer type. Values that belong to no region are background.
+    """
+    if prediction.shape != reference.shape:
+        raise ValueError(f"the prediction has shape {prediction.shape}, the reference {reference.shape}")
+    wanted = {value for values in regions.values() for value in values}
+    found = [_label_boxes(labels, wanted) for labels in (prediction, reference)]
+    whole = tuple(slice(0, length) for length in reference.shape)
+    return {
+        name: Region(
+            values=values,
+            box=_around([box for boxes in found for value in values if (box := boxes.get(value, whole))], whole),
+            prediction_labels=prediction,
+            reference_labels=reference,
+            ignore=ignore,
+        )
+        for name, values in regions.items()
+    }
+
+
+def _label_boxes(labels: Labels, wanted: set[int]) -> dict[int, Box | None]:
+    """The bounding box of every wanted label from 1 to 65535, None where the image has none of it."""
+    listed = {value for value in wanted if 0 < value < _LABELS_IN_ONE_PASS}
+    if len(listed) <= _LABELS_SEARCHED:
+        return {value: bounding_box(labels == value) for value in listed}
+    from scipy.ndimage import find_objects
+
+    boxes: Sequence[Box | None] = find_objects(labels, max_label=max(listed))
+    return {value: boxes[value - 1] for value in listed}
+
+
+def _around(boxes: Sequence[Box], whole: Box) -> Box | None:
+    """The box around all boxes plus the margin, as far as the image reaches."""
+    if not boxes:
+        return None
+    return tuple(
+        slice(max(0, min(cut.start for cut in cuts) - _MARGIN), min(end.stop, max(cut.stop for cut in cuts) + _MARGIN))
+        for *cuts, end in zip(*boxes, whole, strict=True)
+    )
+
+
+def _mask(labels: Labels, values: frozenset[int]) -> Mask:
+    """Whether each voxel has one of the values."""
+    limits = np.iinfo(labels.dtype)
+    possible = [value for value in values if limits.min <= value <= limits.max]
+    mask = np.zeros(labels.shape, np.bool_)
+    if len(possible) > _VALUES_COMPARED and labels.dtype.itemsize <= 2:
+        unsigned = np.dtype(f"u{labels.dtype.itemsize}")
+        table = np.zeros(np.iinfo(unsigned).max + 1, np.bool_)
+        table[np.array(possible, labels.dtype).view(unsigned)] = True
+        for plane, inside in zip(labels.view(unsigned), mask, strict=True):
+            np.take(table, plane, out=inside, mode="clip")  # numpy widens the plane to eight bytes per voxel first
+        return mask
+    for value in possible:
+        mask |= labels == value
+    return mask
+
+
+# How the volumes of two masks differ, from their numbers of voxels; where they are is no matter here.
+
+
+def voxel_ml(spacing_mm: Sequence[float]) -> float:
+    """The volume of one voxel in ml, from its three sizes in mm."""
+    depth, height, width = spacing_mm
+    return depth * height * width / 1000
+
+
+def volume_difference_ml(*, prediction: int, reference: int, spacing_mm: Sequence[float]) -> float:
+    """|Vp - Vg| in ml of two numbers of voxels; 0 is best. An empty mask has the volume 0."""
+    return abs(prediction - reference) * voxel_ml(spacing_mm)
+
+
+def relative_volume_difference(
+    *, prediction: int, reference: int, policy: Policy = RELATIVE_TO_REFERENCE
+) -> float | None:
+    """|Vp - Vg| / Vg of two numbers of voxels; 0 is best, there is no upper bound, and an empty prediction has 1.
+
+    By default None where the reference is empty.
+    """
+    if policy.applies(prediction=prediction, reference=reference):
+        return policy.value(prediction=prediction, reference=reference)
+    return abs(prediction - reference) / reference
+
+
+def volume_similarity(*, prediction: int, reference: int, policy: Policy = AGREEMENT) -> float | None:
+    """1 - |Vp - Vg| / (Vp + Vg) of two numbers of voxels, between 0 and 1, higher is better (Taha and Hanbury 2015).
+
+    Empty masks follow the policy (default: both empty 1, one empty 0).
+    """
+    if policy.applies(prediction=prediction, reference=reference):
+        return policy.value(prediction=prediction, reference=reference)
+    return 1 - abs(prediction - reference) / (prediction + reference)
+
+
+def volume_rmse_ml(differences_ml: ArrayLike, resamples: Resamples) -> Floats:
+    """The root of the mean squared volume difference over each replicate's cases, in ml; lower is better.
+
+    `differences_ml` has one value per case. NaN where a replicate holds no case.
+    """
+    return np.sqrt(resamples.mean(np.square(np.asarray(differences_ml, np.float64))))

@@ -15,11 +15,10 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.figures import Figures
 from podium.platform.results import CaseResult
 from podium.readers.names import escape_for_display
-from podium.validation_errors import first_problem
 
 METRICS_FILE = "metrics.json"
 SCHEMA_NAME: Final = "podium-metrics-2"

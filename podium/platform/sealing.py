@@ -18,8 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from podium.errors import UsageError
-from podium.extras import require
+from podium.errors import UsageError, require
 from podium.figures import Figures
 from podium.platform.results import CaseResult
 

@@ -8,11 +8,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.metrics.resampling import Floats
 from podium.ranking.positions import Ranks, positions
 from podium.ranking.result import Arena, ArenaTeam, Interval
-from podium.validation_errors import first_problem
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0)]

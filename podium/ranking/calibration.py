@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from podium.errors import UsageError
-from podium.validation_errors import first_problem
+from podium.errors import UsageError, first_problem
 
 Interval = tuple[float, float]
 Aspect = Literal["agreement", "position", "length", "repeats"]

@@ -6,12 +6,11 @@ from typing import Any
 
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
-from podium.figures import Figures
+from podium.figures import Figures, finite_number
 from podium.platform.privacy import are_anonymous
 from podium.platform.results import CaseResult
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import Cohort, TeamFile
-from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
 from podium.ranking.rules import Rules
 

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.errors import UsageError
-from podium.figures import Figures, get
+from podium.figures import Figures, finite_number, get
 from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import ArenaFile, finalists_ranks, read_arena
 from podium.ranking.facts import Facts
-from podium.ranking.numbers import finite_number
 from podium.ranking.options import RankingOptions
 from podium.ranking.positions import case_positions, mean_positions, positions
 from podium.ranking.schemes import SchemeOutcome

@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.ranking.result import Ranking
-from podium.validation_errors import first_problem
 
 
 def ranking_to_json(ranking: Ranking) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from podium.errors import UsageError
-from podium.figures import put
+from podium.figures import agrees, put
 from podium.metrics.resampling import Resamples
-from podium.platform.rounding import agrees
 from podium.ranking.facts import Facts
 from podium.ranking.official import figure
 from podium.ranking.replicates import replicate_figures

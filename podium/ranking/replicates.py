@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.figures import Figures
+from podium.figures import Figures, finite_number
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Floats, Resamples
 from podium.ranking.facts import Facts
-from podium.ranking.numbers import finite_number
 
 
 def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podium.errors import UsageError
-from podium.figures import Figures
+from podium.figures import Figures, agrees
 from podium.platform.metrics_file import MetricsFile
 from podium.platform.results import CaseResult
-from podium.platform.rounding import agrees
 from podium.platform.sealing import Belonging, open_box
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.extras import SimpleITK as sitk
+from podium.errors import SimpleITK as sitk
 from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats.image_header import ImageHeader, with_crosses

@@ -5,7 +5,7 @@ from typing import Any
 
 from podium.figures import Figures
 from podium.metrics.declaration import Curve
-from podium.metrics.stretches import stretched
+from podium.metrics.displacement import stretched
 
 _LONGEST = 1_000_000  # a file that announces more is not believed
 

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from podium.errors import MachineError, UsageError
-from podium.extras import require
+from podium.errors import MachineError, UsageError, require
 from podium.kernel import is_linux
 from podium.readers.decoding import decoded_by, is_decoder_in_place
 from podium.readers.files import SafeFile

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from podium.extras import preload_readers
+from podium.errors import preload_readers
 from podium.forking import heed_requests, requests_held_back
 from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
 from podium.sandbox.lock import Lock

@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from podium.errors import StorageError, UsageError
-from podium.extras import require
+from podium.errors import StorageError, UsageError, require
 from podium.readers.names import escape_for_display
 from podium.storage.location import Url
 

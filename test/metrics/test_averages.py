@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.metrics.averages import mean_and_std, mean_of
+from podium.metrics.aggregation import mean_and_std, mean_of
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.randoms())

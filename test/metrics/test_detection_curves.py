@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from podium.metrics import detection_curves
-from podium.metrics.detection_curves import FROC_RATES, average_precision, case_auroc, counted, cpm, froc
-from podium.metrics.detection_facts import case_facts, lost_facts
+from podium.metrics import detection as detection_curves
+from podium.metrics.detection import (
+    FROC_RATES,
+    average_precision,
+    case_auroc,
+    case_facts,
+    counted,
+    cpm,
+    froc,
+    lost_facts,
+)
 from podium.metrics.resampling import Resamples
 
 Facts = dict[str, Any]

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from podium.metrics.detection_curves import average_precision, case_auroc
-from podium.metrics.detection_map import match_detection_map
+from podium.metrics.detection import average_precision, case_auroc, match_detection_map
 from podium.metrics.resampling import Resamples
 
 

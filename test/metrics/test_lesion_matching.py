@@ -14,10 +14,9 @@ from literal import lesion_matching as literal
 from metrics.label_images import spaced_pairs
 from metrics.masks import Mask
 
-from podium.metrics.component_matching import MatchingRule, Pairing
 from podium.metrics.components import as_connectivity
-from podium.metrics.lesions import LesionMatches, match_components
-from podium.metrics.surface_distances import measure_surfaces
+from podium.metrics.lesions import LesionMatches, MatchingRule, Pairing, match_components
+from podium.metrics.surfaces import measure_surfaces
 
 Spaced = tuple[Mask, Mask, tuple[float, ...]]
 WIDTH = 30

@@ -19,7 +19,6 @@ from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.lesions.step_figures import failed_step, score_step
 from podium.metrics.aggregation import row_of
 from podium.metrics.area import mean_height, trapezoid_area
-from podium.metrics.component_dice import component_dice
 from podium.metrics.components import (
     SPARSE_VOXELS,
     DenseComponents,
@@ -28,8 +27,8 @@ from podium.metrics.components import (
     label_components,
     label_densely,
 )
-from podium.metrics.crop import bounding_box
-from podium.metrics.detection import centroid_hits, match_lesions, telling_pairs, voxel_dice
+from podium.metrics.lesions import centroid_hits, component_dice, match_lesions, telling_pairs, voxel_dice
+from podium.metrics.overlap import bounding_box
 from podium.readers.images import Geometry
 from podium.readers.volumes import Volume as ReadVolume
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 from nltk.translate.meteor_score import single_meteor_score
 
-from podium.metrics.meteor_synonyms import meteor_synonyms
-from podium.metrics.porter import stem_of
+from podium.metrics.text import meteor_synonyms, stem_of
 
 SYNONYMS = {"big": {"large", "great"}, "large": {"big"}, "cavity": {"caries"}, "gums": {"gum", "gingiva"}}
 WORDS = st.sampled_from(["big", "large", "great", "cavity", "caries", "gum", "gums", "gingiva", "cavities", "the", "."])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from podium.metrics.boundaries import Boundary
-from podium.metrics.nearest import nearest_distances
+from podium.metrics.surfaces import Boundary, nearest_distances
 
 
 def random_boundary(seed: int, shape: tuple[int, ...], count: int) -> Boundary:

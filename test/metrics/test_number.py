@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from metrics.replicates import resamples, samples
 from scipy import stats
 
-from podium.metrics.number import bias, ccc, icc, mae, median_absolute_error, pearson, r2, rmse, spearman
+from podium.metrics.regression import bias, ccc, icc, mae, median_absolute_error, pearson, r2, rmse, spearman
 from podium.metrics.resampling import Resamples
 
 # Whole numbers give many equal values and exact sums; halves and an offset of a million test the centring.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from podium.metrics.point_detection import Repeats, box_iou, match_boxes, match_points
+from podium.metrics.detection import Repeats, box_iou, match_boxes, match_points
 
 COORDINATE = st.integers(0, 6)
 POINTS = st.lists(st.tuples(COORDINATE, COORDINATE, COORDINATE), max_size=8)

@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from metrics.replicates import resamples, samples
 
-from podium.metrics.classification import MISSING
-from podium.metrics.probability import auroc, average_precision, brier, ece, log_loss, predicted_classes, with_worst
+from podium.metrics.classification import (
+    MISSING,
+    auroc,
+    average_precision,
+    brier,
+    ece,
+    log_loss,
+    predicted_classes,
+    with_worst,
+)
 from podium.metrics.resampling import Resamples
 
 CLASSES = 3

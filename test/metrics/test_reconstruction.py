@@ -9,17 +9,19 @@ from hypothesis import strategies as st
 from literal import freehand as literal
 from metrics import freehand_golden as golden
 
-from podium.metrics import field_errors
-from podium.metrics.affine_errors import affine_errors, gauss_rule
-from podium.metrics.field_errors import PixelGrid, TileDistance
-from podium.metrics.reconstruction import (
+from podium.metrics import displacement as field_errors
+from podium.metrics.displacement import (
     ERRORS,
+    PixelGrid,
+    TileDistance,
+    affine_errors,
     category_scores,
     category_scores_as_written,
     chained,
     clipped,
     field_coefficients,
     final_score,
+    gauss_rule,
     global_transforms,
     landmark_displacements,
     local_transforms,

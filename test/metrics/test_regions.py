@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from metrics.masks import Mask
 from numpy.typing import NDArray
 
-from podium.metrics.regions import Region, find_regions
+from podium.metrics.overlap import Region, find_regions
 
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "uint64"]
 

@@ -9,9 +9,8 @@ from literal import carotid as literal
 from metrics.masks import Mask, mask_pairs
 from monai.metrics import compute_surface_dice
 
-from podium.metrics.crop import bounding_box
-from podium.metrics.overlap import dice
-from podium.metrics.surface_distances import measure_surfaces
+from podium.metrics.overlap import bounding_box, dice
+from podium.metrics.surfaces import measure_surfaces
 
 
 def surface_dice(*, prediction: Mask, reference: Mask, tolerance_px: float) -> float | None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.metrics.stretches import stretch_means, stretched
+from podium.metrics.displacement import stretch_means, stretched
 
 
 def test_means_by_hand() -> None:

@@ -15,8 +15,8 @@ from metrics.label_images import spaced_pairs, worked_example
 from metrics.masks import Mask
 from monai.metrics import compute_average_surface_distance, compute_hausdorff_distance, compute_surface_dice
 
-from podium.metrics.policy import distance_policy
-from podium.metrics.surface_distances import BoundaryKind, SurfaceDistances, diagonal_mm, measure_surfaces
+from podium.metrics.declaration import distance_policy
+from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, diagonal_mm, measure_surfaces
 
 SPACING = (2.0, 1.0, 1.0)
 WORST = distance_policy(99.0)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from metrics.replicates import resamples, samples
 
+from podium.metrics.regression import c_index
 from podium.metrics.resampling import Resamples
-from podium.metrics.survival import c_index
 
 
 def whole(times: list[float], events: list[int], risks: list[float]) -> float:

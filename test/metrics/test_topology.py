@@ -9,8 +9,7 @@ from metrics.label_images import spaced_pairs
 from metrics.masks import Mask
 from skimage.morphology import skeletonize
 
-from podium.metrics.components import Connectivity
-from podium.metrics.topology import cldice, component_error
+from podium.metrics.components import Connectivity, cldice, component_error
 
 Spaced = tuple[Mask, Mask, tuple[float, ...]]
 

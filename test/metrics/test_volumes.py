@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metrics.label_images import worked_example
 
-from podium.metrics.overlap import count_voxels
-from podium.metrics.resampling import Resamples
-from podium.metrics.volumes import (
+from podium.metrics.overlap import (
+    count_voxels,
     relative_volume_difference,
     volume_difference_ml,
     volume_rmse_ml,
     volume_similarity,
     voxel_ml,
 )
+from podium.metrics.resampling import Resamples
 
 SPACING = (2.0, 1.0, 1.0)
 

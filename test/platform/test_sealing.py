@@ -14,8 +14,8 @@ from ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams, write
 
 from podium.cli.main import main
 from podium.errors import UsageError
+from podium.figures import agrees
 from podium.platform.metrics_file import MetricsFile
-from podium.platform.rounding import agrees
 from podium.platform.sealing import Belonging, decoded_key, new_key, open_box, read_key, seal
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions

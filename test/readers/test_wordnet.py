@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.metrics.meteor_synonyms import meteor_synonyms
+from podium.metrics.text import meteor_synonyms
 from podium.readers import wordnet
 from podium.readers.wordnet import DEBIAN_FOLDER, FOLDER_VARIABLE, WordNet, find_wordnet
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from podium.errors import SimpleITK as sitk
 from podium.errors import UsageError
-from podium.extras import SimpleITK as sitk
 from podium.readers.images import Image
 from podium.readers.quiet import quiet_stderr
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.arena.images.prepared import MESH_FILE, MeshPart, PreparedImage, write_png
-from podium.errors import UsageError
-from podium.extras import require
+from podium.errors import UsageError, require
 
 MESH_ENDINGS = (".stl", ".ply", ".obj")
 VIEWS = 24

@@ -11,9 +11,8 @@ from podium.arena.images.dicom import read_dicom
 from podium.arena.images.grey_values import ValueRange, count_codes, first_window, stretched
 from podium.arena.images.packing import gzip_file, zlib_stream
 from podium.arena.images.prepared import PreparedImage, write_png
-from podium.errors import Refused, UsageError
-from podium.extras import SimpleITK as sitk
-from podium.extras import require
+from podium.errors import Refused, UsageError, require
+from podium.errors import SimpleITK as sitk
 from podium.png import png_file
 from podium.readers.files import SafeFile
 from podium.readers.images import Image, read_image

@@ -10,8 +10,8 @@ from podium.challenges.board.ranking import RankingTable
 from podium.challenges.board.settings import BoardSettings
 from podium.challenges.figure_names import known_figures, known_of, resolve, retitled
 from podium.challenges.ranking_rule import RankingRule
+from podium.errors import ValidationProblem
 from podium.metrics.declaration import Scoreboard
-from podium.validation_errors import ValidationProblem
 
 _MOST_HEADLINE = 6
 

@@ -11,9 +11,7 @@ from podium.challenges.board.problems import BoardProblems
 from podium.challenges.board.settings import FigureSettings
 from podium.challenges.figure_names import BETTER, title_of
 from podium.figures import Figures, get
-from podium.formulas.nodes import Node
-from podium.formulas.parser import FormulaError, parse
-from podium.formulas.ranges import Known
+from podium.formulas import FormulaError, Known, Node, parse
 from podium.metrics.declaration import CaseMetric, Direction, Formula, Values
 from podium.metrics.resampling import Floats
 

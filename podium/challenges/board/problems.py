@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from podium.challenges.figure_names import MEAN, resolve
-from podium.formulas.ranges import Known
-from podium.validation_errors import ValidationProblem, did_you_mean
+from podium.errors import ValidationProblem, did_you_mean
+from podium.formulas import Known
 
 
 class BoardProblems:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
+from podium.errors import ValidationProblem
 from podium.metrics.declaration import Direction
-from podium.validation_errors import ValidationProblem
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 Bound = Annotated[float, Field(strict=True)]  # may be infinite

@@ -15,8 +15,7 @@ from podium.challenges.format import Collected, Description, Format, Shapes
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
-from podium.pairing.layout import Entry, Layout, Source, Template
-from podium.pairing.sorting import Candidate, Pairing, Unmatched, one_prediction, pair
+from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
 from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile

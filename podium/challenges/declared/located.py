@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.declared.value_settings import ValueSettings, as_tuple
 from podium.errors import Refused
-from podium.pairing.layout import Entry, Source
+from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
 from podium.readers.annotations import (
     BOX_COLUMNS,

@@ -9,9 +9,8 @@ from types import ModuleType
 
 from pydantic import ValidationError
 
-from podium.errors import ConfigurationError
+from podium.errors import ConfigurationError, first_problem
 from podium.own_metrics import OwnMetric, declaration_of
-from podium.validation_errors import first_problem
 
 
 def load_own_metrics(path: Path) -> Sequence[OwnMetric]:

@@ -14,8 +14,7 @@ from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.figure_names import title_of
 from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
 from podium.figures import Figures, get
-from podium.metrics.detection_curves import FROC_RATES
-from podium.metrics.detection_facts import Candidates
+from podium.metrics.detection import FROC_RATES, Candidates
 from podium.metrics.resampling import Floats
 
 _BINS = 10

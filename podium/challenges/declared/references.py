@@ -6,7 +6,7 @@ from podium.challenges.declared.settings import DeclaredSettings
 from podium.challenges.declared.tables import reference_rows
 from podium.challenges.declared.value_settings import as_tuple
 from podium.challenges.ground_truth import ReferenceProblem
-from podium.pairing.layout import Source, Template
+from podium.pairing import Source, Template
 from podium.readers.files import SafeFile
 
 

@@ -13,8 +13,8 @@ from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, Any
 from podium.challenges.kind import Examined
 from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
+from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.own_metrics import OwnMetric
-from podium.validation_errors import ValidationProblem, all_problems, did_you_mean
 
 OWN_METRICS = "own_metrics"
 _TAKEN = {"facts", "groups", "confusion_matrix"}

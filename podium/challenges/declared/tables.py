@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
-from podium.pairing.layout import Entry
+from podium.pairing import Entry
 from podium.platform.names import normalize_nfc
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile

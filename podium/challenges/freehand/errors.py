@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.metrics.affine_errors import affine_errors
-from podium.metrics.field_errors import PixelGrid, TileDistance
-from podium.metrics.reconstruction import Coefficients
+from podium.metrics.displacement import Coefficients, PixelGrid, TileDistance, affine_errors
 from podium.readers.frames import FrameStream, Tile
 
 AFFINE_FRAMES = 64

@@ -26,9 +26,8 @@ from podium.challenges.freehand.reference import (
 from podium.challenges.freehand.settings import FreehandSettings
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.challenges.settings import CasesSettings
-from podium.metrics.field_errors import PixelGrid
-from podium.pairing.layout import Layout, Template
-from podium.pairing.sorting import Candidate, Pairing
+from podium.metrics.displacement import PixelGrid
+from podium.pairing import Candidate, Layout, Pairing, Template
 from podium.platform.jobs import Job
 from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
 from podium.platform.submission import Submission

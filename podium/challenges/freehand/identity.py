@@ -6,9 +6,8 @@ import numpy as np
 
 from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.reference import ReferenceScan
-from podium.metrics.averages import mean_of
-from podium.metrics.field_errors import PixelGrid
-from podium.metrics.reconstruction import landmark_displacements, mean_distance
+from podium.metrics.aggregation import mean_of
+from podium.metrics.displacement import PixelGrid, landmark_displacements, mean_distance
 
 
 def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:

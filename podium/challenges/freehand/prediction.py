@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.freehand.reference import check_invertible, checked_transforms
 from podium.errors import Refused
-from podium.metrics.reconstruction import (
-    Coefficients,
-    chained,
-    field_coefficients,
-    landmark_displacements,
-    unchained,
-)
+from podium.metrics.displacement import Coefficients, chained, field_coefficients, landmark_displacements, unchained
 from podium.platform.jobs import Job
 from podium.readers.archives.zip import is_zip
 from podium.readers.field_shapes import check_shape

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
-from podium.metrics.field_errors import PixelGrid
-from podium.metrics.reconstruction import Coefficients, field_coefficients, global_transforms, local_transforms
+from podium.metrics.displacement import Coefficients, PixelGrid, field_coefficients, global_transforms, local_transforms
 from podium.platform.names import normalize_nfc
 from podium.readers.files import SafeFile
 from podium.readers.hdf5.file import open_hdf5

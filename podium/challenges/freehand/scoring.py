@@ -16,9 +16,9 @@ from podium.challenges.freehand.settings import FreehandSettings
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.metrics.averages import mean_of
+from podium.metrics.aggregation import mean_of
 from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, Scoreboard, Values
-from podium.metrics.reconstruction import (
+from podium.metrics.displacement import (
     CATEGORIES,
     ERRORS,
     category_scores,
@@ -28,9 +28,9 @@ from podium.metrics.reconstruction import (
     landmark_displacements,
     mean_distance,
     normalised_error,
+    stretch_means,
 )
 from podium.metrics.resampling import Floats
-from podium.metrics.stretches import stretch_means
 from podium.platform.results import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StrictBool, StrictInt
 
 from podium.challenges.settings import Settings, Text
-from podium.metrics.field_errors import PixelGrid
+from podium.metrics.displacement import PixelGrid
 
 Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
 

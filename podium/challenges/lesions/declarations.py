@@ -10,8 +10,8 @@ from podium.challenges.lesions.settings import LesionsSettings
 from podium.challenges.ranking_rule import Criterion, RankingRule
 from podium.figures import Figures
 from podium.metrics.area import mean_height, trapezoid_area
-from podium.metrics.component_dice import component_dice
 from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Scoreboard
+from podium.metrics.lesions import component_dice
 from podium.metrics.resampling import Floats, Resamples
 
 

@@ -14,8 +14,7 @@ from podium.challenges.lesions.steps import MOST_STEPS, LesionsPrediction, StepS
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
-from podium.pairing.layout import Layout, Template
-from podium.pairing.sorting import Candidate, Unmatched
+from podium.pairing import Candidate, Layout, Template, Unmatched
 from podium.platform.names import case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile

@@ -17,7 +17,7 @@ from podium.challenges.lesions.steps import LesionsPrediction
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import Components
-from podium.metrics.detection import centroid_hits
+from podium.metrics.lesions import centroid_hits
 from podium.readers.files import SafeFile
 from podium.readers.volumes import Volume
 

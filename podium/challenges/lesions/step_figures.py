@@ -5,8 +5,8 @@ from typing import Any
 from podium.challenges.lesions.reference import LesionReference
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.metrics.components import Components, count_overlap
-from podium.metrics.detection import Detections, match_lesions, telling_pairs, voxel_dice
-from podium.metrics.policy import AGREEMENT, UNDEFINED_WITHOUT_REFERENCE
+from podium.metrics.declaration import AGREEMENT, UNDEFINED_WITHOUT_REFERENCE
+from podium.metrics.lesions import Detections, match_lesions, telling_pairs, voxel_dice
 
 POLICIES = {
     "undefined": {"dice": UNDEFINED_WITHOUT_REFERENCE, "dmm": UNDEFINED_WITHOUT_REFERENCE},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.errors import Refused
-from podium.pairing.sorting import Candidate
+from podium.pairing import Candidate
 from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
 

@@ -9,7 +9,7 @@ from podium.challenges.reports.format import ReportsFormat
 from podium.challenges.reports.scoring import ReportsScorer, ranking_rule, scoreboard
 from podium.challenges.reports.settings import ReportsSettings
 from podium.challenges.settings import CasesSettings
-from podium.pairing.layout import Source
+from podium.pairing import Source
 from podium.readers.files import SafeFile
 
 

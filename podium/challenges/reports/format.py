@@ -15,8 +15,7 @@ from podium.challenges.reports.sources import (
     read_report,
 )
 from podium.challenges.settings import CasesSettings
-from podium.pairing.layout import Layout, Source, Template
-from podium.pairing.sorting import Candidate
+from podium.pairing import Candidate, Layout, Source, Template
 from podium.platform.runtime import TIMING_FILE
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile

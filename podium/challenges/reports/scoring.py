@@ -14,10 +14,18 @@ from podium.challenges.reports.settings import ReportsSettings
 from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard
-from podium.metrics.meteor_synonyms import meteor_synonyms
 from podium.metrics.resampling import Floats, Resamples
-from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams, meteor, tokens_13a, tokens_of
-from podium.pairing.layout import Source
+from podium.metrics.text import (
+    NgramCounts,
+    bleu_4,
+    bleu_13a,
+    count_ngrams,
+    meteor,
+    meteor_synonyms,
+    tokens_13a,
+    tokens_of,
+)
+from podium.pairing import Source
 from podium.readers.files import SafeFile
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from podium.errors import Refused
-from podium.pairing.layout import Entry, Source
+from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
 from podium.readers.formats.json import read_json

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import UsageError
+from podium.figures import finite_number
 from podium.metrics.declaration import Direction
-from podium.ranking.numbers import finite_number
 from podium.readers.names import escape_for_display
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import Refused
-from podium.extras import h5py
+from podium.errors import Refused, h5py
 from podium.readers.decoding import decoder_of
 from podium.readers.field_shapes import check_shape
 from podium.readers.files import SafeFile

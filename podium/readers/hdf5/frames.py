@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import Refused
-from podium.extras import h5py
+from podium.errors import Refused, h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile
 from podium.readers.hdf5.damage import damage_refused

@@ -6,8 +6,7 @@ container. So every component of a path is looked at before it is followed.
 
 from typing import Any
 
-from podium.errors import Refused
-from podium.extras import h5py
+from podium.errors import Refused, h5py
 from podium.readers.files import SafeFile
 from podium.readers.names import escape_for_display, is_printable
 

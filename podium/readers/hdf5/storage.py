@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from podium.errors import Refused
-from podium.extras import h5py
+from podium.errors import Refused, h5py
 from podium.readers.hdf5.lzf import unpacked_lzf_size
 from podium.readers.inflate import ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate, library_for
 from podium.readers.names import escape_for_display

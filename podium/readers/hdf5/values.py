@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.extras import h5py
+from podium.errors import h5py
 from podium.readers.hdf5.storage import DEFLATE, SHUFFLE, PlainDataset
 
 _DEFLATED: tuple[list[int], ...] = ([DEFLATE], [SHUFFLE, DEFLATE])

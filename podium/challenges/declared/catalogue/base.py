@@ -11,8 +11,8 @@ from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.figure_names import title_of
 from podium.challenges.settings import FigureName, Finite, Settings, Text
+from podium.errors import ValidationProblem, did_you_mean
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
-from podium.validation_errors import ValidationProblem, did_you_mean
 
 Number = Finite
 Empty = Number | Literal["exclude", "worst", "diagonal"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Figure, MetricKind, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
+from podium.errors import ValidationProblem
 from podium.metrics.declaration import CaseMetric
-from podium.validation_errors import ValidationProblem
 
 Of = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
 NoWorst = Callable[[Any, AnyValueKind], float | None]

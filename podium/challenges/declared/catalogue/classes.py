@@ -10,10 +10,10 @@ from pydantic import Field
 from podium.challenges.declared.catalogue.base import Figure, MetricSettings
 from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
 from podium.challenges.declared.values import AnyValueKind
+from podium.errors import ValidationProblem
 from podium.metrics import classification
 from podium.metrics.classification import Counts, class_codes, confusion
 from podium.metrics.resampling import Floats, Resamples
-from podium.validation_errors import ValidationProblem
 
 _THRESHOLD = 0.5
 _AVERAGES = {

@@ -6,10 +6,10 @@ from typing import Any
 
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Figure, MetricKind, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared
+from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics.declaration import CohortMetric
 from podium.metrics.resampling import Floats, Resamples
-from podium.validation_errors import ValidationProblem
 
 Facts = Sequence[Any]  # in the order of the cases
 Compute = Callable[[Facts, Resamples], Floats]

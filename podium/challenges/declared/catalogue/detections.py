@@ -11,14 +11,21 @@ from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compu
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.declared.values.detections import DetectionMapValue, PointsValue
 from podium.challenges.settings import Positive
-from podium.errors import Refused
-from podium.metrics.detection_curves import FROC_RATES, average_precision, case_auroc, counted, cpm, froc
-from podium.metrics.detection_facts import lost_facts
-from podium.metrics.detection_map import match_detection_map
-from podium.metrics.point_detection import match_boxes, match_points
+from podium.errors import Refused, ValidationProblem
+from podium.metrics.detection import (
+    FROC_RATES,
+    average_precision,
+    case_auroc,
+    counted,
+    cpm,
+    froc,
+    lost_facts,
+    match_boxes,
+    match_detection_map,
+    match_points,
+)
 from podium.metrics.resampling import Floats, Resamples
 from podium.readers.annotations import Annotations
-from podium.validation_errors import ValidationProblem
 
 Share = Annotated[Number, Field(ge=0, le=1)]
 _MAP_IOU = 0.1

@@ -11,8 +11,8 @@ from podium.challenges.declared.catalogue.base import DeclaredCase, Figure, Metr
 from podium.challenges.declared.catalogue.case_values import CaseValueMetric
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.settings import Positive
+from podium.errors import ValidationProblem
 from podium.metrics import image_quality
-from podium.validation_errors import ValidationProblem
 
 _SAME_DB = 100.0  # of two equal images, whose PSNR is infinite
 Pixels = NDArray[Any]

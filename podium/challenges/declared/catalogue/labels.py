@@ -9,10 +9,9 @@ from podium.challenges.declared.catalogue.region_figures import EMPTY, RegionFig
 from podium.challenges.declared.catalogue.region_pairs import RegionPair
 from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.catalogue.surfaces import SURFACE_METRICS
-from podium.metrics.components import Connectivity, as_connectivity
+from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
+from podium.metrics.overlap import relative_volume_difference, volume_similarity
 from podium.metrics.resampling import Floats
-from podium.metrics.topology import cldice, component_error
-from podium.metrics.volumes import relative_volume_difference, volume_similarity
 
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 

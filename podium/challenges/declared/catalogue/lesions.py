@@ -12,8 +12,7 @@ from podium.challenges.declared.catalogue.labels import ConnectedSettings
 from podium.challenges.declared.catalogue.region_figures import EMPTY, RegionFigure
 from podium.challenges.declared.catalogue.region_pairs import RegionPair
 from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.metrics.component_matching import MatchingRule
-from podium.metrics.lesions import LesionMatches, match_components
+from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.resampling import Floats
 
 

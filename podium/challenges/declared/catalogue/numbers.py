@@ -11,10 +11,10 @@ from podium.challenges.declared.catalogue.base import DeclaredCase, Figure, Metr
 from podium.challenges.declared.catalogue.case_values import CaseValueMetric
 from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
 from podium.challenges.declared.values import AnyValueKind
-from podium.metrics import number
+from podium.errors import ValidationProblem
+from podium.metrics import regression as number
+from podium.metrics.regression import c_index
 from podium.metrics.resampling import Floats, Resamples
-from podium.metrics.survival import c_index
-from podium.validation_errors import ValidationProblem
 
 
 def _needs_a_range(settings: MetricSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:

@@ -18,9 +18,9 @@ from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.declared.values.images import ContinuousImage
 from podium.challenges.figure_names import title_of
+from podium.errors import ValidationProblem
 from podium.metrics.resampling import Floats, Resamples
 from podium.own_metrics import OwnMetric
-from podium.validation_errors import ValidationProblem
 
 LOG = logging.getLogger(__name__)
 _TELLING = {"number", "class", "probability", "survival"}  # with one's own prediction the figure gives the reference

@@ -11,7 +11,7 @@ from pydantic import Field, StrictInt
 from podium.challenges.declared.catalogue.base import Figure, MetricSettings
 from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
 from podium.challenges.declared.values import AnyValueKind
-from podium.metrics import probability
+from podium.metrics import classification as probability
 from podium.metrics.classification import class_codes
 from podium.metrics.resampling import Floats, Resamples
 

@@ -9,10 +9,8 @@ import numpy as np
 from podium.challenges.declared.catalogue.base import DeclaredCase
 from podium.challenges.declared.values import Compared
 from podium.challenges.declared.values.labels import LabelImage
-from podium.metrics.overlap import VoxelCounts, count_voxels
-from podium.metrics.regions import Mask, Region, find_regions
-from podium.metrics.surface_distances import BoundaryKind, SurfaceDistances, measure_surfaces
-from podium.metrics.volumes import voxel_ml
+from podium.metrics.overlap import Mask, Region, VoxelCounts, count_voxels, find_regions, voxel_ml
+from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from podium.challenges.declared.catalogue.region_means import (
 from podium.challenges.declared.catalogue.region_pairs import RegionPair, region_pair
 from podium.challenges.declared.value_settings import as_tuple
 from podium.challenges.declared.values import AnyValueKind
+from podium.errors import ValidationProblem
 from podium.metrics.declaration import CaseMetric
-from podium.validation_errors import ValidationProblem
 
 
 @dataclass(frozen=True, kw_only=True)

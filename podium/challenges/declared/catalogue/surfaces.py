@@ -12,8 +12,8 @@ from podium.challenges.declared.catalogue.region_figures import RegionFigure, Re
 from podium.challenges.declared.catalogue.region_pairs import RegionPair
 from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.settings import FigureName
-from podium.metrics.policy import distance_policy
-from podium.validation_errors import ValidationProblem
+from podium.errors import ValidationProblem
+from podium.metrics.declaration import distance_policy
 
 Tolerance = Annotated[Number, Field(ge=0)]
 _NEVER = distance_policy(math.nan)  # empty masks were decided before

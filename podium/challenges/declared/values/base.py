@@ -11,7 +11,7 @@ from podium.challenges.format import Description
 from podium.challenges.geometry import differing_geometry
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.pairing.layout import Source
+from podium.pairing import Source
 from podium.readers.images import Geometry
 
 SettingsT = TypeVar("SettingsT", bound=ValueSettings)

@@ -26,8 +26,7 @@ from podium.challenges.freehand.prediction import (
     open_arrays,
     read_scan_prediction,
 )
-from podium.errors import UsageError
-from podium.extras import h5py
+from podium.errors import UsageError, h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream, Tile
 from podium.readers.hdf5.file import SIGNATURE

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.freehand.tools.trajectory import Trajectory
-from podium.errors import UsageError
-from podium.extras import missing_packages
+from podium.errors import UsageError, missing_packages
 
 # From the Okabe-Ito palette: told apart with every common kind of colour blindness.
 REFERENCE, PREDICTED, IDENTITY = "#0072B2", "#D55E00", "#8c8c8c"

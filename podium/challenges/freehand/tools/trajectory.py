@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from podium.challenges.freehand.errors import Field, frame_errors
 from podium.challenges.freehand.prediction import ExpectedSizes, FreehandPrediction, open_arrays, read_scan_prediction
 from podium.challenges.freehand.reference import ReferenceScan
-from podium.metrics.field_errors import PixelGrid
-from podium.metrics.reconstruction import Coefficients
+from podium.metrics.displacement import Coefficients, PixelGrid
 from podium.readers.frames import FrameStream
 
 

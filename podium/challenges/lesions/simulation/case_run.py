@@ -18,9 +18,9 @@ from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribble
 from podium.challenges.lesions.simulation.images import ImageCase
 from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
 from podium.errors import Refused, UsageError
-from podium.extras import SimpleITK as sitk
+from podium.errors import SimpleITK as sitk
 from podium.metrics.components import count_overlap, find_lesions, label_components
-from podium.metrics.detection import voxel_dice
+from podium.metrics.lesions import voxel_dice
 from podium.readers.files import SafeFile
 from podium.readers.formats.registry import VOLUME_ENDINGS
 from podium.readers.volumes import read_label_volume, read_mask_volume

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from podium.challenges.lesions.simulation.case_run import find_prediction
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
+from podium.errors import SimpleITK as sitk
 from podium.errors import UsageError
-from podium.extras import SimpleITK as sitk
 from podium.readers.files import SafeFile
 from podium.readers.volumes import read_label_volume, read_mask_volume
 

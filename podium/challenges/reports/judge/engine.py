@@ -13,8 +13,7 @@ from typing import Any, Literal
 from podium.challenges.reports.judge.asking import Asker, JudgeReply, Message, ResponseFormat
 from podium.challenges.reports.judge.suspicion import clean, suspicious_evidence, suspicious_findings
 from podium.challenges.reports.settings import ReportType
-from podium.errors import UsageError
-from podium.extras import missing_packages
+from podium.errors import UsageError, missing_packages
 
 PACKAGE = "radfact-lite"
 # Another version has other prompts, and its figures are not comparable.

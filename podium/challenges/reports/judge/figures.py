@@ -12,7 +12,7 @@ from typing import Any
 from podium.challenges.reports.judge.engine import FindingVerdict
 from podium.challenges.reports.judge.judging import JudgedPair
 from podium.challenges.reports.settings import ClinicalRule, FinalWeights
-from podium.metrics.averages import mean_of
+from podium.metrics.aggregation import mean_of
 
 
 def harmonic_mean(precision: float, recall: float) -> float:

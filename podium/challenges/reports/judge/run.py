@@ -32,14 +32,13 @@ from podium.challenges.reports.judge.provenance import provenance
 from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, find_teams, open_references, read_team
 from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.challenges.reports.sources import read_report
-from podium.errors import OrganiserError, SubmissionError, UsageError
+from podium.errors import OrganiserError, SubmissionError, UsageError, first_problem
 from podium.evaluation import prepare
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
 from podium.platform.results import CaseResult
 from podium.task import Task
-from podium.validation_errors import first_problem
 
 Key = tuple[str, str]  # team, case
 
