@@ -17,8 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from podium.challenges import challenge_from_settings, published_settings
-from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, write_metrics
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile, write_metrics
 from podium.platform.runtime import Runtime
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -24,11 +24,10 @@ from whole_run import measure
 
 from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.ground_truth import read_challenge_folders
-from podium.execution.cores import available_workers
+from podium.execution.executor import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.runtime import Runtime
 from podium.ranking.cases import CaseTable
 from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme

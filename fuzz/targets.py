@@ -15,19 +15,16 @@ from podium.errors import PodiumError, Refused, SubmissionError
 from podium.formulas import FormulaError, Known, parse
 from podium.platform.jobs import PREDICTIONS_FILE, read_jobs
 from podium.readers.annotations import read_boxes, read_points
-from podium.readers.archives.extract import archive_names, extract_archive
+from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile, list_files
-from podium.readers.formats.json import read_json
-from podium.readers.formats.npy import NpyFiles
-from podium.readers.formats.npz import open_npz
-from podium.readers.formats.text import read_text
+from podium.readers.formats.arrays import NpyFiles, open_npz
+from podium.readers.formats.text import read_json, read_text
 from podium.readers.frames import ArraySource
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.tables import read_table
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.messages import EndedError, LyingError, receive
-from podium.sandbox.wire import Expected, receive_small_array
+from podium.sandbox.wire import EndedError, Expected, LyingError, receive, receive_small_array
 
 MAX_BYTES = 1_000_000
 FIELD = (3, 3, 4)  # of the displacement fields among the seeds

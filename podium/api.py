@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from podium import evaluation, validation
-from podium.execution.cores import available_workers
-from podium.execution.executor import Executor
+from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.manifest import read_manifest
 from podium.platform.metrics_file import MetricsFile

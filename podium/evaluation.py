@@ -16,9 +16,17 @@ from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, re
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
 from podium.execution.executor import CaseOutcome, Executor
 from podium.figures import Figures
-from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile, prepare_output, write_metrics
+from podium.platform.metrics_file import (
+    SCHEMA_NAME,
+    CaseResult,
+    CaseScore,
+    Counts,
+    MetricsFile,
+    prepare_output,
+    summarise_warnings,
+    write_metrics,
+)
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult, CaseScore, summarise_warnings
 from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
 from podium.sandbox.decoders import Isolation, decoders

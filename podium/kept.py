@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from podium.errors import Refused, StorageError
 from podium.execution.executor import CaseOutcome
 from podium.platform.jobs import Job
-from podium.platform.results import CaseScore
+from podium.platform.metrics_file import CaseScore
 from podium.readers.files import SafeFile, list_files
 from podium.storage.remote import RemoteFolder
 

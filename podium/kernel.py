@@ -2,13 +2,20 @@
 
 import ctypes
 import os
+import resource
+import signal
 import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 # The same on every machine, unlike older calls.
 OPENAT2 = 437
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
-SECCOMP = {"x86_64": 317, "aarch64": 277}
+SECCOMP_CALLS = {"x86_64": 317, "aarch64": 277}
 
 
 def is_linux() -> bool:
@@ -38,3 +45,107 @@ def prctl(option: int, value: int = 0) -> int:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return result
+
+
+# Requests to end (SIGTERM, Ctrl-C) around a fork.
+#
+# What their handler raises in one of Python's own functions around a fork is printed and lost, and the process goes
+# on as if nobody had asked. So they wait until the fork is over.
+
+_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def requests_held_back() -> Iterator[None]:
+    """While a process is forked. The new process calls `heed_requests` once it has its own handlers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _REQUESTS_TO_END)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def heed_requests() -> None:
+    """In a process that was forked while requests were held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _REQUESTS_TO_END)
+
+
+requested_to_end = threading.Event()
+"""Set by a command's handler. What the handler raises may be lost in a callback of Python's own, so long work asks."""
+
+
+# Limits a process puts on itself: resources, privileges, and who may look into it.
+
+_SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38
+_OPEN_FILES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Of one decoder: memory beyond what it starts with, and seconds of CPU time."""
+
+    memory_bytes: int = 6 * 1024**3  # the largest image twice, as the library's and as an array, and what is read
+    cpu_seconds: int = 3600  # the time limit of a case is the worker's; this one is for who outlives it
+
+    def resources(self) -> Sequence[tuple[int, int]]:
+        """The limits that a process like this one sets itself, none higher than it is: no file grows, no process
+        starts, few files are open; bounded memory and time."""
+        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        wanted = {
+            resource.RLIMIT_DATA: used + self.memory_bytes,
+            resource.RLIMIT_CPU: self.cpu_seconds,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_NOFILE: _OPEN_FILES,
+            resource.RLIMIT_NPROC: 0,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_MEMLOCK: 0,
+        }
+        most = {what: resource.getrlimit(what)[1] for what in wanted}
+        return [
+            (what, value if most[what] == resource.RLIM_INFINITY else min(value, most[what]))
+            for what, value in wanted.items()
+        ]
+
+
+def limit_resources(resources: Sequence[tuple[int, int]]) -> None:
+    """Put limits in force, for good."""
+    for what, value in resources:
+        resource.setrlimit(what, (value, value))
+
+
+def refuse_new_privileges() -> None:
+    """No program that this process starts gains rights from a file's owner or capabilities."""
+    prctl(_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent ends, also if that happened already."""
+    prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def offer_to_the_out_of_memory_killer(score: int) -> None:
+    """Where memory runs out, the kernel should end this process before those with a lower score (0 to 1000)."""
+    if not is_linux():
+        return
+    # The file belongs to root while the process is closed to others of its user.
+    with suppress(OSError), _dumpable(1):
+        Path("/proc/self/oom_score_adj").write_text(str(score), encoding="ascii")
+
+
+@contextmanager
+def closed_to_others() -> Iterator[None]:
+    """Other processes of the same user can neither read this process's memory nor trace it. Children inherit that."""
+    with _dumpable(0):
+        yield
+
+
+@contextmanager
+def _dumpable(wanted: int) -> Iterator[None]:
+    before = prctl(_GET_DUMPABLE)
+    prctl(_SET_DUMPABLE, wanted)
+    try:
+        yield
+    finally:
+        prctl(_SET_DUMPABLE, min(before, 1))

@@ -14,11 +14,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from podium.errors import Refused, SubmissionError
-from podium.platform.jobs import Job
-from podium.platform.names import case_of, normalize_nfc
+from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import Submission, SubmissionNames
-from podium.readers.files import SafeFile
-from podium.readers.names import escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display, is_printable
 
 # Where the predictions of a challenge stand in a submission: sockets, names of files, and tables of many cases.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from podium.errors import UsageError
 from podium.platform.submission import ARCHIVE_ENDINGS
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 from podium.storage.location import Location, Url
 from podium.storage.remote import RemoteFolder
 

@@ -46,7 +46,7 @@ def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
     if not {request.path.name, request.path.parent.name} & SERIAL:
         yield
         return
-    from podium.execution.serial import Serial
+    from podium.execution.executor import Serial
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(EXECUTOR, lambda **_: Serial())

@@ -13,7 +13,7 @@ import podium
 from podium import evaluate, rank, validate
 from podium.cli import main
 from podium.errors import SubmissionError
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
 REPORTS = PROJECT / "test" / "submissions" / "reports"

@@ -12,7 +12,7 @@ from metrics import freehand_golden
 from podium.challenges.declared.catalogue import NAMES
 from podium.checking import Checked, check
 from podium.cli.main import main
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPACING = (2.0, 2.0, 3.0)

@@ -31,8 +31,8 @@ from podium import __version__
 from podium.cli.main import main
 from podium.errors import SubmissionError
 from podium.evaluation import evaluate
+from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLES = PROJECT / "test" / "submissions" / "carotid"

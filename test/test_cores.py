@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.execution.cores import available_workers
+from podium.execution.executor import available_workers
 
 AFFINITY = len(os.sched_getaffinity(0))
 

@@ -25,7 +25,7 @@ from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.settings import CasesSettings, Common
 from podium.challenges.time_rule import TimeSettings
 from podium.checking import check
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = sorted(REPOSITORY / page for page in ("README.md", "CHANGELOG.md", *(REPOSITORY / "docs").glob("*.md")))

@@ -505,7 +505,7 @@ def test_published_aggregates_have_few_digits_where_cases_are_hidden(
 ) -> None:
     """The file is rounded, counts stay; who calls from Python gets every digit."""
     from podium.evaluation import evaluate
-    from podium.execution.serial import Serial
+    from podium.execution.executor import Serial
 
     write_case(files / "a_pred.h5", long_mask=mask(LONG, seed=1))
     truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('per_case = "full"', keys))

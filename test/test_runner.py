@@ -16,10 +16,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import MachineError, ReaderDied, Refused, UsageError
-from podium.execution.executor import CaseOutcome, Executor
+from podium.execution.executor import CaseOutcome, Executor, Serial, show_progress
 from podium.execution.processes import Processes
-from podium.execution.progress import show_progress
-from podium.execution.serial import Serial
 
 CASES = [f"case{number}" for number in range(8)]
 DIED = "Scoring this case ended its process every time, by a crash or because memory ran out."

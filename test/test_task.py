@@ -10,8 +10,8 @@ from challenges.carotid_files import write_case, write_ground_truth
 from podium.challenges import load_challenge
 from podium.errors import Refused
 from podium.evaluation import evaluate, find_challenge, prepare
+from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.execution.serial import Serial
 from podium.task import Task
 
 ROOT = Path(__file__).resolve().parents[1]

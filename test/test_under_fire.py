@@ -17,7 +17,7 @@ import pytest
 from challenges.carotid_files import write_case, write_ground_truth
 
 from podium.evaluation import evaluate
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 CASES = {f"case{number}": number % 2 for number in range(40)}
 

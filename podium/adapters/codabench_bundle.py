@@ -14,7 +14,7 @@ from podium.adapters.yaml_text import to_yaml
 from podium.challenges import phase_columns
 from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
-from podium.platform.leaderboard import Column
+from podium.platform.privacy import Column
 from podium.png import png_file
 from podium.readers.files import list_files
 

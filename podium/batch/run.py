@@ -14,14 +14,12 @@ from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError
 from podium.evaluation import find_challenge, open_predictions, prepare, result_of, write_evaluation
-from podium.execution.executor import CaseOutcome, Executor
-from podium.execution.progress import Progress, ProgressFactory, no_progress
+from podium.execution.executor import CaseOutcome, Executor, Progress, ProgressFactory, no_progress
 from podium.execution.version import code_version
 from podium.figures import Figures
 from podium.kept import KeptScores
-from podium.platform.metrics_file import METRICS_FILE, Counts, prepare_output
-from podium.platform.results import CaseScore
-from podium.readers.archives.extract import MAX_BYTES
+from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
+from podium.readers.archives import MAX_BYTES
 from podium.sandbox.decoders import decoders
 from podium.storage.location import DEFAULT_CACHE, Location
 from podium.storage.mirror import Mirrors

@@ -8,7 +8,7 @@ from typing import Any
 from podium.errors import StorageError, UsageError
 from podium.execution.executor import CaseOutcome, attempt
 from podium.kept import KeptScores, digest_or_none, files_of
-from podium.platform.results import CaseScore
+from podium.platform.metrics_file import CaseScore
 from podium.readers.files import SafeFile
 from podium.sandbox.decoders import ensure_decoders
 from podium.storage.mirror import Mirrors

@@ -20,7 +20,7 @@ from podium.challenges.settings import (
     without_problems,
 )
 from podium.errors import ConfigurationError, ValidationProblem
-from podium.platform.leaderboard import Column
+from podium.platform.privacy import Column
 
 
 def _declared() -> Kind[Any]:

@@ -23,9 +23,16 @@ from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
 from podium.metrics.declaration import Scoreboard
-from podium.platform.leaderboard import Column, column, group_columns
-from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
-from podium.platform.results import CaseResult, CaseScore
+from podium.platform.metrics_file import CaseResult, CaseScore
+from podium.platform.privacy import (
+    Column,
+    PerCase,
+    aggregates_of_enough_cases,
+    column,
+    group_columns,
+    published_columns,
+    rounded_aggregates,
+)
 from podium.platform.runtime import Runtime
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile

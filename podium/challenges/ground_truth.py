@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podium.challenges.settings import ChallengeFile, Common
 from podium.errors import ConfigurationError, GroundTruthError, UsageError
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"

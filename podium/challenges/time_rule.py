@@ -10,7 +10,7 @@ from pydantic import AfterValidator, model_validator
 from podium.challenges.settings import Positive, Settings
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 
 # Processing time as a score from 0 (slow) to 100 (fast), by the two rules published for CSV 2026.

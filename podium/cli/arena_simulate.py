@@ -79,7 +79,7 @@ def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers:
     from multiprocessing import get_context
 
     from podium.arena.simulation import play
-    from podium.execution.progress import show_progress
+    from podium.execution.executor import show_progress
 
     every = [scenario for scenario in scenarios for _ in range(runs)]
     seeds = [(seed, run) for _ in scenarios for run in range(runs)]

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 _LONGEST_SENTENCE = 1000
 

@@ -11,11 +11,9 @@ from typing import TypeAlias
 
 from podium.cli.log import end_log
 from podium.errors import require
-from podium.execution.cores import MAX_WORKERS_VARIABLE, available_workers
-from podium.execution.executor import Executor
+from podium.execution.executor import MAX_WORKERS_VARIABLE, Executor, ProgressFactory, available_workers, show_progress
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
-from podium.execution.progress import ProgressFactory, show_progress
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 from podium.storage.location import Location
 
 Command = Callable[[argparse.Namespace], int]

@@ -22,9 +22,8 @@ from podium.cli.arguments import (
 )
 from podium.cli.rank import rank_teams
 from podium.errors import UsageError
-from podium.execution.cores import available_workers
+from podium.execution.executor import ProgressFactory, available_workers, show_progress
 from podium.execution.processes import Processes
-from podium.execution.progress import ProgressFactory, show_progress
 from podium.storage.location import DEFAULT_CACHE, Url, location
 from podium.storage.output import Output
 

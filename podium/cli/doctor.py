@@ -27,10 +27,8 @@ def _doctor(_: argparse.Namespace) -> int:
 def _findings() -> Iterator[tuple[str, str]]:
     from importlib.metadata import PackageNotFoundError, version
 
-    from podium.execution.cores import available_workers
-    from podium.sandbox.landlock import landlock_abi
-    from podium.sandbox.lock import LAYERS
-    from podium.sandbox.seccomp import has_seccomp
+    from podium.execution.executor import available_workers
+    from podium.sandbox.lock import LAYERS, has_seccomp, landlock_abi
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -55,9 +53,8 @@ def _findings() -> Iterator[tuple[str, str]]:
 
 def _layers_in_force() -> list[str]:
     """Tried, not asked: a decoder is started and says what holds it."""
-    from podium.kernel import is_linux
+    from podium.kernel import Limits, is_linux
     from podium.sandbox.decoders import started
-    from podium.sandbox.limits import Limits
 
     if not is_linux():
         return []

@@ -104,7 +104,7 @@ def _table(console: object, title: str, head: Sequence[str], rows: Sequence[Sequ
     from rich.markup import escape
     from rich.table import Table
 
-    from podium.readers.names import escape_for_display
+    from podium.readers.files import escape_for_display
 
     assert isinstance(console, Console)
     table = Table(title=escape(escape_for_display(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

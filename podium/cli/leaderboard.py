@@ -16,7 +16,7 @@ def _leaderboard(options: argparse.Namespace) -> int:
     from podium.challenges import KINDS, phase_columns
     from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
-    from podium.platform.leaderboard import phase_settings
+    from podium.platform.privacy import phase_settings
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)

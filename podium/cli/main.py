@@ -36,8 +36,8 @@ from podium.cli import (
 from podium.cli.arguments import EXIT_CODES, Command, end
 from podium.cli.log import end_log, printed_log
 from podium.errors import PodiumError, missing_packages
-from podium.execution.cores import ONE_THREAD
-from podium.forking import requested_to_end
+from podium.execution.executor import ONE_THREAD
+from podium.kernel import requested_to_end
 
 _COMMANDS = (
     *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),

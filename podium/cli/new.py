@@ -56,7 +56,7 @@ def _entry(name: str) -> str:
     """The challenge.toml of a gallery entry, with a line that says where it comes from."""
     from podium.challenges.ground_truth import CHALLENGE_FILE
     from podium.errors import UsageError
-    from podium.readers.names import escape_for_display
+    from podium.readers.files import escape_for_display
 
     known = {file.parent.name: file for file in sorted(GALLERY.glob(f"*/{CHALLENGE_FILE}"))}
     if not known:

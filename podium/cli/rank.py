@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podium.cli.arguments import Verbs, add_verb, count
 from podium.cli.rank_values import assignments, directions, finite, inner_share, share, weight
 from podium.errors import UsageError
-from podium.execution.cores import available_workers
+from podium.execution.executor import available_workers
 
 if TYPE_CHECKING:
     from podium.ranking.documents import Cohort
@@ -189,7 +189,7 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     from podium.ranking.consensus import consensus, rank_tasks
     from podium.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
     from podium.ranking.rank import rank
-    from podium.readers.names import escape_for_display
+    from podium.readers.files import escape_for_display
     from podium.report.consensus_report import consensus_report
     from podium.report.files.writing import REPORT_FILE, write_report
     from podium.report.ranking_report import ranking_report

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.cli.arguments import Verbs, add_images_and_references, add_scheduler, add_verb, dask_executor
 from podium.errors import UsageError, require
-from podium.execution.progress import show_progress
+from podium.execution.executor import show_progress
 
 if TYPE_CHECKING:
     from podium.challenges.lesions.simulation.case_run import StepOutcome

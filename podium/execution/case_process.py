@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import MachineError, UsageError
-from podium.execution.cores import ONE_THREAD
-from podium.execution.executor import CaseOutcome, attempt, took_too_long
+from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, took_too_long
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 5.0

@@ -19,9 +19,8 @@ from typing import Any, Generic
 
 from podium.errors import MachineError, PodiumError, UsageError
 from podium.execution.case_process import borrowed_process
-from podium.execution.executor import TRIES, CaseOutcome, Value, died
+from podium.execution.executor import TRIES, CaseOutcome, Progress, ProgressFactory, Value, died, no_progress
 from podium.execution.processes import CASE_TIMEOUT_SECONDS
-from podium.execution.progress import Progress, ProgressFactory, no_progress
 from podium.execution.version import code_version
 
 LOG = logging.getLogger(__name__)

@@ -1,9 +1,17 @@
 """What an executor is: the same work on every case, wherever it runs, with the same outcomes in the same order."""
 
+import math
+import os
+import resource
+import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from datetime import timedelta
+from pathlib import Path
+from typing import Generic, Protocol, TextIO, TypeVar
 
 from podium.errors import MachineError, ReaderDied, Refused, UsageError
 
@@ -80,3 +88,181 @@ def died(cause: str, *, tries: int = TRIES) -> CaseOutcome[Value]:
 def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
     """The outcome of a case past its time limit."""
     return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")
+
+
+# Progress on long work: a bar on a terminal, otherwise a plain line now and then. Always on stderr.
+
+_SECONDS_BETWEEN_LINES = 5.0
+_SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, of which the platform keeps 500
+
+
+class Progress(Protocol):
+    """Told after every finished step."""
+
+    def advance(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+ProgressFactory = Callable[[str, int], Progress]
+"""Starts the progress of some work from its label and its number of steps."""
+
+
+def no_progress(label: str, total: int) -> Progress:  # noqa: ARG001  (a ProgressFactory)
+    """Shows nothing: how work is done that is called from Python."""
+    return _Silence()
+
+
+def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Progress:
+    """The progress display that suits `stream`, by default stderr."""
+    stream = stream or sys.stderr
+    return _Bar(label, total, stream) if stream.isatty() else _Lines(label, total, stream)
+
+
+class _Silence:
+    def advance(self) -> None:
+        """Nothing is shown."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class _Lines:
+    def __init__(self, label: str, total: int, stream: TextIO) -> None:
+        self._label, self._total, self._stream = label, total, stream
+        self._done = 0
+        self._start = self._last_line = time.monotonic()
+
+    def advance(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._last_line >= max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (self._last_line - self._start)):
+            self._last_line = now
+            rate = self._done / (now - self._start)
+            left = timedelta(seconds=round((self._total - self._done) / rate))
+            line = f"{self._label}: {self._done} of {self._total}, {rate:.3g} per second, {left} left"
+            print(line, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """There is nothing to close: the lines stay."""
+
+
+class _Bar:
+    def __init__(self, label: str, total: int, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(file=stream),
+            transient=True,
+        )
+        self._task = self._bar.add_task(label, total=total)
+        self._bar.start()
+
+    def advance(self) -> None:
+        self._bar.advance(self._task)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+# The serial executor: one case after the other in this process.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serial:
+    """For tests, debuggers and use from Python. It has no time limit, and a case that crashes ends this process."""
+
+    progress: ProgressFactory = no_progress
+
+    @property
+    def workers(self) -> int:
+        return 1
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    @property
+    def score_until(self) -> None:
+        return None
+
+    def run(
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+    ) -> Mapping[str, CaseOutcome[Value]]:
+        outcomes: dict[str, CaseOutcome[Value]] = {}
+        with closing(self.progress(label, len(cases))) as progress:
+            for case in cases:
+                outcomes[case] = attempt(work, case)
+                progress.advance()
+        return outcomes
+
+
+# How many workers this process may really use: affinity, cgroup and memory limits, not the machine's size.
+
+MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
+
+WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
+
+
+def available_workers(
+    *,
+    environment: Mapping[str, str] = os.environ,
+    cgroup: Path = Path("/sys/fs/cgroup"),
+    data_limit: int | None = None,
+) -> int:
+    """The number of workers that keeps every usable core busy, with enough memory for each; at least 1.
+
+    `data_limit` stands in for this process's RLIMIT_DATA, by which the platform says how much memory is usable.
+    """
+    limits: list[float] = [len(os.sched_getaffinity(0))]
+    quota = _quota_v2(cgroup) or _quota_v1(cgroup)
+    if quota is not None:
+        limits.append(math.ceil(quota))
+    limits += [memory // WORKER_BYTES for memory in _memory_limits(cgroup, data_limit)]
+    cap = environment.get(MAX_WORKERS_VARIABLE, "").strip()
+    if cap.isascii() and cap.isdigit() and int(cap) > 0:
+        limits.append(int(cap))
+    return max(1, int(min(limits)))
+
+
+def _memory_limits(cgroup: Path, data_limit: int | None) -> list[int]:
+    """In bytes: cgroup v2 ("max" for no limit), cgroup v1 (a huge number for no limit) and RLIMIT_DATA."""
+    words = [*_words(cgroup / "memory.max"), *_words(cgroup / "memory" / "memory.limit_in_bytes")]
+    data = resource.getrlimit(resource.RLIMIT_DATA)[0] if data_limit is None else data_limit
+    return [int(word) for word in words if word.isdigit()] + ([data] if data != resource.RLIM_INFINITY else [])
+
+
+def _quota_v2(cgroup: Path) -> float | None:
+    """`cpu.max` holds "<quota> <period>" in microseconds, or "max <period>" for no limit."""
+    words = _words(cgroup / "cpu.max")
+    return _ratio(words[0], words[1]) if len(words) == 2 else None
+
+
+def _quota_v1(cgroup: Path) -> float | None:
+    """cgroup v1 keeps quota (-1 for no limit) and period in two files."""
+    for controller in (cgroup / "cpu", cgroup / "cpu,cpuacct"):
+        quota, period = _words(controller / "cpu.cfs_quota_us"), _words(controller / "cpu.cfs_period_us")
+        if quota and period:
+            return _ratio(quota[0], period[0])
+    return None
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return None
+    return int(quota) / int(period) or None
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError):
+        return []

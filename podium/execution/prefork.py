@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from podium.forking import heed_requests, requests_held_back
+from podium.kernel import heed_requests, requests_held_back
 
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0

@@ -21,11 +21,19 @@ from typing import Generic
 import threadpoolctl
 
 from podium.errors import MachineError, PodiumError, UsageError
-from podium.execution.cores import ONE_THREAD
-from podium.execution.executor import TRIES, CaseOutcome, Value, attempt, died, took_too_long
-from podium.execution.progress import Progress, ProgressFactory, no_progress
-from podium.forking import heed_requests, requested_to_end, requests_held_back
-from podium.sandbox.limits import offer_to_the_out_of_memory_killer
+from podium.execution.executor import (
+    ONE_THREAD,
+    TRIES,
+    CaseOutcome,
+    Progress,
+    ProgressFactory,
+    Value,
+    attempt,
+    died,
+    no_progress,
+    took_too_long,
+)
+from podium.kernel import heed_requests, offer_to_the_out_of_memory_killer, requested_to_end, requests_held_back
 
 # A crash may be another case's doing (memory is shared), so a case is tried again, alone, before it is given up. One
 # that crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case

@@ -4,18 +4,38 @@ A job is linked to its case by the name of an input and by nothing else: pks are
 """
 
 import json
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from podium.errors import Refused, SubmissionError
-from podium.platform.durations import duration_seconds
-from podium.readers.files import SafeFile
-from podium.readers.formats.json import parse_json, read_json
+from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.formats import IMAGE_ENDINGS
 from podium.readers.formats.metaimage import METAIMAGE
-from podium.readers.formats.tiff import TIFF
-from podium.readers.names import escape_for_display, is_printable
+from podium.readers.formats.pictures import TIFF
+from podium.readers.formats.text import parse_json, read_json
+
+# ISO 8601 durations (`PT1M3.5S`), as predictions.json writes how long a job ran.
+
+# Digits are bounded: what a job took fits in them, and no sum of such durations overflows.
+_DURATION = re.compile(
+    r"P(?:(?P<weeks>\d{1,9}(?:\.\d{1,12})?)W)?(?:(?P<days>\d{1,9}(?:\.\d{1,12})?)D)?"
+    r"(?:T(?:(?P<hours>\d{1,9}(?:\.\d{1,12})?)H)?(?:(?P<minutes>\d{1,9}(?:\.\d{1,12})?)M)?(?:(?P<seconds>\d{1,9}(?:\.\d{1,12})?)S)?)?",
+    re.ASCII,
+)
+_SECONDS_IN = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds of an ISO 8601 duration; None for anything else, also for years and months, whose length varies."""
+    match = _DURATION.fullmatch(text.replace(",", "."))
+    if match is None or not any(match.groups()):
+        return None
+    return sum(float(amount) * _SECONDS_IN[unit] for unit, amount in match.groupdict().items() if amount)
+
 
 Clock = Literal["exec", "invoke"]
 """What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
@@ -192,3 +212,27 @@ def _timed(entry: Mapping[str, Any]) -> tuple[Clock | None, float | None]:
         if seconds is not None:
             return clock, seconds
     return None, None
+
+
+# From the name of a file or image to the name of its case.
+
+_OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".json", ".txt", ".csv", ".zip", ".tar.gz")
+_ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
+
+
+def normalize_nfc(name: str) -> str:
+    """`name` with accents as one character each: macOS writes them as two, and people cannot see the difference."""
+    return unicodedata.normalize("NFC", name)
+
+
+def case_of(name: str) -> str:
+    """The last part of `name` without its file ending: `A003.nii.gz` -> `A003`.
+
+    Only known endings are removed: a case may be called `1.2.840.7`.
+    """
+    last = normalize_nfc(name.rsplit("/", 1)[-1])
+    lowered = last.lower()
+    for ending in _ENDINGS:
+        if lowered.endswith(ending) and len(last) > len(ending):
+            return last[: -len(ending)]
+    return last

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podium.errors import UsageError, require
 from podium.figures import Figures
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 
 _KEY_BYTES = 32
 _KEY_FILE_WORD = "podium-secret-key-1"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from podium.errors import SubmissionError, UsageError
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
-from podium.readers.archives.extract import archive_names, extract_archive
+from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import FileListing, SafeFile, list_files
 
 SubmissionShape = Literal["algorithm", "predictions", "any"]

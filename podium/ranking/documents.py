@@ -14,7 +14,7 @@ from podium.platform.privacy import are_anonymous
 from podium.platform.sealing import read_key
 from podium.ranking.rules import Rules
 from podium.ranking.unsealing import unsealed
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 # May be beside the teams' files; they are no metrics.json.
 OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")

@@ -7,8 +7,8 @@ from typing import Any
 from podium.challenges.ranking_rule import RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, finite_number
+from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import are_anonymous
-from podium.platform.results import CaseResult
 from podium.ranking.cases import CaseTable, case_table
 from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.options import RankingOptions

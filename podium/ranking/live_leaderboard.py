@@ -1,7 +1,7 @@
 """The platform's ranking of a cohort, by the phase settings that its challenge would have pasted."""
 
 from podium.metrics.declaration import Direction
-from podium.platform.leaderboard import phase_settings
+from podium.platform.privacy import phase_settings
 from podium.ranking.facts import Facts
 from podium.ranking.official import figure
 from podium.ranking.options import PLATFORM

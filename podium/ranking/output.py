@@ -19,7 +19,7 @@ from podium.ranking.latex import headline_columns, ranking_latex
 from podium.ranking.plain import csv_safe
 from podium.ranking.ranking_file import ranking_to_json
 from podium.ranking.result import AggregateColumn, Interval, Intervals, Ranking, Row
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"

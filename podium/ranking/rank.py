@@ -27,7 +27,7 @@ from podium.ranking.replicates import replicate_figures
 from podium.ranking.result import Arena, Difference, Methods, Ranking, SchemeRanking
 from podium.ranking.schemes import MEAN, SCHEMES
 from podium.ranking.sections import Groups, aggregate_columns, case_metrics, significance, team_lines
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict
 
 from podium.metrics.declaration import Direction
-from podium.platform.results import Status
+from podium.platform.metrics_file import Status
 from podium.ranking.calibration import Calibration
 
 ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from podium.challenges.ranking_rule import RankingRule
 from podium.figures import Figures
 from podium.metrics.declaration import Scoreboard
-from podium.platform.leaderboard import Column
+from podium.platform.privacy import Column
 
 
 class Rules(Protocol):

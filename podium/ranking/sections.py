@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from podium.figures import Figures
 from podium.metrics.resampling import Floats, Resamples
-from podium.platform.leaderboard import Column
+from podium.platform.privacy import Column
 from podium.ranking.cases import CaseTable
 from podium.ranking.facts import Facts
 from podium.ranking.intervals import percentile_intervals

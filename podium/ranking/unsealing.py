@@ -5,8 +5,7 @@ from typing import Any
 
 from podium.errors import UsageError
 from podium.figures import Figures, agrees
-from podium.platform.metrics_file import MetricsFile
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult, MetricsFile
 from podium.platform.sealing import Belonging, open_box
 
 

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile
-from podium.readers.formats.json import read_json
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.text import read_json
 from podium.readers.tables import Row, read_rows
 
 LIMIT_BYTES = 50_000_000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from podium.readers.files import SafeFile
 
 if TYPE_CHECKING:
-    from podium.readers.hdf5.file import Datasets
+    from podium.readers.hdf5 import Datasets
     from podium.readers.images import Image
     from podium.readers.volumes import Volume
 

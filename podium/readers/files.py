@@ -1,15 +1,90 @@
 """Files that are safe to open: regular, not a link, and really below the folder they were submitted in."""
 
+import ctypes
+import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from podium.errors import Refused, SubmissionError
-from podium.readers.beneath import open_beneath
-from podium.readers.names import escape_for_display, is_printable
+from podium.kernel import OPENAT2, is_linux, syscall
+
+# Opening a file below a folder so that no link is followed on the way, whoever changes the folder meanwhile.
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever."""
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+"""O_PATH: the folder is a step on the way, its list of files is not read."""
+
+_NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH = 0x02, 0x04, 0x08
+_WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; an old filter of the container's engine
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(root: Path, name: str) -> int:
+    """A descriptor for reading the file `name` below `root`; OSError where a step of `name` is a link or missing."""
+    folder = os.open(root, _FOLDER)
+    try:
+        if is_linux():
+            try:
+                return _open_at_once(folder, name)
+            except OSError as fault:
+                if fault.errno not in _WITHOUT_OPENAT2:
+                    raise
+        return open_step_by_step(folder, name)
+    finally:
+        os.close(folder)
+
+
+def _open_at_once(folder: int, name: str) -> int:
+    how = _How(_FLAGS, 0, _BENEATH | _NO_SYMBOLIC_LINKS | _NO_MAGIC_LINKS)
+    path = ctypes.c_char_p(os.fsencode(name))
+    return syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
+
+
+def open_step_by_step(folder: int, name: str) -> int:
+    """The same for kernels before Linux 5.6: every folder on the way is opened without following a link."""
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or name.startswith("/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    current = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = inner
+        return os.open(parts[-1], _FLAGS, dir_fd=current)
+    finally:
+        os.close(current)
+
+
+# How a submitted name is shown: the last line of stderr reaches people, so a name must not be able to forge it.
+
+LONGEST_SHOWN = 200
+
+
+def escape_for_display(name: str, *, longest: int = LONGEST_SHOWN) -> str:
+    """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
+    if len(name) > 2 * longest:
+        name = name[:longest] + name[-longest:]  # before escaping: a name may have millions of characters
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    if len(printable) <= longest:
+        return printable
+    return f"{printable[: longest // 2]}...{printable[-longest // 2 :]}"
+
+
+def is_printable(name: str) -> bool:
+    """Whether `name` can be written to a log or to JSON as it is (no control character, no undecodable byte)."""
+    return name.isprintable()
+
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 16
@@ -152,3 +227,31 @@ def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if not is_printable(name):
         return f"'{escape_for_display(name)}' has unprintable characters in its name; rename it."
     return None
+
+
+# Silences libraries that write to stderr themselves: its last line is shown to the participant.
+
+_NULL_DEVICE = os.makedev(1, 3)
+
+
+@contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Send the process's own stderr (not only Python's) to nowhere; ITK, libtiff and niftilib write there directly."""
+    if _leads_nowhere():
+        yield
+        return
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
+
+
+def _leads_nowhere() -> bool:
+    """Whether stderr is /dev/null already, as in a decoder, which can open nothing else."""
+    found = os.fstat(2)
+    return is_linux() and stat.S_ISCHR(found.st_mode) and found.st_rdev == _NULL_DEVICE

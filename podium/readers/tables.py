@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile
-from podium.readers.formats.json import read_json
-from podium.readers.formats.text import read_csv_rows
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.text import read_csv_rows, read_json
 
 LIMIT_BYTES = 100_000_000
 JSON_LIMIT_BYTES = 20_000_000

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from podium.errors import Refused
 from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
-from podium.readers.formats.image_header import ImageHeader
-from podium.readers.formats.pixels import pixel_blocks
-from podium.readers.formats.registry import format_of
-from podium.readers.images import MAX_IMAGE_BYTES, Geometry, check_size, read_geometry, read_image
-from podium.readers.labels import as_integer_labels
+from podium.readers.formats import format_of
+from podium.readers.formats.headers import ImageHeader, pixel_blocks
+from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image
 
 LARGEST_LABEL = 2**32 - 1
 FEW_VOXELS = 1 << 22

@@ -11,7 +11,7 @@ from podium.errors import UsageError
 from podium.figures import Figures
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.ranking.chances import NARROW_BELOW
 from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.facts import gather_facts

@@ -13,16 +13,23 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.damage import damage_refused
-from podium.readers.hdf5.file import Hdf5Source, open_hdf5
-from podium.readers.hdf5.frames import LibraryCells
+from podium.readers.hdf5 import Hdf5Source, open_hdf5
+from podium.readers.hdf5_frames import LibraryCells
+from podium.readers.hdf5_storage import damage_refused
 from podium.readers.images import Image, read_image
-from podium.readers.volumes import Volume, read_volume
-from podium.sandbox.lock import Lock
-from podium.sandbox.messages import EndedError, receive, receive_descriptors, send
-from podium.sandbox.paths import OPENED, are_all_returned
-from podium.sandbox.remote_volumes import packed_voxels
-from podium.sandbox.wire import INLINE_BYTES, send_small_array, write_array
+from podium.readers.volumes import Volume, read_mask_volume, read_volume
+from podium.sandbox.lock import OPENED, Lock, are_all_returned
+from podium.sandbox.remote import packed_voxels
+from podium.sandbox.wire import (
+    INLINE_BYTES,
+    EndedError,
+    receive,
+    receive_descriptors,
+    receive_small_array,
+    send,
+    send_small_array,
+    write_array,
+)
 
 _LONGEST_TRACE = 4000
 
@@ -194,3 +201,38 @@ READERS: Mapping[str, Callable[..., Answer]] = {
     "hdf5.cell": _hdf5_cell,
 }
 """What a worker may ask for."""
+
+
+# What every decoder does, done before there is one: those forked later share what the first times leave behind.
+#
+# A library sets up its tables when it first reads something, and Python adapts its code to what it is used for.
+# Otherwise each decoder would do both again, in memory that has to be copied first.
+
+_SAMPLES = Path(__file__).resolve().parent / "samples"  # small files of our own
+_TIMES = 10  # Python adapts a function after 8 calls
+_MAX_BYTES = 1 << 20
+
+
+def rehearse(library: bytes) -> None:
+    """Read the sample of `library` and send what is in it."""
+    read = {b"h5py": _read_datasets, b"SimpleITK": _read_images}[library]
+    worker, decoder = socket.socketpair()
+    with worker, decoder:
+        for _ in range(_TIMES):
+            for values in read():
+                send(decoder, {"array": {"shape": list(values.shape), "dtype": values.dtype.str}})
+                send_small_array(decoder, values)
+                receive(worker)
+                receive_small_array(worker, values.shape, values.dtype)
+
+
+def _read_datasets() -> list[NDArray[Any]]:
+    with open_hdf5(SafeFile(_SAMPLES, "sample.h5"), max_bytes=_MAX_BYTES) as source:
+        return [source.read(name, max_bytes=_MAX_BYTES) for name in source.names()]
+
+
+def _read_images() -> list[NDArray[Any]]:
+    file = SafeFile(_SAMPLES, "sample.nii.gz")
+    voxels = read_mask_volume(file, max_bytes=_MAX_BYTES).voxels
+    assert voxels is not None, "the sample is small"
+    return [packed_voxels(voxels, binary=True), read_image(file, max_bytes=_MAX_BYTES).array]

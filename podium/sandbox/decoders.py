@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from podium.errors import MachineError, UsageError, require
-from podium.kernel import is_linux
+from podium.kernel import Limits, closed_to_others, is_linux
 from podium.readers.decoding import decoded_by, is_decoder_in_place
 from podium.readers.files import SafeFile
 from podium.readers.images import Image
 from podium.readers.volumes import Volume
-from podium.sandbox.case_decoders import CaseDecoders
-from podium.sandbox.limits import Limits, closed_to_others
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
-from podium.sandbox.messages import EndedError, LyingError
-from podium.sandbox.remote_hdf5 import RemoteHdf5
-from podium.sandbox.remote_volumes import checked_geometry, checked_volume, expected_voxels
-from podium.sandbox.session import Session
-from podium.sandbox.wire import Expected
+from podium.sandbox.remote import RemoteHdf5, checked_geometry, checked_volume, expected_voxels
+from podium.sandbox.session import CaseDecoders, Session
+from podium.sandbox.wire import EndedError, Expected, LyingError
 from podium.sandbox.zygote import NO_LIBRARY, start_zygote
 
 Isolation = Literal["full", "best"]

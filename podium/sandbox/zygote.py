@@ -29,11 +29,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from podium.errors import preload_readers
-from podium.forking import heed_requests, requests_held_back
-from podium.sandbox.limits import Limits, die_with, offer_to_the_out_of_memory_killer
-from podium.sandbox.lock import Lock
-from podium.sandbox.messages import send
-from podium.sandbox.paths import OPENED
+from podium.kernel import Limits, die_with, heed_requests, offer_to_the_out_of_memory_killer, requests_held_back
+from podium.sandbox.lock import OPENED, Lock
+from podium.sandbox.wire import send
 
 NO_LIBRARY = b"none"
 """Asks for a decoder that says which lock it is in, and reads nothing."""
@@ -99,7 +97,7 @@ class Prepared:
         if library in self._loaded:
             return
         import podium.sandbox.decoder  # noqa: F401
-        from podium.sandbox.rehearsal import rehearse
+        from podium.sandbox.decoder import rehearse
 
         preload_readers([library.decode("ascii")])
         rehearse(library)

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from podium.errors import StorageError, SubmissionError, UsageError
-from podium.readers.archives.target import MemberNames
-from podium.readers.files import MAX_ENTRIES
-from podium.readers.names import escape_for_display
+from podium.readers.archives import MemberNames
+from podium.readers.files import MAX_ENTRIES, escape_for_display
 from podium.storage.location import Location
 from podium.storage.remote import RemoteEntry, RemoteFolder
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import StorageError, UsageError, require
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 from podium.storage.location import Url
 
 _VERSIONS = ("ETag", "etag", "md5", "md5Hash", "LastModified", "last_modified", "mtime", "created")

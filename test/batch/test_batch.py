@@ -21,10 +21,8 @@ from podium.batch.run import TeamOutcome, run_batch
 from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
 from podium.cli import main
 from podium.errors import UsageError
-from podium.execution.executor import Executor
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
-from podium.execution.progress import Progress, ProgressFactory
-from podium.execution.serial import Serial
 from podium.teams import find_teams
 
 PROJECT = Path(__file__).resolve().parents[2]

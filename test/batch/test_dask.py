@@ -23,10 +23,8 @@ from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import Refused, UsageError
 from podium.execution.dask import Dask
-from podium.execution.executor import Executor
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial, no_progress
 from podium.execution.processes import Processes
-from podium.execution.progress import Progress, ProgressFactory, no_progress
-from podium.execution.serial import Serial
 
 PROJECT = Path(__file__).resolve().parents[2]
 TEAMS, CASES = 20, 100

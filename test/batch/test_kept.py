@@ -12,7 +12,7 @@ from podium.challenges.declared.tables import TableCase
 from podium.execution.executor import CaseOutcome
 from podium.kept import KeptScores, content_digest, digest_or_none
 from podium.platform.jobs import Job, SocketValue
-from podium.platform.results import CaseScore
+from podium.platform.metrics_file import CaseScore
 from podium.readers.files import SafeFile
 from podium.readers.tables import read_table
 

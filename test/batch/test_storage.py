@@ -21,10 +21,8 @@ from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.execution.dask import Dask
-from podium.execution.executor import Executor
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
-from podium.execution.progress import Progress, ProgressFactory
-from podium.execution.serial import Serial
 from podium.kept import KeptScores
 from podium.readers.files import list_files
 from podium.storage import remote

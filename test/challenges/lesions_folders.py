@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from samples.algorithm_submission import JobFolder, json_socket, random_id
 
 from podium import evaluate
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 SHAPE = (6, 8, 10)
 Volume = NDArray[Any]

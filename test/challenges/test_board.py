@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.challenges import assemble, challenge_from_settings, published_settings
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 
 TABLES = {

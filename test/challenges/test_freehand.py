@@ -26,7 +26,7 @@ from metrics import freehand_golden as golden
 
 from podium.challenges import challenge_for_format
 from podium.cli import main
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 from podium.platform.submission import submission_names
 

@@ -27,10 +27,10 @@ from podium.challenges import KINDS
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 from podium.figures import get
 from podium.manifest import make_manifest
-from podium.platform.leaderboard import phase_settings
+from podium.platform.privacy import phase_settings
 from podium.platform.submission import SubmissionNames
 from podium.validation import validate
 

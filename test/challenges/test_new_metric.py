@@ -16,7 +16,7 @@ from podium.challenges.lesions import declarations
 from podium.challenges.lesions.scoring import LesionsCase
 from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 from podium.metrics.declaration import CaseMetric
 
 NAME = "final_hd95_mm"

@@ -10,7 +10,7 @@ from challenges.carotid_files import CONFIGURATION, write_case, write_ground_tru
 from podium import evaluate, rank, validate
 from podium.cli import main
 from podium.errors import ConfigurationError, UsageError
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 FINAL = CONFIGURATION.replace('"carotid-longitudinal-ultrasound"', '"final-ultrasound"').replace(
     '"carotid-longitudinal-segmentation"', '"final-long"'

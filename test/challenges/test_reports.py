@@ -17,7 +17,7 @@ from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 
 from podium.challenges.reports.settings import ReportsSettings
 from podium.cli.main import main
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet

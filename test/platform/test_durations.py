@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.platform.durations import duration_seconds
+from podium.platform.jobs import duration_seconds
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import podium.platform
 from podium.errors import UsageError
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
+    CaseResult,
     Counts,
     MetricsFile,
     metrics_schema,
@@ -24,7 +25,6 @@ from podium.platform.metrics_file import (
     read_metrics,
     write_metrics,
 )
-from podium.platform.results import CaseResult
 
 SCHEMA_FILE = Path(podium.platform.__file__).with_name("metrics.schema.json")
 VALIDATOR = Draft202012Validator(metrics_schema())

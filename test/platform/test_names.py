@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.platform.names import case_of
+from podium.platform.jobs import case_of
 
 
 @pytest.mark.parametrize(

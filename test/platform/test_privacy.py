@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.figures import without
+from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import are_anonymous, pseudonym, published_groups, published_results, rounded_aggregates
-from podium.platform.results import CaseResult
 
 RESULTS = [
     CaseResult(case=case, status="scored", metrics={"dice": {"a": 0.5, "b": 1.0}, "true_class": 1})

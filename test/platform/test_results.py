@@ -1,6 +1,6 @@
 """The summary of all rows' warnings."""
 
-from podium.platform.results import CaseResult, summarise_warnings
+from podium.platform.metrics_file import CaseResult, summarise_warnings
 
 
 def rows(*warnings: tuple[str, ...]) -> list[CaseResult]:

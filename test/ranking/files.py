@@ -10,9 +10,8 @@ from challenges.built import carotid, carotid_tables
 from podium.challenges import published_settings
 from podium.challenges.settings import PerCase
 from podium.platform.jobs import Clock
-from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
+from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import published_results
-from podium.platform.results import CaseResult
 from podium.platform.runtime import Runtime
 
 TRUTH = (0, 1, 0, 1, 0, 1)

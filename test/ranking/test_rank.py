@@ -16,7 +16,7 @@ from ranking.replicates import resampled
 
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions

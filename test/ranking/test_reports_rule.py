@@ -15,7 +15,7 @@ from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 from podium.ranking.ranking_file import ranking_from_json
 from podium.ranking.result import Ranking

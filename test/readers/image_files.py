@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podium.readers.files import SafeFile
-from podium.readers.formats.image_header import ImageHeader
-from podium.readers.formats.registry import format_of
+from podium.readers.formats import format_of
+from podium.readers.formats.headers import ImageHeader
 
 PIXELS = bytes(range(24))
 """Of the 4 x 6 (rows x columns) or 2 x 3 x 4 uint8 images below."""

@@ -15,11 +15,11 @@ from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
 from readers.image_files import nifti, safe
 
 from podium.errors import SubmissionError
+from podium.readers import archives as archive_extract
+from podium.readers import archives as archive_target
+from podium.readers import archives as zip_archive
 from podium.readers import inflate
-from podium.readers.archives import extract as archive_extract
-from podium.readers.archives import target as archive_target
-from podium.readers.archives import zip as zip_archive
-from podium.readers.archives.extract import archive_names, extract_archive
+from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile
 
 CONTENT = {"a.h5": b"one", "sub/b.h5": b"two", "sub/empty": b""}

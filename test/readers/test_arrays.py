@@ -14,9 +14,8 @@ from readers.image_files import safe
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.npy import MAX_ARRAY_BYTES, NpyFiles
-from podium.readers.formats.npz import open_npz
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.formats.arrays import MAX_ARRAY_BYTES, NpyFiles, open_npz
+from podium.readers.hdf5 import open_hdf5
 
 VALUES = np.arange(120, dtype=np.float32).reshape(2, 3, 20)
 MARKS = np.arange(12, dtype=np.float64).reshape(3, 4)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.readers.beneath import open_beneath, open_step_by_step
+from podium.readers.files import open_beneath, open_step_by_step
 
 
 def step_by_step(root: Path, name: str) -> int:

@@ -15,10 +15,10 @@ from readers.archive_files import tar_bytes, zip_bytes
 from readers.image_files import PIXELS, header_of, mha, nifti, png, safe, tiff
 
 from podium.errors import Refused, SubmissionError
-from podium.readers.archives.extract import extract_archive
+from podium.readers.archives import extract_archive
 from podium.readers.files import SafeFile
-from podium.readers.formats.json import parse_json
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.formats.text import parse_json
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 
 FILES = {

@@ -8,8 +8,7 @@ import pytest
 
 from podium.errors import Refused, SubmissionError
 from podium.readers import files
-from podium.readers.files import SafeFile, list_files
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display, list_files
 
 
 def test_a_regular_file_is_known_by_its_relative_name(tmp_path: Path) -> None:

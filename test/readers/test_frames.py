@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from podium.errors import Refused
 from podium.readers import frames as frames_module
-from podium.readers.checksums import combined_crc32
 from podium.readers.files import SafeFile
-from podium.readers.formats.npy import NpyFiles
-from podium.readers.formats.npz import open_npz
+from podium.readers.formats.arrays import NpyFiles, open_npz
 from podium.readers.frames import FrameStream
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
+from podium.readers.inflate import combined_crc32
 
 
 def gathered(stream: FrameStream) -> np.ndarray:

@@ -12,10 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.readers import hdf5, hdf5_storage
 from podium.readers.files import SafeFile
-from podium.readers.hdf5 import file as hdf5
-from podium.readers.hdf5 import storage as hdf5_storage
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.inflate import LIBRARY, ZLIB_LIBRARY, library_for
 
 VALUES = np.arange(2400, dtype=np.uint16).reshape(60, 40) // 7

@@ -18,9 +18,9 @@ import SimpleITK
 from readers.image_files import mha_header, nifti, safe
 
 from podium.errors import Refused
-from podium.readers.archives.extract import extract_archive
+from podium.readers.archives import extract_archive
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 
 SECRET = np.full((4, 6), 77, np.uint8)

@@ -9,7 +9,7 @@ from readers.image_files import header_of, mha, mha_header, nifti, png, safe, ti
 
 from podium.errors import Refused
 from podium.readers import images
-from podium.readers.formats.image_header import ImageHeader
+from podium.readers.formats.headers import ImageHeader
 from podium.readers.images import read_image
 
 CONTENTS = {"mha": mha(), "nii": nifti(), "nii.gz": gzip.compress(nifti()), "tif": tiff(), "png": png()}

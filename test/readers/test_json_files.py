@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.json import parse_json, read_json
+from podium.readers.formats.text import parse_json, read_json
 
 
 @pytest.mark.parametrize(

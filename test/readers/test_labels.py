@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.labels import as_integer_labels
+from podium.readers.images import as_integer_labels
 
 
 @pytest.mark.parametrize("kind", ["?", "u1", "u8", "i1", ">i4", "f2", "f4", "f8"])

@@ -6,14 +6,8 @@ import pkgutil
 import pytest
 
 from podium.readers import formats
-from podium.readers.formats.image_format import ImageFormat
-from podium.readers.formats.registry import (
-    IMAGE_ENDINGS,
-    IMAGE_FORMATS,
-    REFUSED_ENDINGS,
-    VOLUME_ENDINGS,
-    ending_of,
-)
+from podium.readers.formats import IMAGE_ENDINGS, IMAGE_FORMATS, REFUSED_ENDINGS, VOLUME_ENDINGS, ending_of
+from podium.readers.formats.headers import ImageFormat
 
 
 def test_every_declared_format_is_listed() -> None:

@@ -8,7 +8,7 @@ import pytest
 from readers.image_files import PIXELS, header_of, safe, tiff
 
 from podium.errors import Refused
-from podium.readers.formats import tiff as tiff_header
+from podium.readers.formats import pictures as tiff_header
 from podium.readers.images import read_image
 
 

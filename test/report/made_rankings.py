@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.platform.results import Status
+from podium.platform.metrics_file import Status
 from podium.ranking.result import (
     AggregateColumn,
     CaseMetricResult,

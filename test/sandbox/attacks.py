@@ -24,10 +24,9 @@ from typing import Any
 from unittest.mock import patch
 
 from podium.errors import Refused
-from podium.readers.beneath import open_beneath
-from podium.readers.files import SafeFile
+from podium.kernel import Limits
+from podium.readers.files import SafeFile, open_beneath
 from podium.sandbox.decoders import decoders
-from podium.sandbox.limits import Limits
 from podium.sandbox.lock import LANDLOCK, RLIMITS, SECCOMP, available_layers
 
 sys.path.append(str(Path(__file__).resolve().parent))

@@ -14,7 +14,7 @@ from sandbox.hijacking import decoders_with
 from podium.errors import Refused
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.sandbox import decoder
 from podium.sandbox.decoders import Decoders, decoders
 from podium.sandbox.lock import LANDLOCK, SECCOMP

@@ -17,13 +17,12 @@ from sandbox.hijacking import decoders_with
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
 from podium.sandbox.decoders import decoders
-from podium.sandbox.messages import EndedError, LyingError, receive_descriptors
-from podium.sandbox.remote_hdf5 import checked_place
-from podium.sandbox.wire import INLINE_BYTES, Expected
+from podium.sandbox.remote import checked_place
+from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, LyingError, receive_descriptors
 
 SHAPE = (4, 6)
 LARGE = (2 * INLINE_BYTES,)

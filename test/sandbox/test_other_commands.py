@@ -17,8 +17,8 @@ from podium.challenges.lesions.simulation.images import find_cases
 from podium.challenges.lesions.simulation.simulation import simulate_on
 from podium.cli import main
 from podium.evaluation import evaluate
+from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.execution.serial import Serial
 from podium.sandbox import decoder
 from podium.validation import Problem, ValidationReport, validate
 

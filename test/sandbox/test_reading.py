@@ -18,13 +18,13 @@ from sandbox.hijacking import decoders_with
 from podium.cli import main
 from podium.errors import Refused, UsageError
 from podium.evaluation import evaluate
+from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.execution.serial import Serial
 from podium.kernel import prctl
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream
-from podium.readers.hdf5.file import Datasets, open_hdf5
+from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
 from podium.sandbox import decoder

@@ -10,7 +10,7 @@ from podium.arena.images.meshes import MESH_ENDINGS, prepare_mesh
 from podium.arena.images.prepared import PreparedImage
 from podium.arena.images.volumes import prepare_volume
 from podium.errors import UsageError
-from podium.readers.formats.registry import VOLUME_ENDINGS
+from podium.readers.formats import VOLUME_ENDINGS
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 _VOLUMES = VOLUME_ENDINGS

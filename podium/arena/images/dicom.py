@@ -4,8 +4,8 @@ from pathlib import Path
 
 from podium.errors import SimpleITK as sitk
 from podium.errors import UsageError
+from podium.readers.files import quiet_stderr
 from podium.readers.images import Image
-from podium.readers.quiet import quiet_stderr
 
 _PREAMBLE = 128
 

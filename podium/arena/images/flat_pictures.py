@@ -13,7 +13,7 @@ from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 from podium.arena.images.grey_values import ValueRange, stretched
 from podium.arena.images.prepared import PreparedImage, write_png
 from podium.errors import UsageError
-from podium.readers.quiet import quiet_stderr
+from podium.readers.files import quiet_stderr
 
 _FORMATS = ("PNG", "JPEG", "TIFF")
 _SUBFILE, _PHOTOMETRIC = 254, 262  # TIFF tags

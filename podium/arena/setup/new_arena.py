@@ -20,7 +20,7 @@ from podium.arena.store.contents import PICTURES, Contents, Picture, write_conte
 from podium.arena.store.database import DATABASE, Store
 from podium.arena.wording import listed
 from podium.errors import UsageError
-from podium.execution.progress import show_progress
+from podium.execution.executor import show_progress
 
 _MOST_NAMED = 3
 

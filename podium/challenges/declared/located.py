@@ -24,14 +24,11 @@ from podium.readers.annotations import (
     read_boxes,
     read_points,
 )
-from podium.readers.files import SafeFile
-from podium.readers.formats.json import read_json
-from podium.readers.formats.registry import format_of
-from podium.readers.formats.text import read_text
-from podium.readers.hdf5.file import Datasets, open_hdf5
-from podium.readers.images import Geometry, read_image
-from podium.readers.labels import as_integer_labels
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats import format_of
+from podium.readers.formats.text import read_json, read_text
+from podium.readers.hdf5 import Datasets, open_hdf5
+from podium.readers.images import Geometry, as_integer_labels, read_image
 from podium.readers.tables import Row
 from podium.readers.volumes import read_label_volume
 

@@ -14,9 +14,9 @@ from podium.challenges.declared.values.labels import LabelImage, LabelsValue
 from podium.challenges.figure_names import title_of
 from podium.challenges.format import Shapes
 from podium.challenges.overlay import Outlined, Overlay
-from podium.platform.names import case_of
+from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 
 

@@ -7,10 +7,9 @@ from podium.challenges.declared.value_settings import SurvivalSettings, ValueSet
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
 from podium.pairing import Entry
-from podium.platform.names import normalize_nfc
+from podium.platform.jobs import normalize_nfc
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
-from podium.readers.files import SafeFile
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.tables import CaseRows, Row, read_table
 
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]

@@ -22,14 +22,11 @@ from podium.challenges.freehand.reference import check_invertible, checked_trans
 from podium.errors import Refused
 from podium.metrics.displacement import Coefficients, chained, field_coefficients, landmark_displacements, unchained
 from podium.platform.jobs import Job
-from podium.readers.archives.zip import is_zip
-from podium.readers.field_shapes import check_shape
-from podium.readers.files import SafeFile
-from podium.readers.formats.npy import NpyFiles
-from podium.readers.formats.npz import open_npz
-from podium.readers.frames import ArraySource, FieldShape, FrameStream
-from podium.readers.hdf5.file import SIGNATURE, open_hdf5
-from podium.readers.names import escape_for_display
+from podium.readers.archives import is_zip
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.arrays import NpyFiles, open_npz
+from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_shape
+from podium.readers.hdf5 import SIGNATURE, open_hdf5
 
 PIXEL_SETS = {"global": "GP", "local": "LP"}
 LANDMARK_SETS = {"global": "GL", "local": "LL"}

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
 from podium.metrics.displacement import Coefficients, PixelGrid, field_coefficients, global_transforms, local_transforms
-from podium.platform.names import normalize_nfc
+from podium.platform.jobs import normalize_nfc
 from podium.readers.files import SafeFile
-from podium.readers.hdf5.file import open_hdf5
+from podium.readers.hdf5 import open_hdf5
 
 CALIBRATION = "calib_matrix.csv"
 KEYS = "dataset_keys.h5"

@@ -31,7 +31,7 @@ from podium.metrics.displacement import (
     stretch_means,
 )
 from podium.metrics.resampling import Floats
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
 
 TIE_BREAK_SHARE = 0.0005

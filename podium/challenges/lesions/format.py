@@ -15,10 +15,10 @@ from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
 from podium.pairing import Candidate, Layout, Template, Unmatched
-from podium.platform.names import case_of
+from podium.platform.jobs import case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
-from podium.readers.formats.registry import VOLUME_ENDINGS
+from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
 
 VOLUME = "segmentation"  # the one array of a case, as its shape is called in the list of cases

@@ -13,7 +13,7 @@ from podium.challenges.lesions.format import VOLUME, LesionsFormat
 from podium.challenges.lesions.steps import LesionsPrediction
 from podium.challenges.overlay import Outlined, Overlay
 from podium.errors import Refused
-from podium.platform.names import case_of
+from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume

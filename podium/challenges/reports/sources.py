@@ -8,10 +8,8 @@ from typing import Any
 from podium.errors import Refused
 from podium.pairing import Entry, Source
 from podium.platform.jobs import Job
-from podium.readers.files import SafeFile
-from podium.readers.formats.json import read_json
-from podium.readers.formats.text import read_csv_rows, read_text
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.text import read_csv_rows, read_json, read_text
 
 REPORT_KEY = "report"
 ALL_IN_JSON, ALL_IN_CSV = "reports.json", "reports.csv"

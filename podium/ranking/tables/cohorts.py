@@ -15,9 +15,8 @@ from podium.figures import Figures, get
 from podium.metrics.aggregation import aggregate
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Scoreboard
 from podium.metrics.resampling import Floats, Resamples
-from podium.platform.leaderboard import Column, column
-from podium.platform.metrics_file import SCHEMA_NAME, Counts, MetricsFile
-from podium.platform.results import CaseResult
+from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
+from podium.platform.privacy import Column, column
 from podium.ranking.documents import Cohort, TeamFile
 from podium.ranking.tables.options import TableOptions, by_metric, direction_of, refuse_unknown
 from podium.ranking.tables.reading import Score, ScoreTable

@@ -17,7 +17,7 @@ from typing import Any
 from podium.errors import UsageError
 from podium.figures import finite_number
 from podium.metrics.declaration import Direction
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")

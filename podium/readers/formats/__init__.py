@@ -1,1 +1,81 @@
-"""One module per file format."""
+"""The accepted image formats, and which of them a file has.
+
+The format is recognised by content and the name must agree: SimpleITK would otherwise choose among forty formats, many
+of which open other files.
+"""
+
+from podium.errors import Refused
+from podium.readers.files import SafeFile
+from podium.readers.formats.headers import ImageFormat
+from podium.readers.formats.metaimage import METAIMAGE
+from podium.readers.formats.nifti import GZIPPED_NIFTI, NIFTI
+from podium.readers.formats.pictures import PNG, TIFF
+from podium.readers.inflate import GZIP_MAGIC, inflated_start, pieces
+
+IMAGE_FORMATS = (METAIMAGE, NIFTI, GZIPPED_NIFTI, TIFF, PNG)
+
+IMAGE_ENDINGS = tuple(ending for image_format in IMAGE_FORMATS for ending in image_format.endings)
+VOLUME_ENDINGS = tuple(
+    ending for image_format in IMAGE_FORMATS if image_format.has_geometry for ending in image_format.endings
+)
+
+REFUSED_ENDINGS = {
+    ".mhd": "a header without its pixels",
+    ".nrrd": "an NRRD file",
+    ".nhdr": "a header without its pixels",
+    ".vtk": "a VTK file",
+    ".gipl": "a GIPL file",
+    ".gipl.gz": "a GIPL file",
+    ".dcm": "a DICOM file",
+    ".hdr": "a header without its pixels",
+    ".img": "pixels without their header",
+    ".img.gz": "pixels without their header",
+    ".npy": "a numpy file",
+    ".npz": "a numpy file",
+}
+
+_ACCEPTED = f"{', '.join(IMAGE_ENDINGS[:-1])} or {IMAGE_ENDINGS[-1]}"
+_START_BYTES = 512
+
+
+def ending_of(name: str) -> str:
+    """The ending of an image's file name in lower case (`.nii.gz`), empty when it has none that is accepted."""
+    lowered = name.lower()
+    return next((ending for ending in IMAGE_ENDINGS if lowered.endswith(ending)), "")
+
+
+def format_of(file: SafeFile) -> ImageFormat:
+    """The format of an image, by its content; refused when the name says something else."""
+    announced = _format_of_name(file)
+    found = _format_of_content(file)
+    if found is None:
+        raise Refused(f"The content of '{file.name}' is not {announced.name}; send {_ACCEPTED}.")
+    if found != announced:
+        raise Refused(
+            f"'{file.name}' is named like {announced.name} but its content is {found.name}; rename or convert it."
+        )
+    return found
+
+
+def _format_of_name(file: SafeFile) -> ImageFormat:
+    ending = ending_of(file.name)
+    for image_format in IMAGE_FORMATS:
+        if ending in image_format.endings:
+            return image_format
+    for refused, what in REFUSED_ENDINGS.items():
+        if file.name.lower().endswith(refused):
+            raise Refused(f"'{file.name}' is {what}, which is not accepted; send {_ACCEPTED}.")
+    raise Refused(f"'{file.name}' is not named like an image; send {_ACCEPTED}.")
+
+
+def _format_of_content(file: SafeFile) -> ImageFormat | None:
+    with file.open() as stream:
+        start = stream.read(_START_BYTES)
+        gzipped = start.startswith(GZIP_MAGIC)
+        if gzipped:
+            stream.seek(0)
+            start = inflated_start(pieces(stream), count=_START_BYTES)
+    return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)
+
+
+# One module per file format.

@@ -11,12 +11,16 @@ import re
 from dataclasses import dataclass
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile
-from podium.readers.formats.image_format import ImageFormat
-from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
-from podium.readers.formats.pixels import check_pixels
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.headers import (
+    ImageFormat,
+    ImageHeader,
+    check_axes,
+    check_channels,
+    check_lengths,
+    check_pixels,
+)
 from podium.readers.inflate import ZLIB_OR_GZIP
-from podium.readers.names import escape_for_display
 
 MAX_HEADER_BYTES = 256 * 1024
 MAX_LINE_BYTES = 4096

@@ -11,9 +11,14 @@ from functools import partial
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.image_format import ImageFormat
-from podium.readers.formats.image_header import ImageHeader, check_axes, check_channels, check_lengths
-from podium.readers.formats.pixels import check_pixels
+from podium.readers.formats.headers import (
+    ImageFormat,
+    ImageHeader,
+    check_axes,
+    check_channels,
+    check_lengths,
+    check_pixels,
+)
 from podium.readers.inflate import GZIP, inflated_start, pieces
 
 HEADER_BYTES = 348

@@ -11,7 +11,7 @@ import SimpleITK
 from evaluating import evaluate
 
 from podium.checking import check
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 HEAD = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\nsubmission = "predictions"\n'
 Files = Mapping[str, Any]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from podium import rank
 from podium.checking import check
 from podium.cli import main
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 from podium.ranking.options import RankingOptions
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'

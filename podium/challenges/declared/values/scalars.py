@@ -16,7 +16,7 @@ from podium.challenges.declared.values.base import Compared, ExpectedPrediction,
 from podium.challenges.format import Description
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 _SUM_TOLERANCE = 0.01
 

@@ -29,7 +29,7 @@ from podium.challenges.freehand.prediction import (
 from podium.errors import UsageError, h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream, Tile
-from podium.readers.hdf5.file import SIGNATURE
+from podium.readers.hdf5 import SIGNATURE
 
 LEVEL = 1
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from podium.errors import PodiumError
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 KEPT_BYTES = 64 * 1024  # of what an algorithm writes to stderr
 MOST_OUTPUT_BYTES = 4 * 1024**3  # of a step: the largest volume as float32, four times

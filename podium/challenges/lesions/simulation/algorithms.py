@@ -12,7 +12,7 @@ from pathlib import Path
 from podium.challenges.lesions.simulation.algorithm import Algorithm, Folders, StepFailedError, ended, run_program
 from podium.challenges.lesions.simulation.containers import find_container
 from podium.errors import UsageError
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 _FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION"
 

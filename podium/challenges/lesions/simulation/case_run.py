@@ -22,7 +22,7 @@ from podium.errors import SimpleITK as sitk
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.lesions import voxel_dice
 from podium.readers.files import SafeFile
-from podium.readers.formats.registry import VOLUME_ENDINGS
+from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
 STEPS_FILE = "steps.json"

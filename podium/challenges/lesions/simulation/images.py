@@ -5,9 +5,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from podium.errors import UsageError
-from podium.platform.names import case_of
+from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
-from podium.readers.formats.registry import VOLUME_ENDINGS
+from podium.readers.formats import VOLUME_ENDINGS
 
 CHANNELS = {"ct": "_0000", "pet": "_0001"}
 

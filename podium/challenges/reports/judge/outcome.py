@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.challenges.reports.judge.figures import CaseFigures
 from podium.errors import PodiumError
-from podium.readers.names import escape_for_display
+from podium.readers.files import escape_for_display
 
 
 @dataclass(frozen=True, kw_only=True)

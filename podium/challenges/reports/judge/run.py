@@ -35,9 +35,8 @@ from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, SubmissionError, UsageError, first_problem
 from podium.evaluation import prepare
 from podium.execution.executor import Executor
-from podium.platform.metrics_file import METRICS_FILE, read_metrics, write_metrics
+from podium.platform.metrics_file import METRICS_FILE, CaseResult, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
-from podium.platform.results import CaseResult
 from podium.task import Task
 
 Key = tuple[str, str]  # team, case

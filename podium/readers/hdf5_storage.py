@@ -8,14 +8,46 @@ memory it never wrote, which may hold a reference read before).
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from podium.errors import Refused, h5py
-from podium.readers.hdf5.lzf import unpacked_lzf_size
+from podium.errors import PodiumError, Refused, h5py
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.inflate import ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate, library_for
-from podium.readers.names import escape_for_display
+
+# How much an LZF stream unpacks to, without unpacking it.
+
+
+def unpacked_lzf_size(stream: bytes) -> int:
+    """The unpacked size. A control byte below 32 copies that many + 1 literal bytes; any other repeats earlier output:
+    its upper three bits give the length - 2 (7: a further byte is added), the rest and one more byte the distance.
+    """
+    position = size = 0
+    end = len(stream)
+    while position < end:
+        control = stream[position]
+        position += 1
+        if control < 32:
+            position += control + 1
+            size += control + 1
+            continue
+        length = (control >> 5) + 2
+        if length == 9:
+            length += stream[position] if position < end else 0
+            position += 1
+        if position >= end:
+            raise BadStreamError("ends too early")
+        distance = ((control & 31) << 8) + stream[position] + 1
+        position += 1
+        if distance > size:
+            raise BadStreamError("is corrupt")
+        size += length
+    if position != end:
+        raise BadStreamError("ends too early")
+    return size
+
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
 FILTERS = (DEFLATE, SHUFFLE, FLETCHER32, LZF)
@@ -288,3 +320,17 @@ class PlainDataset:
             return unpacked_lzf_size(content)
         except BadStreamError as fault:
             raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
+
+
+# What the HDF5 library raises, as a refusal.
+
+
+@contextmanager
+def damage_refused(file: SafeFile) -> Iterator[None]:
+    """The library reports damage by many kinds of exceptions, some of which name a path: none leaves the readers."""
+    try:
+        yield
+    except PodiumError:
+        raise
+    except Exception:
+        raise Refused(f"'{file.name}' is a damaged HDF5 file.") from None

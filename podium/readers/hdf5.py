@@ -12,16 +12,103 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused, h5py
 from podium.readers.decoding import decoder_of
-from podium.readers.field_shapes import check_shape
-from podium.readers.files import SafeFile
-from podium.readers.formats.image_header import with_crosses
-from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type
-from podium.readers.hdf5.damage import damage_refused
-from podium.readers.hdf5.frames import FieldPlace, LibraryCells, locate_field, stream_field
-from podium.readers.hdf5.links import dataset_names, open_dataset
-from podium.readers.hdf5.storage import PlainDataset
-from podium.readers.hdf5.values import read_values
-from podium.readers.names import escape_for_display
+from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.formats.headers import with_crosses
+from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
+from podium.readers.hdf5_frames import FieldPlace, LibraryCells, locate_field, stream_field
+from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset, damage_refused
+
+# The way from the root of an HDF5 file to a dataset, along hard links only.
+#
+# Soft links, external links and user-defined links are all resolved inside the library, the second into any file of
+# the container. So every component of a path is looked at before it is followed.
+
+MOST_NAMES_SHOWN = 10
+
+
+def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
+    """The low-level dataset at `name` below the low-level group `root`."""
+    group = root
+    parts = name.split("/")
+    for position, part in enumerate(parts):
+        path = "/".join(parts[: position + 1])
+        key = part.encode()
+        if not part or not group.links.exists(key):
+            raise Refused(
+                f"'{file.name}' has no dataset '{escape_for_display(name)}'; it holds: {_listed(dataset_names(root))}."
+            )
+        link = group.links.get_info(key).type
+        if link != h5py.h5l.TYPE_HARD:
+            kinds = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "an external link"}
+            kind = kinds.get(link, "a user-defined link")
+            raise Refused(f"'{escape_for_display(path)}' in '{file.name}' is {kind}; store the dataset itself.")
+        kind_of_object = h5py.h5o.get_info(group, key).type
+        if position < len(parts) - 1:
+            if kind_of_object != h5py.h5o.TYPE_GROUP:
+                raise Refused(f"'{escape_for_display(path)}' in '{file.name}' is not a group.")
+            group = h5py.h5g.open(group, key)
+    if kind_of_object != h5py.h5o.TYPE_DATASET:
+        raise Refused(f"'{escape_for_display(name)}' in '{file.name}' is not a dataset.")
+    return h5py.h5d.open(group, key)
+
+
+def dataset_names(root: Any) -> tuple[str, ...]:
+    """Names of the datasets directly below `root`, sorted; links that are not hard are left out."""
+    names = []
+    for key in root:
+        if root.links.get_info(key).type != h5py.h5l.TYPE_HARD:
+            continue
+        if h5py.h5o.get_info(root, key).type == h5py.h5o.TYPE_DATASET:
+            names.append(key.decode("utf-8", "surrogateescape"))
+    return tuple(sorted(name for name in names if is_printable(name)))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if not names:
+        return "no dataset"
+    text = ", ".join(escape_for_display(name) for name in names[:MOST_NAMES_SHOWN])
+    return text if len(names) <= MOST_NAMES_SHOWN else f"{text} and {len(names) - MOST_NAMES_SHOWN} more"
+
+
+# All values of one small dataset. Chunks that zlib and NumPy can unpack are unpacked once, while they are checked.
+
+_DEFLATED: tuple[list[int], ...] = ([DEFLATE], [SHUFFLE, DEFLATE])
+
+
+def read_values(dataset: PlainDataset) -> NDArray[Any]:
+    """The values of a dataset whose layout, type and size were checked, in the machine's byte order."""
+    dtype = dataset.identifier.dtype
+    plain_type = h5py.h5t.py_create(dtype).equal(dataset.identifier.get_type())
+    if dataset.is_chunked and plain_type and dataset.filter_codes in _DEFLATED:
+        return _unpacked(dataset).astype(dtype.newbyteorder("="), copy=False)
+    dataset.check_storage()
+    # Zeros, not empty: if the library leaves values unwritten, they do not show old memory.
+    values = np.zeros(dataset.shape, dtype.newbyteorder("="))
+    dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    return values
+
+
+def _unpacked(dataset: PlainDataset) -> NDArray[Any]:
+    plan, dtype = dataset.plan, dataset.identifier.dtype
+    fill = np.zeros(1, dtype)
+    plan.get_fill_value(fill)
+    values = np.full(dataset.shape, fill[0], dtype)
+    chunk = plan.get_chunk()
+    shuffled = dataset.filter_codes[0] == SHUFFLE
+    nothing = bytes(dataset.chunk_bytes) if not fill.view(np.uint8).any() else None
+
+    def put(place: tuple[int, ...], content: bytes, skipped: int) -> None:
+        if content == nothing:  # most of a mask: it reads as what was never written
+            return
+        stored = np.frombuffer(content, np.uint8)
+        if shuffled and not skipped & 1:
+            stored = np.ascontiguousarray(stored.reshape(dtype.itemsize, -1).T)
+        part = values[tuple(slice(start, start + length) for start, length in zip(place, chunk, strict=True))]
+        part[...] = stored.view(dtype).reshape(chunk)[tuple(slice(length) for length in part.shape)]
+
+    dataset.check_storage(put)
+    return values
+
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 USER_BLOCKS = (0, 512, 1024, 2048)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from podium.errors import Refused, h5py
 from podium.readers.files import SafeFile
 from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile
-from podium.readers.hdf5.damage import damage_refused
-from podium.readers.hdf5.storage import DEFLATE, SHUFFLE, PlainDataset
+from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset, damage_refused
 from podium.readers.inflate import ZLIB, BadStreamError, inflate
 
 MAX_CELL_BYTES = 128 * 1024 * 1024

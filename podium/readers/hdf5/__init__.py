@@ -1,1 +1,0 @@
-"""HDF5 files: plain, local, numeric datasets only."""
