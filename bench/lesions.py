@@ -24,10 +24,8 @@ from rich.table import Table
 from whole_run import measure
 
 from podium.challenges import KINDS
-from podium.challenges.lesions.reference import LesionReference
-from podium.challenges.lesions.settings import LesionsSettings
-from podium.challenges.lesions.step_figures import score_step
-from podium.challenges.lesions.steps import LesionsPrediction, StepSource
+from podium.challenges.lesions.format import LesionReference, LesionsPrediction, LesionsSettings, StepSource
+from podium.challenges.lesions.scoring import score_step
 from podium.metrics.components import find_lesions, label_components
 from podium.metrics.lesions import component_dice
 from podium.readers.files import SafeFile

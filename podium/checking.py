@@ -10,8 +10,7 @@ from typing import Any
 
 from podium.challenges import KINDS, problems_of_file
 from podium.challenges.base import AnyChallenge
-from podium.challenges.format import Description, equal_but_for_letter_case
-from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
+from podium.challenges.format import CHALLENGE_FILE, REFERENCES, Description, check_name, equal_but_for_letter_case
 from podium.challenges.settings import ChallengeFile
 from podium.errors import ConfigurationError, preload_readers
 from podium.evaluation import problems_of_cases

@@ -11,8 +11,13 @@ from typing import Any
 
 from podium.challenges import KINDS, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
-from podium.challenges.format import Collected
-from podium.challenges.ground_truth import ChallengeFolder, ReferenceProblem, read_challenge_folders, refuse_references
+from podium.challenges.format import (
+    ChallengeFolder,
+    Collected,
+    ReferenceProblem,
+    read_challenge_folders,
+    refuse_references,
+)
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
 from podium.execution.executor import CaseOutcome, Executor
 from podium.figures import Figures

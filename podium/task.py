@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from podium.challenges.base import AnyChallenge
-from podium.challenges.format import Shapes
-from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.format import ChallengeFolder, Shapes
 
 _KEPT_BYTES = 256 * 1024**2  # for all cases together: each has an equal share
 _LARGEST_BYTES = 16 * 1024**2  # of one case, before it is compressed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.challenges import KINDS, challenge_for_format, load_challenge
 from podium.challenges.base import AnyChallenge
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError, preload_readers
 from podium.execution.executor import Executor
 from podium.manifest import Manifest

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.challenges import KINDS
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import choose_challenge
 from podium.platform.submission import submission_names

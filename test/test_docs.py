@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from podium import evaluate
 from podium.arena.settings import ArenaSettings
 from podium.challenges import KINDS
-from podium.challenges.board.settings import FigureSettings, LeaderboardSettings, RankingSettings
+from podium.challenges.board import FigureSettings, LeaderboardSettings, RankingSettings
 from podium.challenges.declared import DECLARED
+from podium.challenges.declared.catalogue import page
 from podium.challenges.declared.catalogue.base import MetricSettings
-from podium.challenges.declared.catalogue.page import page
-from podium.challenges.declared.catalogue.region_figures import RegionSettings
+from podium.challenges.declared.catalogue.regions import RegionSettings
 from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.settings import CasesSettings, Common
 from podium.challenges.time_rule import TimeSettings

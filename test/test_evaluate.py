@@ -562,7 +562,7 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 @pytest.mark.usefixtures("processes")
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real slow case: NSD that sleeps, in a real worker."""
-    from podium.challenges.declared.catalogue import region_pairs
+    from podium.challenges.declared.catalogue import regions as region_pairs
 
     real = region_pairs.measure_surfaces
 

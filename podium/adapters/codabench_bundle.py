@@ -12,7 +12,7 @@ import numpy as np
 from podium.adapters.flat import LONGEST_KEY, flat_keys
 from podium.adapters.yaml_text import to_yaml
 from podium.challenges import phase_columns
-from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
+from podium.challenges.format import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.privacy import Column
 from podium.png import png_file

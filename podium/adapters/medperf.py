@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from podium import evaluation
 from podium.adapters.yaml_text import to_yaml
 from podium.challenges import KINDS
-from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, read_challenge_folders
+from podium.challenges.format import CHALLENGE_FILE, METRICS_CODE, REFERENCES, read_challenge_folders
 from podium.errors import ConfigurationError, GroundTruthError, UsageError
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics

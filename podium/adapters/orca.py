@@ -13,7 +13,7 @@ from typing import Any, Literal
 from podium import evaluation
 from podium.adapters.flat import leaderboard_figures
 from podium.challenges import KINDS, load_challenge
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.format import read_challenge_folders
 from podium.errors import SubmissionError, UsageError
 from podium.execution.executor import Executor
 from podium.manifest import make_manifest

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.challenges.base import AnyChallenge
-from podium.challenges.board.extension import extend
-from podium.challenges.board.settings import BOARD_TABLES, examine_board
-from podium.challenges.ground_truth import ChallengeFolder
-from podium.challenges.kind import Kind
+from podium.challenges.base import AnyChallenge, Kind
+from podium.challenges.board import BOARD_TABLES, examine_board, extend
+from podium.challenges.format import ChallengeFolder
 from podium.challenges.settings import (
     CASES,
     SEALED,

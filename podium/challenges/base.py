@@ -3,7 +3,7 @@
 Format      which files and jobs it takes, and how they are paired and read (podium/challenges/format.py)
 Scorer      the figures of one case
 Scoreboard  the declared figures of all cases, and the leaderboard (podium/metrics/declaration.py)
-Ranking     the rule that teams are ranked by (podium/challenges/ranking_rule.py)
+Ranking     the rule that teams are ranked by (podium/challenges/board.py)
 Overlays    pictures of a case, for an organiser's report
 """
 
@@ -11,18 +11,19 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from podium.challenges.board.settings import BoardSettings
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.board import BoardSettings, RankingRule
 from podium.challenges.format import Format, PredictionT, ReferenceT, Shapes
-from podium.challenges.overlay import Overlay
-from podium.challenges.pictures import Picture
-from podium.challenges.ranking_rule import RankingRule
-from podium.challenges.settings import CasesSettings, Settings
-from podium.errors import Refused
+from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
+from podium.errors import Refused, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
-from podium.metrics.declaration import Scoreboard
+from podium.metrics.declaration import Direction, Scoreboard
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
     Column,
@@ -36,6 +37,71 @@ from podium.platform.privacy import (
 from podium.platform.runtime import Runtime
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
+
+# What a report draws of one case: an image, and the outlines of prediction and reference on it.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outlined:
+    """One structure as predicted and as it is, masks of one shape."""
+
+    prediction: NDArray[np.bool_]
+    reference: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overlay:
+    """One view of a case. `image` is 2-D of any numeric type, None where the organiser has none; `aspect` is the height
+    of a pixel over its width."""
+
+    title: str
+    image: NDArray[Any] | None
+    layers: Mapping[str, Outlined]
+    aspect: float = 1.0
+
+
+# What a report draws of all cases together: data only, so that a challenge knows nothing of pages.
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagram:
+    """Lines and dots over two axes.
+
+    share      both axes run from 0 to 1
+    lines      by their names
+    dots       one per case
+    diagonal   the line on which x = y, for comparison
+    levels     horizontal lines by their names
+    told       what it shows, in words
+    """
+
+    title: str
+    x: str
+    y: str
+    told: str
+    share: bool = False
+    lines: Mapping[str, Points] = field(default_factory=dict)
+    dots: Points = ()
+    diagonal: bool = False
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureGrid:
+    """Figures by row and column, None where there is none; directions by column."""
+
+    title: str
+    corner: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    directions: Sequence[Direction]
+
+
+Picture = Diagram | FigureGrid
+
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 ExpectedT = TypeVar("ExpectedT")  # one case's reference, read
@@ -212,3 +278,70 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
 
 AnyChallenge = Challenge[Any, Any, Any]
+
+
+# What a kind of challenge is: its own tables of challenge.toml, and the challenge that they describe.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined(Generic[SettingsT]):
+    """A kind's settings, defaults in place of wrong ones, and everything that is wrong; no settings where too little is
+    right. `excused` are names of figures that do not exist for that reason alone."""
+
+    settings: SettingsT | None
+    problems: Sequence[ValidationProblem]
+    excused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[SettingsT]):
+    """A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
+
+    tables           the tables that are its settings [one, named as the kind]
+    examine          finds everything that is wrong with the tables, where the model alone cannot
+    own_code         reads an organiser's code in the challenge's folder: the tables that it adds
+    code_tables      those tables, which challenge.toml cannot have
+    fits_submission  what is wrong with settings under a shape of submission, where values have places in each
+    format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
+    """
+
+    name: str
+    settings_model: type[SettingsT]
+    build: Callable[[str, CasesSettings, SettingsT], Challenge[SettingsT, Any, Any]]
+    tables: tuple[str, ...] = ()
+    examine: Callable[[Any], Examined[SettingsT]] | None = None
+    own_code: Callable[[Path], Mapping[str, Any]] | None = None
+    code_tables: tuple[str, ...] = ()
+    fits_submission: Callable[[CasesSettings, SettingsT, str], Sequence[ValidationProblem]] | None = None
+    format_settings: Mapping[str, Any] | None = field(default_factory=dict)
+
+    @property
+    def own_tables(self) -> tuple[str, ...]:
+        return self.tables or (self.name,)
+
+    def own(self, tables: Mapping[str, Any]) -> Any:
+        """The kind's settings among the tables of a challenge.toml."""
+        if not self.tables:
+            return tables.get(self.name, {})
+        return {name: tables[name] for name in self.tables if name in tables}
+
+    def examined(self, tables: Mapping[str, Any]) -> Examined[SettingsT]:
+        """The kind's settings among the tables, and everything that is wrong with them."""
+        own = self.own(tables)
+        if self.examine is not None:
+            return self.examine(own)
+        problems = problems_of(self.settings_model, own, () if self.tables else (self.name,))
+        right = without_problems(own, problems, depth=0 if self.tables else 1)
+        for content in (right, {**(self.format_settings or {}), **right}, self.format_settings):
+            if content is not None and not problems_of(self.settings_model, content, ()):
+                return Examined(settings=self.settings_model.model_validate(content), problems=problems)
+        return Examined(settings=None, problems=problems)
+
+    def published(self, settings: SettingsT) -> dict[str, Any]:
+        """The settings as the tables of a challenge.toml, defaults filled in."""
+        content = settings.model_dump(mode="json")
+        return content if self.tables else {self.name: content}
+
+    def challenge(self, name: str, *, cases: Any, own: Any) -> Challenge[SettingsT, Any, Any]:
+        """The challenge of this name; raises pydantic's ValidationError where the settings are wrong."""
+        return self.build(name, CasesSettings.model_validate(cases), self.settings_model.model_validate(own))

@@ -74,7 +74,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _batch(options: argparse.Namespace) -> int:
     from podium.batch.run import TEAMS_FOLDER, run_batch
-    from podium.challenges.ground_truth import locate_ground_truth
+    from podium.challenges.format import locate_ground_truth
     from podium.ranking.options import RankingOptions
 
     given = options.ground_truth

@@ -29,7 +29,7 @@ def add_verbs(verbs: Verbs) -> None:
 def _codabench(options: argparse.Namespace) -> int:
     from podium.adapters.codabench_bundle import BundlePlan, write_bundle
     from podium.challenges import KINDS
-    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
 
     name = options.challenge

@@ -34,7 +34,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from podium.challenges.ground_truth import challenge_paths
+    from podium.challenges.format import challenge_paths
     from podium.checking import check
     from podium.errors import UsageError
 

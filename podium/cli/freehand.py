@@ -16,7 +16,7 @@ from podium.cli.arguments import (
 from podium.errors import UsageError
 
 if TYPE_CHECKING:
-    from podium.challenges.ground_truth import ChallengeFolder
+    from podium.challenges.format import ChallengeFolder
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -61,7 +61,7 @@ def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
     from podium.challenges import load_challenge
     from podium.challenges.freehand.format import FreehandFormat
-    from podium.challenges.freehand.reference import read_reference_scan
+    from podium.challenges.freehand.reading import read_reference_scan
     from podium.challenges.freehand.tools.plot import draw_trajectory
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.platform.submission import open_submission
@@ -96,7 +96,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 def _folder(options: argparse.Namespace) -> "ChallengeFolder":
     from podium.challenges import KINDS
-    from podium.challenges.ground_truth import locate_ground_truth, only_of_kind, read_challenge_folders
+    from podium.challenges.format import locate_ground_truth, only_of_kind, read_challenge_folders
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     return only_of_kind(read_challenge_folders(root, known=KINDS), "freehand")

@@ -48,7 +48,7 @@ def _invoke(options: argparse.Namespace) -> int:
 
 def _import_packages(options: argparse.Namespace) -> None:
     """Before the first evaluation, which then does not spend its time on it."""
-    from podium.challenges.ground_truth import locate_ground_truth
+    from podium.challenges.format import locate_ground_truth
     from podium.evaluation import import_packages
 
     with suppress(Exception):  # whatever is wrong, every evaluation says it as it would without a server

@@ -109,7 +109,7 @@ def _judge(options: argparse.Namespace) -> int:
 
 def _overrides(options: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
     """Settings from variables, and over them those from flags."""
-    from podium.challenges.reports.settings import JudgeSettings
+    from podium.challenges.reports.format import JudgeSettings
 
     chosen: dict[str, Any] = {}
     for name in JudgeSettings.model_fields:

@@ -14,7 +14,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _leaderboard(options: argparse.Namespace) -> int:
     from podium.challenges import KINDS, phase_columns
-    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
     from podium.platform.privacy import phase_settings
 

@@ -30,7 +30,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _manifest(options: argparse.Namespace) -> int:
     from podium.challenges import KINDS, load_challenge
-    from podium.challenges.ground_truth import locate_ground_truth, read_challenge_folders
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge, prepare
     from podium.manifest import make_manifest, write_manifest
 

@@ -21,7 +21,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
+    from podium.challenges.format import CHALLENGE_FILE, REFERENCES, check_name
     from podium.errors import UsageError
 
     root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
@@ -54,7 +54,7 @@ def _template() -> str:
 
 def _entry(name: str) -> str:
     """The challenge.toml of a gallery entry, with a line that says where it comes from."""
-    from podium.challenges.ground_truth import CHALLENGE_FILE
+    from podium.challenges.format import CHALLENGE_FILE
     from podium.errors import UsageError
     from podium.readers.files import escape_for_display
 

@@ -76,7 +76,7 @@ def _spelled(name: str) -> str:
 
 def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
     """Score a submission where the result is a file of figures and an error is an exit code."""
-    from podium.challenges.ground_truth import locate_ground_truth
+    from podium.challenges.format import locate_ground_truth
     from podium.evaluation import evaluate
 
     executor, challenge = chosen_executor(options), chosen_challenge(options)

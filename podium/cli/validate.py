@@ -34,7 +34,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from podium.challenges.ground_truth import locate_ground_truth
+    from podium.challenges.format import locate_ground_truth
     from podium.manifest import read_manifest
     from podium.validation import validate
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.challenges.ranking_rule import RankingRule
+from podium.challenges.board import RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, finite_number
 from podium.platform.metrics_file import CaseResult

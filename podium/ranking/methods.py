@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.challenges.ranking_rule import RankingRule
+from podium.challenges.board import RankingRule
 from podium.metrics.declaration import Metric
 from podium.ranking.options import OFFICIAL, RankingOptions
 from podium.ranking.result import Arena, SchemeRanking

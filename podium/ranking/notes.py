@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from podium.challenges.ranking_rule import Criterion
+from podium.challenges.board import Criterion
 from podium.platform.jobs import CLOCKS
 from podium.platform.runtime import clock_path
 from podium.ranking.chances import FEW_CASES, NARROW_BELOW

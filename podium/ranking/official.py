@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.ranking_rule import Criterion, RankingRule
+from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, finite_number, get
 from podium.metrics.resampling import Resamples

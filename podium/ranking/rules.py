@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from podium.challenges.ranking_rule import RankingRule
+from podium.challenges.board import RankingRule
 from podium.figures import Figures
 from podium.metrics.declaration import Scoreboard
 from podium.platform.privacy import Column

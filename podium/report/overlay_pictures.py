@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from podium.challenges.overlay import Overlay
+from podium.challenges.base import Overlay
 from podium.report.outlines import outline_path
 from podium.report.png import grey_levels, png_data_address, reduced
 from podium.report.svg import element

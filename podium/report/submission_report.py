@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.challenges.base import AnyChallenge
-from podium.challenges.pictures import Diagram
+from podium.challenges.base import AnyChallenge, Diagram
 from podium.errors import UsageError
 from podium.figures import Figures
 from podium.metrics.declaration import Metric

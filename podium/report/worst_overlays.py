@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.challenges import KINDS, load_challenge
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import choose_challenge, prepare
 from podium.execution.executor import Executor

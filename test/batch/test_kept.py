@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.challenges.declared.tables import TableCase
+from podium.challenges.declared.format import TableCase
 from podium.execution.executor import CaseOutcome
 from podium.kept import KeptScores, content_digest, digest_or_none
 from podium.platform.jobs import Job, SocketValue

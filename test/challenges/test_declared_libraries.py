@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.challenges import KINDS, load_challenge
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.format import read_challenge_folders
 
 GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
 MASK = 'kind = "labels"\nlabels = { lesion = 1 }\n'

@@ -24,7 +24,7 @@ from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
-from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.lesions.format import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.executor import Serial
@@ -586,7 +586,7 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges import load_challenge
-    from podium.challenges.ground_truth import read_challenge_folders
+    from podium.challenges.format import read_challenge_folders
     from podium.evaluation import prepare
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from podium.challenges.declared.catalogue.lesions import LesionsMetricSettings
+from podium.challenges.declared.catalogue.labels import LesionsMetricSettings
 
 RULE = {"kind": "lesions", "match": "iou", "threshold": 0.5, "pairing": "greedy"}
 

@@ -11,10 +11,10 @@ from scipy.spatial.distance import cdist
 
 from podium import evaluate
 from podium.challenges import load_challenge
-from podium.challenges.ground_truth import read_challenge_folders
-from podium.challenges.lesions import declarations
+from podium.challenges.format import read_challenge_folders
+from podium.challenges.lesions import scoring as declarations
+from podium.challenges.lesions.format import LesionsSettings
 from podium.challenges.lesions.scoring import LesionsCase
-from podium.challenges.lesions.settings import LesionsSettings
 from podium.cli import main
 from podium.execution.executor import Serial
 from podium.metrics.declaration import CaseMetric

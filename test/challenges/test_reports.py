@@ -15,7 +15,7 @@ from challenges.built import reports
 from evaluating import evaluate_command
 from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 
-from podium.challenges.reports.settings import ReportsSettings
+from podium.challenges.reports.format import ReportsSettings
 from podium.cli.main import main
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime

@@ -128,9 +128,8 @@ def test_plot_of_a_scan_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureF
 
 def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     """The corners move by GP at the corners; the same from fields and from transforms."""
-    from podium.challenges.freehand.prediction import FreehandPrediction
-    from podium.challenges.freehand.reference import read_reference_scan
-    from podium.challenges.freehand.settings import FreehandSettings
+    from podium.challenges.freehand.format import FreehandSettings
+    from podium.challenges.freehand.reading import FreehandPrediction, read_reference_scan
     from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.readers.files import SafeFile
 

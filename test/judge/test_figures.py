@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal.reports import radfact
 
+from podium.challenges.reports.format import FinalWeights
 from podium.challenges.reports.judge.engine import Findings, FindingVerdict, Status
 from podium.challenges.reports.judge.figures import (
     CaseFigures,
@@ -15,7 +16,6 @@ from podium.challenges.reports.judge.figures import (
     radfact_aggregates,
 )
 from podium.challenges.reports.judge.judging import JudgedPair
-from podium.challenges.reports.settings import FinalWeights
 
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 

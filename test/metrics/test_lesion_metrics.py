@@ -12,13 +12,17 @@ from metrics.volumes import Volume, discs, volume_pairs, volumes
 from monai.metrics import compute_dice
 from skimage.measure import label
 
-from podium.challenges.lesions.declarations import lesions_metrics
-from podium.challenges.lesions.reference import LesionReference
-from podium.challenges.lesions.scoring import FinalStep, LesionsCase
-from podium.challenges.lesions.settings import LesionsSettings
-from podium.challenges.lesions.step_figures import failed_step, score_step
+from podium.challenges.lesions.format import LesionReference, LesionsSettings
+from podium.challenges.lesions.scoring import (
+    FinalStep,
+    LesionsCase,
+    failed_step,
+    lesions_metrics,
+    mean_height,
+    score_step,
+    trapezoid_area,
+)
 from podium.metrics.aggregation import row_of
-from podium.metrics.area import mean_height, trapezoid_area
 from podium.metrics.components import (
     SPARSE_VOXELS,
     DenseComponents,

@@ -8,7 +8,7 @@ from challenges.carotid_files import CONFIGURATION
 
 from podium.challenges import load_challenge
 from podium.challenges.base import AnyChallenge
-from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.format import ChallengeFolder
 from podium.challenges.settings import ChallengeFile, Common, line_of
 from podium.errors import ConfigurationError
 

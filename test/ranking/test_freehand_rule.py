@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from podium.challenges.freehand.settings import FreehandSettings
+from podium.challenges.freehand.format import FreehandSettings
 from podium.ranking.documents import read_cohorts
 from podium.ranking.options import RankingOptions
 from podium.ranking.output import print_ranking

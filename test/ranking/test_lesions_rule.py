@@ -11,7 +11,7 @@ from challenges.built import lesions
 from ranking.replicates import resampled
 
 from podium.challenges import published_settings
-from podium.challenges.lesions.settings import LesionsSettings
+from podium.challenges.lesions.format import LesionsSettings
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples

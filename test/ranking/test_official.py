@@ -10,10 +10,10 @@ from challenges.built import carotid, freehand, lesions, reports
 from ranking.files import settings
 from ranking.replicates import resampled
 
-from podium.challenges.freehand.settings import FreehandSettings
-from podium.challenges.lesions.settings import LesionsSettings
-from podium.challenges.ranking_rule import Criterion, RankingRule
-from podium.challenges.reports.settings import ReportsSettings
+from podium.challenges.board import Criterion, RankingRule
+from podium.challenges.freehand.format import FreehandSettings
+from podium.challenges.lesions.format import LesionsSettings
+from podium.challenges.reports.format import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import read_arena

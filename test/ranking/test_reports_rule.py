@@ -10,8 +10,8 @@ import pytest
 from challenges.built import reports
 from ranking.replicates import resampled
 
+from podium.challenges.reports.format import JudgeSettings, ReportsSettings
 from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
-from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams

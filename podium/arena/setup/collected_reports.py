@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges.reports.format import ReportsFormat
-from podium.challenges.reports.settings import ReportsSettings
+from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused, SubmissionError, UsageError
 from podium.platform.submission import open_submission

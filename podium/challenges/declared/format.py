@@ -2,23 +2,175 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles
-from podium.challenges.declared.references import sort_references
 from podium.challenges.declared.settings import DeclaredSettings, values_of
-from podium.challenges.declared.tables import ReadTable, prediction_reader
-from podium.challenges.declared.value_settings import as_tuple
-from podium.challenges.declared.values.base import ExpectedPrediction
-from podium.challenges.format import Collected, Description, Format, Shapes
-from podium.challenges.ground_truth import ReferenceProblem
+from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
+from podium.challenges.declared.values import ExpectedPrediction
+from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.platform.jobs import normalize_nfc
 from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
 from podium.platform.submission import Submission
-from podium.readers.files import SafeFile
+from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.tables import CaseRows, Row, read_table
+
+# Tables that hold the values of many cases: which columns are read, and the rows of one case.
+
+ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCase:
+    """The rows of one case in a table of many."""
+
+    table: CaseRows
+    case: str
+
+    def row(self) -> Row:
+        row = self.table.row_of(self.case)
+        assert row is not None, "a case without rows has no entry"
+        return row
+
+    def rows(self) -> Sequence[Row]:
+        return self.table.rows_of(self.case)
+
+    def content(self) -> object:
+        """What can make a difference to this case: the other rows of the table cannot."""
+        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
+        return self.table.label, self.case, rows, self.table.broken.get(self.case)
+
+
+def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
+    """How the predictions of these values are read from a table."""
+    columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
+
+    def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+        table = read_table(file, columns=columns, case_column=values[0].case_column, optional=_optional(values))
+        for case in dict.fromkeys([*table.rows, *table.broken]):
+            yield case, _entry(file, table, case)
+
+    return read
+
+
+def reference_rows(
+    file: SafeFile, values: Sequence[ValueSettings], problems: list[ReferenceProblem]
+) -> Iterator[tuple[str, Entry]]:
+    """The references of these values in a table, by case; what is wrong with it is added to `problems`."""
+    case_column = values[0].reference_case_column or values[0].case_column
+    columns = dict.fromkeys(column for value in values for column in _reference_columns(value))
+    try:
+        table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
+    except Refused as refusal:
+        problems.append(ReferenceProblem(what="A table of references cannot be read.", where=str(refusal)))
+        return
+    for case, sentence in table.broken.items():
+        problems.append(ReferenceProblem(what="A row of a table of references is broken.", where=f"{case}: {sentence}"))
+    for case in table.rows:
+        yield normalize_nfc(case), _entry(file, table, case)
+
+
+def _columns(value: ValueSettings) -> Sequence[str]:
+    if value.kind == "points":
+        return POINT_COLUMNS
+    return BOX_COLUMNS if value.kind == "boxes" else as_tuple(value.column)
+
+
+def _reference_columns(value: ValueSettings) -> Sequence[str]:
+    if isinstance(value, SurvivalSettings):
+        return (value.time_column, value.event_column)
+    return _columns(value) if value.kind in ("points", "boxes") else value.reference_columns
+
+
+def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
+    """Columns that a table may lack."""
+    optional = {"points": POINT_OPTIONAL, "boxes": BOX_OPTIONAL}
+    return tuple(dict.fromkeys(column for value in values for column in optional.get(value.kind, ())))
+
+
+def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
+    return Entry(label=f"{file.name}: {escape_for_display(case)}", value=TableCase(table=table, case=case))
+
+
+# Which file or table among the references holds which value of which case.
+
+
+def sort_references(
+    settings: DeclaredSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem]
+) -> Mapping[str, Mapping[str, Source]]:
+    """The references of every case, by the name of the value; what is wrong is added to `problems`."""
+    references: dict[str, dict[str, Source]] = {}
+    known: set[SafeFile] = set()
+    templates = {
+        name: [Template(each) for each in as_tuple(value.reference)] for name, value in settings.values.items()
+    }
+    for file in files:
+        for name, case in _values_in(file, templates):
+            known.add(file)
+            if name in references.setdefault(case, {}):
+                what = f"A case has two references for the value '{name}'."
+                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+            references[case].setdefault(name, file)
+    for file, names in _reference_tables(settings, files).items():
+        known.add(file)
+        for case, entry in reference_rows(file, [settings.values[name] for name in names], problems):
+            references.setdefault(case, {}).update(dict.fromkeys(names, entry))
+    values = settings.values.values()
+    expected = [str(Template(each)) for value in values for each in as_tuple(value.reference)]
+    expected += [value.reference_table for value in values if value.reference_table is not None]
+    named = " or ".join(dict.fromkeys(expected))
+    for file in files:
+        if file not in known:
+            what = f"A reference is not named {named}."
+            problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+    for case, sources in references.items():
+        for name in settings.values:
+            if name not in sources:
+                what = f"A case has no reference for the value '{name}'."
+                problems.append(ReferenceProblem(what=what, where=case))
+    # In the order of the settings, whatever the files are called: their digest depends on it.
+    return {
+        case: {name: found[name] for name in settings.values if name in found} for case, found in references.items()
+    }
+
+
+def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> Iterator[tuple[str, str]]:
+    """The values whose reference a file is, each with its case. Of one value the first name that fits counts, of
+    several values the longest: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of another
+    value.
+
+    Names fit ends of paths, since predictions may lie deeper, but references lie where the settings say."""
+    fitting: list[tuple[int, str, str]] = []
+    for name, choices in templates.items():
+        for template in choices:
+            found = template.match(file.name) if template.text.count("/") == file.name.count("/") else None
+            if found is not None:
+                fitting.append((len(template.text), name, found[0]))
+                break
+    longest = max((length for length, _, _ in fitting), default=0)
+    yield from ((name, case) for length, name, case in fitting if length == longest)
+
+
+def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
+    """The tables among the references, with the values that stand in them."""
+    found: dict[SafeFile, list[str]] = {}
+    for name, value in settings.values.items():
+        for file in files:
+            if value.reference_table is not None and file.name == value.reference_table:
+                found.setdefault(file, []).append(name)
+    return found
+
+
+def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
+    templates = [Template(name) for name in names if name.count("/") == file.name.count("/")]
+    return [template for template in templates if template.match(file.name) is not None]
+
 
 Sources = Mapping[str, Source]  # of one case: by the name of the value
 _NO_CASE = "is no expected case"

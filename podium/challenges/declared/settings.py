@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
+from podium.challenges.base import Examined
 from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
 from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, AnyValueKind, make_value
-from podium.challenges.kind import Examined
 from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
 from podium.errors import ValidationProblem, all_problems, did_you_mean

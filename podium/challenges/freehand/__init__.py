@@ -3,13 +3,10 @@
 One case is one scan; see docs/freehand.md for the rules, the files and where the documents contradict each other.
 """
 
-from podium.challenges.base import Challenge
-from podium.challenges.freehand.format import FreehandFormat
-from podium.challenges.freehand.prediction import FreehandPrediction
-from podium.challenges.freehand.reference import FreehandReference
+from podium.challenges.base import Challenge, Kind
+from podium.challenges.freehand.format import FreehandFormat, FreehandSettings
+from podium.challenges.freehand.reading import FreehandPrediction, FreehandReference
 from podium.challenges.freehand.scoring import RANKING, FreehandScorer, given_figures, scoreboard
-from podium.challenges.freehand.settings import FreehandSettings
-from podium.challenges.kind import Kind
 from podium.challenges.settings import CasesSettings
 
 

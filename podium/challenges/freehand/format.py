@@ -4,34 +4,60 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictInt
 
-from podium.challenges.format import Collected, Description, Format, Shapes
-from podium.challenges.freehand.errors import Field, frame_errors
-from podium.challenges.freehand.plausibility import doubts_about_calibration, doubts_about_path, path_length_mm
-from podium.challenges.freehand.prediction import (
+from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
+from podium.challenges.freehand.reading import (
     ARRAYS,
+    ComparedField,
     ExpectedSizes,
     FreehandPrediction,
-    open_arrays,
-    read_scan_prediction,
-)
-from podium.challenges.freehand.reference import (
     FreehandReference,
     ReferenceScan,
+    doubts_about_calibration,
+    doubts_about_path,
+    frame_errors,
+    open_arrays,
+    path_length_mm,
     read_reference_scan,
+    read_scan_prediction,
     sort_freehand_references,
 )
-from podium.challenges.freehand.settings import FreehandSettings
-from podium.challenges.ground_truth import ReferenceProblem
-from podium.challenges.settings import CasesSettings
+from podium.challenges.settings import CasesSettings, Settings, Text
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
 from podium.platform.jobs import Job
 from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
+
+# The `[freehand]` table of challenge.toml: TUS-REC's frame size, and whether scores are held to [0, 1].
+
+Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
+
+
+class FreehandSockets(Settings):
+    """`[freehand.sockets]`: the slug of an algorithm's output."""
+
+    fields: Text = "displacement-fields"
+
+
+class FreehandSettings(Settings):
+    """`frame_size` is (height, width) in pixels. `clip` holds every normalised error to [0, 1], as the document says;
+    without it a method worse than identity goes below 0, as on the published leaderboards."""
+
+    sockets: FreehandSockets = FreehandSockets()
+    frame_size: tuple[Length, Length] = (480, 640)
+    clip: StrictBool = True
+
+    @property
+    def grid(self) -> PixelGrid:
+        height, width = self.frame_size
+        return PixelGrid(height=height, width=width)
+
 
 _BYTES_PER_VALUE = 8  # a field saved as float64 is wasteful but honest
 _BYTES_PER_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
@@ -128,4 +154,6 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
             # Where frames are of another size than ours, a frame is one row: that values are finite shows all the same.
             known = not streams or streams[0].shape[2] == self.grid.pixels
             grid = self.grid if known else PixelGrid(height=1, width=streams[0].shape[2])
-            frame_errors([Field(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams], grid, threads=1)
+            frame_errors(
+                [ComparedField(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams], grid, threads=1
+            )

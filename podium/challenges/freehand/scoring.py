@@ -7,13 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.challenges.base import Scorer
-from podium.challenges.freehand.errors import Field, frame_errors
-from podium.challenges.freehand.format import FreehandFormat
-from podium.challenges.freehand.identity import identity_errors
-from podium.challenges.freehand.prediction import ExpectedSizes, FreehandPrediction, open_arrays, read_scan_prediction
-from podium.challenges.freehand.reference import FreehandReference, ReferenceScan, read_reference_scan
-from podium.challenges.freehand.settings import FreehandSettings
-from podium.challenges.ranking_rule import Criterion, RankingRule
+from podium.challenges.board import Criterion, RankingRule
+from podium.challenges.freehand.format import FreehandFormat, FreehandSettings
+from podium.challenges.freehand.reading import (
+    ComparedField,
+    ExpectedSizes,
+    FreehandPrediction,
+    FreehandReference,
+    ReferenceScan,
+    frame_errors,
+    open_arrays,
+    read_reference_scan,
+    read_scan_prediction,
+)
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.aggregation import mean_of
@@ -21,6 +27,7 @@ from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, 
 from podium.metrics.displacement import (
     CATEGORIES,
     ERRORS,
+    PixelGrid,
     category_scores,
     category_scores_as_written,
     clipped,
@@ -33,6 +40,23 @@ from podium.metrics.displacement import (
 from podium.metrics.resampling import Floats
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
+
+# The largest errors: those of a prediction that moves nothing, the same for every submission.
+
+
+def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
+    """GPE, GLE, LPE and LLE in mm of an all-zero prediction."""
+    fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
+    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
+    gle, lle = (
+        mean_distance(prediction=np.zeros((3, len(scan.landmarks))), reference=vectors)
+        for vectors in (
+            landmark_displacements(scan.global_field, scan.landmarks),
+            landmark_displacements(scan.local_field, scan.landmarks),
+        )
+    )
+    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+
 
 TIE_BREAK_SHARE = 0.0005
 """What the runtime may add to the ranking score: less than half of the third decimal, so it can only break ties."""
@@ -110,8 +134,8 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
             fields = [
-                Field(found.pixels("global", scan.pixel_to_mm), scan.global_field),
-                Field(found.pixels("local", scan.pixel_to_mm), scan.local_field),
+                ComparedField(found.pixels("global", scan.pixel_to_mm), scan.global_field),
+                ComparedField(found.pixels("local", scan.pixel_to_mm), scan.local_field),
             ]
             frames = [means.tolist() for means in frame_errors(fields, self._grid, threads=self.threads)]
         gpe, lpe = map(mean_of, frames)

@@ -3,16 +3,81 @@
 One case is a sequence of masks, one after every scribble; see docs/lesions.md for the rules and their sources.
 """
 
-from podium.challenges.base import Challenge
-from podium.challenges.kind import Kind
-from podium.challenges.lesions.declarations import ranking_rule, scoreboard
-from podium.challenges.lesions.format import LesionsFormat
-from podium.challenges.lesions.overlay import LesionsOverlays
-from podium.challenges.lesions.scoring import LesionsScorer
-from podium.challenges.lesions.settings import LesionsSettings
-from podium.challenges.lesions.steps import LesionsPrediction
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays
+from podium.challenges.format import Shapes
+from podium.challenges.lesions.format import VOLUME, LesionsFormat, LesionsPrediction, LesionsSettings
+from podium.challenges.lesions.scoring import LesionsScorer, ranking_rule, scoreboard
 from podium.challenges.settings import CasesSettings
+from podium.errors import Refused
+from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
+from podium.readers.images import read_image
+from podium.readers.volumes import read_label_volume, read_mask_volume
+
+# One slice of a lesions case for a report: the axial slice where the last step is most wrong.
+
+_CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright; else what there is
+
+
+class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
+    """The last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT); empty if it was lost."""
+
+    def __init__(self, format: LesionsFormat) -> None:  # noqa: A002  (the part's name everywhere)
+        self._format = format
+
+    def draw(
+        self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        volume = read_label_volume(reference)
+        expected = volume.labels != 0
+        last = self._format.expected_steps(prediction)[-1]
+        mask = np.zeros_like(expected)
+        if last in prediction.steps:
+            with suppress(Refused):  # then nothing was found, as scoring has it
+                found = read_mask_volume(prediction.steps[last].file(), shape=expected.shape)
+                mask = found.labels.view(np.bool_)
+        spacing = volume.geometry.spacing
+        return [lesion_overlay(case, prediction=mask, reference=expected, spacing=spacing, images=images)]
+
+    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+        names = {case + channel for channel in _CHANNELS}
+        found = [file for file in images if case_of(file.name) in names]
+        for file in found:
+            read_image(file, shape=shapes[VOLUME])
+        return len(found)
+
+
+def lesion_overlay(
+    case: str,
+    *,
+    prediction: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
+    spacing: Sequence[float],  # x, y, z
+    images: Sequence[SafeFile],
+) -> Overlay:
+    """The slice with the most voxels that differ, or the most lesion where none does; the first of equals."""
+    wrong = (prediction ^ reference).sum(axis=(1, 2))
+    at = int(np.argmax(wrong if wrong.any() else reference.sum(axis=(1, 2))))
+    image = _image(images, case=case, shape=reference.shape)
+    return Overlay(
+        title=f"axial slice {at + 1} of {len(reference)}, last step",
+        image=None if image is None else image[at],
+        layers={"lesions": Outlined(prediction=prediction[at], reference=reference[at])},
+        aspect=spacing[1] / spacing[0],
+    )
+
+
+def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:
+    by_name = {case_of(PurePosixPath(file.name).name): file for file in images}
+    found = next((by_name[case + channel] for channel in _CHANNELS if case + channel in by_name), None)
+    return None if found is None else read_image(found, shape=shape).array
 
 
 def build(

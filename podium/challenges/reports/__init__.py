@@ -3,11 +3,9 @@
 One case is one free-text report; see docs/reports.md for the rules and their sources.
 """
 
-from podium.challenges.base import Challenge
-from podium.challenges.kind import Kind
-from podium.challenges.reports.format import ReportsFormat
+from podium.challenges.base import Challenge, Kind
+from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.challenges.reports.scoring import ReportsScorer, ranking_rule, scoreboard
-from podium.challenges.reports.settings import ReportsSettings
 from podium.challenges.settings import CasesSettings
 from podium.pairing import Source
 from podium.readers.files import SafeFile

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
-from podium.challenges.ranking_rule import Criterion, RankingRule
-from podium.challenges.reports.format import ReportsFormat
-from podium.challenges.reports.settings import ReportsSettings
+from podium.challenges.board import Criterion, RankingRule
+from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard

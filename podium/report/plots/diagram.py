@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from podium.challenges.pictures import Diagram
+from podium.challenges.base import Diagram
 from podium.report.exhibit import Exhibit, Table
 from podium.report.plots.axes import AXIS_HEIGHT, upright_axis, value_axis
 from podium.report.scale import Scale, scale_for

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from podium.challenges.declared.values.labels import _present_labels
+from podium.challenges.declared.values import _present_labels
 
 IMAGES = arrays(
     st.sampled_from(["uint8", "int16", "uint16", "int32", "uint64"]),

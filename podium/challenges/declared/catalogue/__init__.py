@@ -1,16 +1,23 @@
 """The metrics that `[[metrics]]` may name, by kind and by the kind of value that they compare."""
 
-from collections.abc import Sequence
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
-from podium.challenges.declared.catalogue.base import MetricKind
-from podium.challenges.declared.catalogue.classes import CLASS_METRICS
+from podium.challenges.declared.catalogue.base import (
+    CaseValueMetric,
+    CohortValueMetric,
+    Figure,
+    MetricKind,
+    MetricSettings,
+)
+from podium.challenges.declared.catalogue.classes import CLASS_METRICS, PROBABILITY_METRICS
 from podium.challenges.declared.catalogue.detections import DETECTION_METRICS
-from podium.challenges.declared.catalogue.images import IMAGE_METRICS
-from podium.challenges.declared.catalogue.labels import LABEL_METRICS
-from podium.challenges.declared.catalogue.lesions import LESIONS_METRIC
-from podium.challenges.declared.catalogue.numbers import C_INDEX, NUMBER_METRICS
-from podium.challenges.declared.catalogue.probabilities import PROBABILITY_METRICS
-from podium.challenges.declared.catalogue.texts import TEXT_METRICS
+from podium.challenges.declared.catalogue.labels import LABEL_METRICS, LESIONS_METRIC
+from podium.challenges.declared.catalogue.numbers import C_INDEX, IMAGE_METRICS, NUMBER_METRICS, TEXT_METRICS
+from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
 
 METRIC_KINDS: Sequence[MetricKind] = (
     *LABEL_METRICS,
@@ -34,3 +41,109 @@ def find_kind(name: str, value_kinds: Sequence[str], own: Sequence[MetricKind]) 
     named = [kind for kind in (*METRIC_KINDS, *own) if kind.name == name]
     fitting = [kind for kind in named if set(kind.compares) & set(value_kinds)]
     return next(iter(fitting or named), None)
+
+
+# docs/metrics.md: the catalogue as a page, so that no metric can be there without being documented.
+#
+# python -m podium.challenges.declared.catalogue > docs/metrics.md
+
+_HEAD = """\
+# The metrics of `[[metrics]]`
+
+P is the prediction, G the reference. This page is generated from the catalogue in the code. What every metric's table
+may hold is in [declared.md](declared.md#metrics). Metrics "per case" publish `.mean`, `.std`, `.median` and `.n` over
+the cases. Metrics of "all cases" publish one figure, computed again from the rows' facts for every bootstrap replicate.
+Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over the regions.
+
+"Empty" is the figure where both sides, only P, or only G are empty. A case without a usable prediction gets the worst
+value, unless `failed` says otherwise: 0 for shares, the diagonal of the image for distances, the number within `range`
+that is furthest off for numbers.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_HEAD]
+    for compares, kinds in groupby(METRIC_KINDS, key=lambda kind: kind.compares):
+        parts.append(f"## {' and '.join(compares)}\n")
+        parts.append("| kind | figure | of | better | from | to | empty | keys of its own |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        group = list(kinds)
+        parts += [row for kind in group for row in _rows(kind)]
+        parts.append("")
+        parts += _keys(group)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def own_keys(kind: MetricKind) -> Sequence[str]:
+    """What a metric's table may hold beside what every metric, or every metric of regions, has."""
+    common = RegionSettings if issubclass(kind.settings_model, RegionSettings) else MetricSettings
+    return [name for name in kind.settings_model.model_fields if name not in common.model_fields]
+
+
+def _rows(kind: MetricKind) -> Iterator[str]:
+    keys = ", ".join(f"`{name}`" for name in own_keys(kind))
+    definition = kind.definition.replace("|", r"\|")
+    for number, (name, figure) in enumerate(_figures(kind)):
+        cells = [
+            f"`{kind.name}{'.' if name else ''}{name}`",
+            definition if number == 0 else "",
+            "per case" if isinstance(kind, CaseValueMetric) or _per_case(kind) else "all cases",
+            figure.direction,
+            f"{figure.lowest:g}",
+            f"{figure.highest:g}{' ' + figure.unit if figure.unit else ''}",
+            _empty(figure),
+            keys if number == 0 else "",
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _per_case(kind: MetricKind) -> bool:
+    return isinstance(kind, RegionMetric) and not kind.only_pooled
+
+
+def _figures(kind: MetricKind) -> Sequence[tuple[str, Figure]]:
+    if isinstance(kind, RegionMetric):
+        return list(kind.figures.items())
+    assert isinstance(kind, CaseValueMetric | CohortValueMetric)
+    return [("", kind.figure)]
+
+
+def _empty(figure: Any) -> str:
+    if not hasattr(figure, "both_empty"):
+        return ""
+    given = (figure.both_empty, figure.prediction_empty, figure.reference_empty)
+    return " / ".join(f"{each:g}" if isinstance(each, float) else each for each in given)
+
+
+def _keys(kinds: Sequence[MetricKind]) -> Iterator[str]:
+    """What the keys mean, as the settings' own words say."""
+    models = dict.fromkeys(kind.settings_model for kind in kinds if own_keys(kind))
+    for model in models:
+        named = ", ".join(f"`{kind.name}`" for kind in kinds if kind.settings_model is model)
+        yield f"Keys of {named}:\n"
+        inherited = [each for each in reversed(model.__mro__) if each.__name__.endswith("Settings")]
+        for each in inherited:
+            if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
+                yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
+        defaults = {name: model.model_fields[name].default for name in model.model_fields if name in _own(model)}
+        shown = ", ".join(f"`{name}`: {_shown(value)}" for name, value in defaults.items())
+        yield f"Defaults: {shown}.\n"
+
+
+def _own(model: type[MetricSettings]) -> Sequence[str]:
+    common = RegionSettings if issubclass(model, RegionSettings) else MetricSettings
+    return [name for name in model.model_fields if name not in common.model_fields]
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return "none"
+    try:
+        return f"`{json.dumps(default)}`"
+    except TypeError:
+        return "must be given"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,5 +1,6 @@
 """What a kind of metric declares once: its options, direction, range, unit, worst value, what empty input means, and
-its functions of one case and of all cases. Rows, means, columns, bootstrap and docs follow from it."""
+its functions of one case and of all cases. Rows, means, columns, bootstrap and docs follow from it.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -7,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.figure_names import title_of
 from podium.challenges.settings import FigureName, Finite, Settings, Text
 from podium.errors import ValidationProblem, did_you_mean
+from podium.figures import Figures, get
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
+from podium.metrics.resampling import Floats, Resamples
 
 Number = Finite
 Empty = Number | Literal["exclude", "worst", "diagonal"]
@@ -134,3 +137,164 @@ def fitting_values(
         problems.append(ValidationProblem(key=("of",), words=words))
     chosen = wanted or tuple(fitting)
     return {name: fitting[name] for name in chosen if name in fitting}, problems
+
+
+# Metrics of all cases together, from the facts that every row keeps of a value.
+
+Facts = Sequence[Any]  # in the order of the cases
+Compute = Callable[[Facts, Resamples], Floats]
+
+
+def one_figure(_: Any, __: AnyValueKind) -> Sequence[str]:
+    """Most metrics have one figure, at their own name."""
+    return ("",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortValueMetric(MetricKind):
+    """One or several figures of all cases, from the facts of one value.
+
+    figure   what all of its figures share
+    parts    the last parts of the figures' paths, "" for one figure
+    compute  (part, settings, value) -> how that figure is computed from the facts of all cases
+    fact     what a row keeps of a case for this metric, from both sides and (settings, value) [what it keeps of the
+             value]
+    check    what is wrong with settings that are well-formed
+    """
+
+    figure: Figure
+    parts: Callable[[Any, AnyValueKind], Sequence[str]] = one_figure
+    compute: Callable[[str, Any, AnyValueKind], Compute]
+    fact: Callable[[Compared[Any, Any], tuple[Any, AnyValueKind]], Any] | None = None
+    check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
+
+    def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
+        return [problem for value in values.values() for problem in self.check(settings, value)]
+
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
+        declared = Declared()
+        for name, value in values.items():
+            place = name if len(values) > 1 else ""
+            path_of_facts = name
+            if self.fact is not None:
+                path_of_facts = ".".join(each for each in ("facts", settings.own_name, place) if each)
+                declared.facts[path_of_facts] = _fact_of_case(self.fact, settings, value)
+                declared.confidential.append(path_of_facts)
+            for part in self.parts(settings, value):
+                path = ".".join(each for each in (settings.own_name, place, part) if each)
+                words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
+                declared.cohort_metrics.append(
+                    CohortMetric(
+                        path=path,
+                        title=f"{settings.title_of(self.figure)} {words}".strip(),
+                        direction=self.figure.direction,
+                        lowest=self.figure.lowest,
+                        highest=self.figure.highest,
+                        unit=self.figure.unit,
+                        of=_from_rows(path_of_facts, self.compute(part, settings, value)),
+                        undefined=None,
+                    )
+                )
+                declared.columns.append(path)
+        return declared
+
+
+def _from_rows(path: str, compute: Compute) -> Compute:
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        return compute([get(row, path) for row in rows], resamples)
+
+    return of
+
+
+def _fact_of_case(
+    fact: Callable[[Compared[Any, Any], tuple[Any, AnyValueKind]], Any], settings: Any, value: AnyValueKind
+) -> Callable[[DeclaredCase], Any]:
+    return lambda case: fact(case.values[value.name], (settings, value))
+
+
+# Metrics with a figure of every case that compare whole values: images, numbers, texts.
+
+Of = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
+NoWorst = Callable[[Any, AnyValueKind], float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseValueMetric(MetricKind):
+    """One figure of every case.
+
+    of            (case, value, settings) -> the figure; None where it is undefined
+    worst         (settings, value) -> the figure of a failed case; None where there is none by nature
+    lost          (case, value, settings) -> the same where it depends on the reference
+    tells         whether the figure, together with one's own prediction, gives the reference away
+    needed        what a worst value would need, for the message
+    check         what is wrong with settings that are well-formed
+    """
+
+    figure: Figure
+    of: Of
+    worst: NoWorst = lambda _, __: None
+    lost: Of | None = None
+    tells: bool = False
+    needed: str = ""
+    check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
+
+    def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
+        found = [problem for value in values.values() for problem in self.check(settings, value)]
+        for value in values.values():
+            undecided = self.lost is None or self.needed
+            if settings.failed in ("worst", "diagonal") and undecided and self.worst(settings, value) is None:
+                words = (
+                    f"is missing: {self.name} has no worst value{self.needed}, so say what a case without a usable "
+                    'prediction counts: a number, or "exclude"'
+                )
+                found.append(ValidationProblem(key=("failed",), words=words))
+                break
+        return found
+
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
+        declared = Declared()
+        for name, value in values.items():
+            path = f"{settings.own_name}.{name}" if len(values) > 1 else settings.own_name
+            title = settings.title_of(self.figure)
+            worst = self._worst_number(settings, value)
+            declared.metrics.append(
+                CaseMetric(
+                    name=path,
+                    title=f"{title} {value.title}" if len(values) > 1 else title,
+                    direction=self.figure.direction,
+                    lowest=self.figure.lowest,
+                    highest=self.figure.highest,
+                    worst=worst,
+                    unit=getattr(value.settings, "unit", "") or self.figure.unit,
+                    median=f"{path}.median",
+                    count=f"{path}.n",
+                    undefined=worst if math.isfinite(worst) else None,
+                    of=_figure_of_case(self.of, value, settings),
+                    when_lost=self._when_lost(settings, value),
+                )
+            )
+            declared.columns.append(f"{path}.mean")
+            if self.tells:
+                declared.confidential.append(path)
+        return declared
+
+    def _worst_number(self, settings: MetricSettings, value: AnyValueKind) -> float:
+        given = settings.failed if isinstance(settings.failed, int | float) else self.worst(settings, value)
+        if given is None:
+            return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
+        return min(max(float(given), self.figure.lowest), self.figure.highest)
+
+    def _when_lost(self, settings: MetricSettings, value: AnyValueKind) -> Callable[[DeclaredCase], float | None]:
+        if isinstance(settings.failed, int | float):
+            number = float(settings.failed)
+            return lambda _: number
+        if settings.failed == "exclude":
+            return lambda _: None
+        if self.lost is not None:
+            return _figure_of_case(self.lost, value, settings)
+        worst = self.worst(settings, value)
+        return lambda _: worst
+
+
+def _figure_of_case(of: Of, value: AnyValueKind, settings: Any) -> Callable[[DeclaredCase], float | None]:
+    return lambda case: of(case, value, settings)

@@ -1,14 +1,14 @@
 """The catalogue of classes; a probability becomes a class by its threshold."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StrictInt
 
-from podium.challenges.declared.catalogue.base import Figure, MetricSettings
-from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
+from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute, Facts, Figure, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import classification
@@ -114,54 +114,140 @@ def _of_positive(function: Callable[..., Floats]) -> Callable[[Counts, str, Any,
     )
 
 
-_metric = partial(CohortValueMetric, compares=("class", "probability"), settings_model=ClassesSettings, check=_check)
+_class_metric = partial(
+    CohortValueMetric, compares=("class", "probability"), settings_model=ClassesSettings, check=_check
+)
 _share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
 CLASS_METRICS = (
-    _metric(
+    _class_metric(
         name="accuracy",
         definition="share of cases with the right class",
         figure=_share(title="Accuracy"),
         compute=_from_counts(lambda counts, *_: classification.accuracy(counts)),
     ),
-    _metric(
+    _class_metric(
         name="balanced_accuracy",
         definition="mean recall of the classes that occur",
         figure=_share(title="Balanced accuracy"),
         compute=_from_counts(lambda counts, *_: classification.balanced_accuracy(counts)),
     ),
-    _metric(
+    _class_metric(
         name="f1",
         definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means",
         figure=_share(title="F1"),
         parts=_f1_parts,
         compute=_from_counts(_f1),
     ),
-    _metric(
+    _class_metric(
         name="sensitivity",
         definition="TP / (TP + FN) of the positive class",
         settings_model=PositiveSettings,
         figure=_share(title="Sensitivity"),
         compute=_from_counts(_of_positive(classification.sensitivity)),
     ),
-    _metric(
+    _class_metric(
         name="specificity",
         definition="TN / (TN + FP) of the positive class",
         settings_model=PositiveSettings,
         figure=_share(title="Specificity"),
         compute=_from_counts(_of_positive(classification.specificity)),
     ),
-    _metric(
+    _class_metric(
         name="mcc",
         definition="Matthews' correlation of true and predicted classes",
         figure=_correlation(title="MCC"),
         compute=_from_counts(lambda counts, *_: classification.mcc(counts)),
     ),
-    _metric(
+    _class_metric(
         name="kappa",
         definition="Cohen's kappa; a disagreement weighs 1, the distance of the classes, or its square",
         settings_model=KappaSettings,
         figure=_correlation(title="Kappa"),
         compute=_from_counts(lambda counts, _, settings, __: classification.kappa(counts, weights=settings.weights)),
+    ),
+)
+
+
+# The catalogue of probabilities.
+
+
+class EceSettings(MetricSettings):
+    """`bins`: how many equal parts of 0 to 1."""
+
+    bins: Annotated[StrictInt, Field(gt=0)] = 15
+
+
+def arrays(facts: Facts, settings: MetricSettings, value: AnyValueKind) -> tuple[Floats, Any, Any]:
+    """Probabilities `[case]` or `[case, class]`, what is true, and which cases count.
+
+    A missing probability is the worst one, unless `failed` gives a number or leaves the case out.
+    """
+    classes = list(value.settings.class_table)
+    codes = class_codes([fact["reference"] for fact in facts], classes=classes)
+    rows = [[_of(fact["prediction"], name) for name in classes] for fact in facts]
+    prediction = np.array(rows, dtype=np.float64).reshape(len(facts), len(classes))
+    reference: Any = codes
+    if value.settings.is_binary:
+        positive = classes.index(value.settings.positive)
+        prediction, reference = prediction[:, positive], codes == positive
+    kept = ~np.isnan(prediction.reshape(len(facts), -1)).any(axis=1)
+    if settings.failed == "exclude":
+        return prediction[kept], reference[kept], kept
+    if isinstance(settings.failed, int | float):
+        prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
+    return classification.with_worst(prediction=prediction, reference=reference), reference, np.ones_like(kept)
+
+
+def _of(prediction: Any, name: str) -> float:
+    return math.nan if prediction is None else prediction[name]
+
+
+def _with(function: Callable[..., Floats], *options: str) -> Callable[[str, MetricSettings, AnyValueKind], Compute]:
+    """A function of probabilities and truth, with these options of the metric."""
+
+    def compute(_: str, settings: MetricSettings, value: AnyValueKind) -> Compute:
+        def of(facts: Facts, resamples: Resamples) -> Floats:
+            prediction, reference, kept = arrays(facts, settings, value)
+            more = {option: getattr(settings, option) for option in options}
+            return function(prediction=prediction, reference=reference, resamples=resamples.only(kept), **more)
+
+        return of
+
+    return compute
+
+
+_probability_metric = partial(CohortValueMetric, compares=("probability",))
+PROBABILITY_METRICS = (
+    _probability_metric(
+        name="auroc",
+        definition="area under the ROC curve; of several classes the mean of each one against the rest",
+        figure=Figure(title="AUROC", direction="higher", highest=1.0),
+        compute=_with(classification.auroc),
+    ),
+    _probability_metric(
+        name="average_precision",
+        definition="sum over thresholds of the rise of recall times precision",
+        figure=Figure(title="AP", direction="higher", highest=1.0),
+        compute=_with(classification.average_precision),
+    ),
+    _probability_metric(
+        name="brier",
+        definition="mean squared error of the probabilities",
+        figure=Figure(title="Brier score", direction="lower", highest=2.0),
+        compute=_with(classification.brier),
+    ),
+    _probability_metric(
+        name="log_loss",
+        definition="- mean of log p(true class)",
+        figure=Figure(title="Log loss", direction="lower"),
+        compute=_with(classification.log_loss),
+    ),
+    _probability_metric(
+        name="ece",
+        definition="mean over bins of |mean probability - share that is true|, weighted by their cases",
+        settings_model=EceSettings,
+        figure=Figure(title="ECE", direction="lower", highest=1.0),
+        compute=_with(classification.ece, "bins"),
     ),
 )

@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from podium.challenges.declared.catalogue.base import Figure, MetricSettings, Number
-from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
-from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.declared.values.detections import DetectionMapValue, PointsValue
+from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute, Facts, Figure, MetricSettings, Number
+from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Positive
 from podium.errors import Refused, ValidationProblem
 from podium.metrics.detection import (

@@ -1,17 +1,139 @@
 """The catalogue of label images: overlap, volumes, centre lines and components; surfaces have their own module."""
 
-from collections.abc import Sequence
-from typing import Literal
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import Field, StrictInt, model_validator
 
-from podium.challenges.declared.catalogue.region_figures import EMPTY, RegionFigure, RegionSettings, agreement
-from podium.challenges.declared.catalogue.region_pairs import RegionPair
-from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.challenges.declared.catalogue.surfaces import SURFACE_METRICS
+from podium.challenges.declared.catalogue.base import Number
+from podium.challenges.declared.catalogue.regions import (
+    EMPTY,
+    RegionFigure,
+    RegionMetric,
+    RegionPair,
+    RegionSettings,
+    agreement,
+)
+from podium.challenges.settings import FigureName
+from podium.errors import ValidationProblem
 from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
+from podium.metrics.declaration import distance_policy
+from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import relative_volume_difference, volume_similarity
 from podium.metrics.resampling import Floats
+
+# The catalogue of label images: distances between the boundaries of regions.
+
+Tolerance = Annotated[Number, Field(ge=0)]
+_NEVER = distance_policy(math.nan)  # empty masks were decided before
+
+
+class SurfaceSettings(RegionSettings):
+    """`boundary`: voxels (MONAI) or surface elements weighted by their area (DeepMind)."""
+
+    boundary: Literal["voxels", "surface"] = "voxels"
+
+
+class NsdSettings(SurfaceSettings):
+    """`tolerance_mm` or `tolerance_px`: how far two boundaries may be apart and still agree; `tolerances_mm` for single
+    regions."""
+
+    tolerance_mm: Tolerance | None = None
+    tolerance_px: Tolerance | None = None
+    tolerances_mm: Mapping[FigureName, Tolerance] = {}
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> Self:
+        if self.tolerance_px is not None and (self.tolerance_mm is not None or self.tolerances_mm):
+            raise ValueError("has a tolerance in mm and one in pixels; one of them")
+        if self.tolerance_px is None and self.tolerance_mm is None and not self.tolerances_mm:
+            raise ValueError("needs either tolerance_mm or tolerance_px")
+        return self
+
+
+class HausdorffSettings(SurfaceSettings):
+    """`combine`: the larger of the two directions (max), or the percentile of all distances together (pooled)."""
+
+    combine: Literal["max", "pooled"] = "max"
+
+
+def _nsd(pair: RegionPair, settings: NsdSettings) -> float | None:
+    in_mm = settings.tolerance_px is None
+    tolerance = settings.tolerances_mm.get(pair.name, settings.tolerance_mm) if in_mm else settings.tolerance_px
+    assert tolerance is not None
+    return pair.surfaces(boundary=settings.boundary, in_mm=in_mm).nsd(tolerance)
+
+
+def _check_tolerances(settings: NsdSettings, regions: Sequence[str]) -> Sequence[ValidationProblem]:
+    lacking = [region for region in regions if region not in settings.tolerances_mm]
+    if not lacking or settings.tolerance_mm is not None or settings.tolerance_px is not None:
+        return ()
+    words = f"gives none for '{lacking[0]}'; add it, or tolerance_mm for all other regions"
+    return [ValidationProblem(key=("tolerances_mm",), words=words)]
+
+
+def _hausdorff(percentile: float) -> Callable[[RegionPair, HausdorffSettings], float | None]:
+    def of(pair: RegionPair, settings: HausdorffSettings) -> float | None:
+        surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
+        return surfaces.hausdorff(percentile=percentile, combine=settings.combine, policy=_NEVER)
+
+    return of
+
+
+def _assd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+    return pair.surfaces(boundary=settings.boundary, in_mm=True).assd(policy=_NEVER)
+
+
+def _masd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+    return pair.surfaces(boundary=settings.boundary, in_mm=True).masd(policy=_NEVER)
+
+
+_distance: Callable[..., RegionFigure[Any]] = partial(
+    RegionFigure,
+    direction="lower",
+    worst="diagonal",
+    unit="mm",
+    both_empty=0.0,
+    prediction_empty="diagonal",
+    reference_empty="diagonal",
+)
+SURFACE_METRICS = (
+    RegionMetric(
+        name="nsd",
+        definition="share of both boundaries that lies within the tolerance of the other",
+        settings_model=NsdSettings,
+        figures={"": agreement(title="NSD", of=_nsd)},
+        check=_check_tolerances,
+    ),
+    RegionMetric(
+        name="hd",
+        definition="largest distance of one boundary from the other",
+        settings_model=HausdorffSettings,
+        figures={"": _distance(title="HD", of=_hausdorff(100.0))},
+    ),
+    RegionMetric(
+        name="hd95",
+        definition="95th percentile of the distances of one boundary from the other",
+        settings_model=HausdorffSettings,
+        figures={"": _distance(title="HD95", of=_hausdorff(95.0))},
+    ),
+    RegionMetric(
+        name="assd",
+        definition="mean of all boundary distances of both directions",
+        settings_model=SurfaceSettings,
+        figures={"": _distance(title="ASSD", of=_assd)},
+    ),
+    RegionMetric(
+        name="masd",
+        definition="mean of the two directions' mean boundary distances",
+        settings_model=SurfaceSettings,
+        figures={"": _distance(title="MASD", of=_masd)},
+    ),
+)
+
 
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 
@@ -29,7 +151,7 @@ class ConnectedSettings(RegionSettings):
 # Overlap
 
 
-def _counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
+def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
     counts = pair.counts
     return (counts.shared, counts.prediction, counts.reference)
 
@@ -45,13 +167,13 @@ def _pooled_iou(totals: Floats) -> Floats:
 DICE = RegionMetric(
     name="dice",
     definition="2 |P and G| / (|P| + |G|)",
-    counts=_counts,
+    counts=_voxel_counts,
     figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
 )
 IOU = RegionMetric(
     name="iou",
     definition="|P and G| / |P or G|",
-    counts=_counts,
+    counts=_voxel_counts,
     figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
 )
 
@@ -178,3 +300,141 @@ SHAPE_METRICS = (
     ),
 )
 LABEL_METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS)
+
+
+# The catalogue's `lesions`: connected components, matched between prediction and reference.
+
+
+class LesionsMetricSettings(ConnectedSettings):
+    """How components are matched.
+
+    match, threshold       iou, dice: at least the threshold; overlap: the share of the lesion that is found, at least
+                           the threshold; centroid: at most the threshold apart in mm
+    pairing                any: every pair that matches (autoPET); greedy or optimal: one to one
+    min_voxels             smaller components do not count
+    min_predicted_voxels   the same for predicted components [min_voxels]
+    dilate                 lesions within this number of voxels of each other are one
+    miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
+    boundary               of lesion_hd95: voxels or surface elements
+    both_empty             the quotients of a case without lesions and false positives; counts and volumes are 0 there
+    """
+
+    match: Literal["iou", "dice", "overlap", "centroid"]
+    threshold: Annotated[Number, Field(ge=0)]
+    pairing: Literal["any", "greedy", "optimal"]
+    min_voxels: Annotated[StrictInt, Field(ge=1)] = 1
+    min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
+    dilate: Annotated[StrictInt, Field(ge=0)] = 0
+    miss_mm: Annotated[Number, Field(ge=0)] | None = None
+    boundary: Literal["voxels", "surface"] = "voxels"
+
+    @model_validator(mode="after")
+    def _formulas_decide(self) -> Self:
+        if self.prediction_empty is not None or self.reference_empty is not None:
+            raise ValueError("takes no prediction_empty or reference_empty: its formulas have a value there")
+        return self
+
+    @property
+    def rule(self) -> MatchingRule:
+        return MatchingRule(
+            connectivity=self.neighbours,
+            min_voxels=self.min_voxels,
+            min_predicted_voxels=self.min_predicted_voxels,
+            dilate=self.dilate,
+            match=self.match,
+            threshold=self.threshold,
+            pairing=self.pairing,
+        )
+
+
+def _matches(pair: RegionPair, settings: LesionsMetricSettings) -> LesionMatches:
+    def matched() -> LesionMatches:
+        prediction, reference = pair.masks()
+        return match_components(prediction=prediction, reference=reference, spacing_mm=pair.spacing, rule=settings.rule)
+
+    return pair.once(("lesions", settings.rule), matched)
+
+
+def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None]:
+    """A figure of the matches: one of the counts, or one of the lesions'."""
+
+    def of(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
+        found = _matches(pair, settings)
+        value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
+        return value
+
+    return of
+
+
+def _hd95(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
+    assert settings.miss_mm is not None
+    return _matches(pair, settings).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
+
+
+def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequence[int]:
+    counts = _matches(pair, settings).counts
+    return (counts.tp, counts.fp, counts.fn)
+
+
+def _image_ml(pair: RegionPair, _: Any) -> float:
+    return (pair.image_voxels - pair.counts.reference) * pair.voxel_ml
+
+
+def _pooled(numerator: Sequence[int], denominator: Sequence[int]) -> Callable[[Floats], Floats]:
+    """A quotient of weighted counts (TP, FP, FN)."""
+    return lambda totals: np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
+
+
+def _total(place: int) -> Callable[[Floats], Floats]:
+    return lambda totals: np.asarray(totals[..., place])
+
+
+def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
+    """No lesion that counts, and no false positive: quotients are 0 / 0."""
+    return not any(_lesion_counts(pair, settings))
+
+
+_figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
+_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
+_FIGURES: dict[str, RegionFigure[Any]] = {
+    # A lost case finds nothing and invents nothing: the counts of an empty prediction.
+    "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
+    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
+    "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
+    "f1": _share(title="Lesion F1", of=_of("f1"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
+    "precision": _share(title="Lesion precision", of=_of("precision"), pooled=_pooled((1, 0, 0), (1, 1, 0))),
+    "recall": _share(title="Lesion recall", of=_of("recall"), pooled=_pooled((1, 0, 0), (1, 0, 1))),
+    "sq": _share(title="SQ", of=_of("sq")),
+    "rq": _share(title="RQ", of=_of("rq"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
+    "pq": _share(title="PQ", of=_of("pq")),
+    "lesion_dice": _share(title="Lesion-wise Dice", of=_of("lesion_dice")),
+    "lesion_hd95": _figure(
+        title="Lesion-wise HD95",
+        direction="lower",
+        unit="mm",
+        of=_hd95,
+        nothing=_nothing,
+        worst=lambda _, settings: settings.miss_mm,
+    ),
+    "fpv_ml": _figure(title="False positive volume", direction="lower", unit="ml", of=_of("fpv_ml"), worst=_image_ml),
+    "fnv_ml": _figure(title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=EMPTY),
+}
+
+
+def _offered(settings: LesionsMetricSettings) -> Sequence[str]:
+    without = () if settings.miss_mm is not None else ("lesion_hd95",)
+    return [
+        name
+        for name, figure in _FIGURES.items()
+        if name not in without and (settings.over == "cases" or figure.pooled is not None)
+    ]
+
+
+LESIONS_METRIC = RegionMetric(
+    name="lesions",
+    definition="connected components, matched: counts, quotients, panoptic quality, lesion-wise Dice and HD95",
+    settings_model=LesionsMetricSettings,
+    figures=_FIGURES,
+    counts=_lesion_counts,
+    offers=_offered,
+)

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.catalogue.base import DeclaredCase, Figure, MetricKind, MetricSettings
-from podium.challenges.declared.catalogue.case_values import CaseValueMetric
-from podium.challenges.declared.catalogue.cohort import CohortValueMetric, Compute, Facts
-from podium.challenges.declared.catalogue.region_figures import FORMULA, RegionFigure
-from podium.challenges.declared.catalogue.region_pairs import RegionPair
-from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.challenges.declared.values import AnyValueKind
-from podium.challenges.declared.values.images import ContinuousImage
-from podium.challenges.figure_names import title_of
+from podium.challenges.board import title_of
+from podium.challenges.declared.catalogue.base import (
+    CaseValueMetric,
+    CohortValueMetric,
+    Compute,
+    DeclaredCase,
+    Facts,
+    Figure,
+    MetricKind,
+    MetricSettings,
+)
+from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
+from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.errors import ValidationProblem
 from podium.metrics.resampling import Floats, Resamples
 from podium.own_metrics import OwnMetric

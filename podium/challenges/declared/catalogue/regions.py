@@ -1,29 +1,329 @@
-"""Metrics of label images, region by region."""
+"""Figures of one region of one case, and what they are where a side is empty or lost."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, Literal, TypeVar
 
-from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, MetricKind, MetricSettings
-from podium.challenges.declared.catalogue.region_figures import (
-    RegionFigure,
-    RegionPlace,
-    RegionSettings,
-    of_case,
-    when_lost,
-    worst_number,
-)
-from podium.challenges.declared.catalogue.region_means import (
-    mean_of_means,
-    mean_of_pooled,
-    mean_over_regions,
-    pooled_metric,
-)
-from podium.challenges.declared.catalogue.region_pairs import RegionPair, region_pair
-from podium.challenges.declared.value_settings import as_tuple
-from podium.challenges.declared.values import AnyValueKind
+import numpy as np
+
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Empty, Figure, MetricKind, MetricSettings
+from podium.challenges.declared.value_settings import Texts, as_tuple
+from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage
 from podium.errors import ValidationProblem
-from podium.metrics.declaration import CaseMetric
+from podium.figures import Figures, get
+from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.overlap import Mask, Region, VoxelCounts, count_voxels, find_regions, voxel_ml
+from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
+
+# One region of one case on both sides, with what several metrics share of it.
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegionPair:
+    """One region of one case on both sides; without a usable prediction it is empty there.
+
+    spacing      of the reference in array order, mm
+    diagonal_mm  of the whole image
+    image_voxels of the whole image
+    """
+
+    name: str
+    region: Region
+    spacing: tuple[float, ...]
+    diagonal_mm: float
+    image_voxels: int
+    is_lost: bool
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, key: Any, compute: Callable[[], T]) -> T:
+        """What several metrics of a region share is computed once."""
+        if key not in self.cache:
+            self.cache[key] = compute()
+        found: T = self.cache[key]
+        return found
+
+    def masks(self) -> tuple[Mask, Mask]:
+        """Of prediction and reference, cut to what they cover; made when asked for and not kept."""
+        prediction, reference = self.region.masks()
+        return (np.zeros_like(reference) if self.is_lost else prediction), reference
+
+    @property
+    def counts(self) -> VoxelCounts:
+        """Voxels of the two masks."""
+
+        def counted() -> VoxelCounts:
+            prediction, reference = self.masks()
+            return count_voxels(prediction=prediction, reference=reference)
+
+        return self.once("counts", counted)
+
+    def surfaces(self, *, boundary: BoundaryKind, in_mm: bool) -> SurfaceDistances:
+        """The distances of the two boundaries."""
+
+        def measured() -> SurfaceDistances:
+            prediction, reference = self.masks()
+            spacing = self.spacing if in_mm else None
+            return measure_surfaces(prediction=prediction, reference=reference, spacing=spacing, boundary=boundary)
+
+        return self.once(("surfaces", boundary, in_mm), measured)
+
+    @property
+    def voxel_ml(self) -> float:
+        """A picture is one slice of 1 mm."""
+        return voxel_ml((*(1.0,) * (3 - len(self.spacing)), *self.spacing))
+
+
+def region_pair(case: DeclaredCase, value: str, region: str) -> RegionPair:
+    """One region of a case: all regions of a label image are found in one pass, for all metrics."""
+    compared: Compared[LabelImage, LabelImage] = case.values[value]
+    if "pairs" not in compared.cache:
+        compared.cache["pairs"] = _all_pairs(compared)
+    pair: RegionPair = compared.cache["pairs"][region]
+    return pair
+
+
+def _all_pairs(compared: Compared[LabelImage, LabelImage]) -> Mapping[str, RegionPair]:
+    reference = compared.reference
+    found = find_regions(
+        prediction=reference.labels if compared.prediction is None else compared.prediction.labels,
+        reference=reference.labels,
+        regions={name: frozenset(values) for name, values in compared.cache["regions"].items()},
+        ignore=compared.cache["ignore"],
+    )
+    return {
+        name: RegionPair(
+            name=name,
+            region=region,
+            spacing=reference.spacing,
+            diagonal_mm=reference.diagonal_mm,
+            image_voxels=reference.labels.size,
+            is_lost=compared.is_lost,
+        )
+        for name, region in found.items()
+    }
+
+
+FORMULA: Literal["formula"] = "formula"
+EMPTY: Literal["empty"] = "empty"
+Default = float | Literal["exclude", "diagonal", "formula"]
+
+
+class RegionSettings(MetricSettings):
+    """A metric of regions.
+
+    regions           which of them [all]
+    both_empty, prediction_empty, reference_empty
+                      the figure where both sides, only the prediction or only the reference have no voxel of a region
+    over              cases: the mean over cases; pooled: counts are summed over cases first
+    """
+
+    regions: Texts | None = None
+    both_empty: Empty | None = None
+    prediction_empty: Empty | None = None
+    reference_empty: Empty | None = None
+    over: Literal["cases", "pooled"] = "cases"
+
+
+SettingsT = TypeVar("SettingsT", bound=RegionSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionFigure(Figure, Generic[SettingsT]):
+    """A figure of a region.
+
+    of                 its formula; None where it is undefined
+    worst              the figure of a failed case: a number, "diagonal", "empty" for that of an empty prediction, or a
+                       function of the region
+    both_empty, ...    its value where the formula does not decide; "formula" lets it decide
+    nothing            whether neither side has anything that counts, for both_empty [no side has a voxel]; with it the
+                       formula decides all else
+    pooled             the figure from counts that were summed over cases, `[..., count]`
+    """
+
+    of: Callable[[RegionPair, SettingsT], float | None]
+    worst: float | Literal["diagonal", "empty"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
+    both_empty: Default = FORMULA
+    prediction_empty: Default = FORMULA
+    reference_empty: Default = FORMULA
+    nothing: Callable[[RegionPair, SettingsT], bool] | None = None
+    pooled: Callable[[Floats], Floats] | None = None
+
+
+# What most figures between 0 and 1 have in common: two empty masks agree, one empty mask does not.
+agreement: Callable[..., RegionFigure[Any]] = partial(
+    RegionFigure,
+    direction="higher",
+    highest=1.0,
+    worst=0.0,
+    both_empty=1.0,
+    prediction_empty=0.0,
+    reference_empty=0.0,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionPlace:
+    """A region of a value: the name of its figures, and its words in titles."""
+
+    name: str
+    title: str
+    value: str
+    region: str
+
+
+def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings: Any) -> float | None:
+    """What the words for an undefined figure mean in this case."""
+    if given == "worst":
+        given = figure.worst
+    if given == "diagonal":
+        return pair.diagonal_mm
+    if given == EMPTY:
+        return figure.of(pair, settings)
+    if callable(given):
+        worst: float | None = given(pair, settings)
+        return worst
+    return None if given in ("exclude", None) else float(given)
+
+
+def of_case(place: RegionPlace, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    """The figure of a region, as a function of a case with a prediction."""
+
+    def of(case: DeclaredCase) -> float | None:
+        pair = region_pair(case, place.value, place.region)
+        key = _emptiness(pair, figure, settings)
+        if key is None:
+            return figure.of(pair, settings)
+        chosen = getattr(settings, key)
+        given = getattr(figure, key) if chosen is None else chosen
+        return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair, settings)
+
+    return of
+
+
+def _emptiness(pair: RegionPair, figure: RegionFigure[Any], settings: Any) -> str | None:
+    """The setting that decides instead of the formula, where there is nothing to compare."""
+    if figure.nothing is not None:
+        return "both_empty" if figure.nothing(pair, settings) else None
+    counts = pair.counts
+    if counts.prediction and counts.reference:
+        return None
+    return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
+
+
+def when_lost(place: RegionPlace, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
+    """The figure of a region, as a function of a case without a usable prediction."""
+    if settings.failed == "worst" and figure.worst == EMPTY:
+        return of_case(place, figure, settings)
+
+    def of(case: DeclaredCase) -> float | None:
+        return _resolved(settings.failed, figure, region_pair(case, place.value, place.region), settings)
+
+    return of
+
+
+def worst_number(figure: RegionFigure[Any], settings: Any) -> float:
+    """What ranking gives to a team without a value."""
+    given = figure.worst if isinstance(settings.failed, str) else settings.failed
+    if isinstance(given, int | float):
+        return min(max(float(given), figure.lowest), figure.highest)
+    return figure.highest if figure.direction == "lower" else figure.lowest
+
+
+# Figures over the regions of a case, and over all cases.
+
+
+def mean_over_regions(
+    overall: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]
+) -> CaseMetric[DeclaredCase]:
+    """The mean over a case's regions that have a value."""
+
+    def of_row(row: Figures) -> float | None:
+        defined = [value for path in paths if (value := get(row, path)) is not None]
+        return math.fsum(defined) / len(defined) if defined else None
+
+    return replace(
+        like,
+        name=f"{overall}.mean",
+        title=title,
+        mean=f"{overall}.mean",
+        std=f"{overall}.std",
+        median=f"{overall}.median",
+        count=f"{overall}.n",
+        of=None,
+        when_lost=None,
+        of_row=of_row,
+    )
+
+
+def mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
+    """The mean over the regions of their means over cases."""
+
+    def of(values: Values) -> Floats:
+        """Over the regions that have a value in some case."""
+        means = np.stack([values[f"{each}.mean"] for each in paths])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nansum(means, axis=0) / np.count_nonzero(~np.isnan(means), axis=0))
+
+    return Formula(
+        path=path,
+        title=f"{title}, mean of regions",
+        direction=like.direction,
+        lowest=like.lowest,
+        highest=like.highest,
+        unit=like.unit,
+        of=of,
+    )
+
+
+def mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigure[Any]) -> Formula:
+    """The mean over the regions of figures of all cases."""
+
+    def of(values: Values) -> Floats:
+        return np.asarray(np.mean(np.stack([values[each] for each in paths]), axis=0))
+
+    return Formula(
+        path=path,
+        title=title,
+        direction=like.direction,
+        lowest=like.lowest,
+        highest=like.highest,
+        unit=like.unit,
+        of=of,
+        terms=tuple(paths),
+    )
+
+
+def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
+    """The figure of one region from the counts of all cases."""
+    pooled = figure.pooled
+    assert pooled is not None
+    empty = figure.both_empty if settings.both_empty is None else settings.both_empty
+    instead = float(empty) if isinstance(empty, int | float) else math.nan
+
+    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        totals = resamples.total(np.array([get(row, facts) for row in rows], dtype=np.float64))
+        with np.errstate(all="ignore"):
+            found = pooled(totals)
+        return np.where(np.isnan(found), instead, found)
+
+    return CohortMetric(
+        path=path,
+        title=title,
+        direction=figure.direction,
+        lowest=figure.lowest,
+        highest=figure.highest,
+        unit=figure.unit,
+        of=of,
+        undefined=None,
+    )
+
+
+# Metrics of label images, region by region.
 
 
 @dataclass(frozen=True, kw_only=True)

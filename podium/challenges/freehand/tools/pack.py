@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.freehand.errors import check_finite, run_in_order
-from podium.challenges.freehand.prediction import (
+from podium.challenges.freehand.reading import (
     ARRAYS,
     LANDMARK_SETS,
     PIXEL_SETS,
     TRANSFORM_SETS,
     FreehandPrediction,
+    check_finite,
     open_arrays,
     read_scan_prediction,
+    run_in_order,
 )
 from podium.errors import UsageError, h5py
 from podium.readers.files import SafeFile

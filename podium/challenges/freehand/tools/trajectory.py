@@ -6,9 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.freehand.errors import Field, frame_errors
-from podium.challenges.freehand.prediction import ExpectedSizes, FreehandPrediction, open_arrays, read_scan_prediction
-from podium.challenges.freehand.reference import ReferenceScan
+from podium.challenges.freehand.reading import (
+    ComparedField,
+    ExpectedSizes,
+    FreehandPrediction,
+    ReferenceScan,
+    frame_errors,
+    open_arrays,
+    read_scan_prediction,
+)
 from podium.metrics.displacement import Coefficients, PixelGrid
 from podium.readers.frames import FrameStream
 
@@ -48,7 +54,7 @@ def _errors(
     grid: PixelGrid,
     threads: int,
 ) -> dict[str, NDArray[np.float64]]:
-    pairs = [Field(fields[level], reference) for level, reference in references.items()]
+    pairs = [ComparedField(fields[level], reference) for level, reference in references.items()]
     return dict(zip(references, frame_errors(pairs, grid, threads=threads), strict=True))
 
 

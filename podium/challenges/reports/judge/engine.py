@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from podium.challenges.reports.format import ReportType
 from podium.challenges.reports.judge.asking import Asker, JudgeReply, Message, ResponseFormat
 from podium.challenges.reports.judge.suspicion import clean, suspicious_evidence, suspicious_findings
-from podium.challenges.reports.settings import ReportType
 from podium.errors import UsageError, missing_packages
 
 PACKAGE = "radfact-lite"

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.challenges.reports.format import ClinicalRule, FinalWeights
 from podium.challenges.reports.judge.engine import FindingVerdict
 from podium.challenges.reports.judge.judging import JudgedPair
-from podium.challenges.reports.settings import ClinicalRule, FinalWeights
 from podium.metrics.aggregation import mean_of
 
 

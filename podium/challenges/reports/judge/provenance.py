@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from podium.challenges.reports.format import ReportsSettings
 from podium.challenges.reports.judge.engine import PACKAGE, PINNED_VERSION, prompt_hash
 from podium.challenges.reports.judge.figures import CaseFigures
-from podium.challenges.reports.settings import ReportsSettings
 
 
 def provenance(settings: ReportsSettings, cases: Sequence[CaseFigures], *, host: str) -> dict[str, Any]:

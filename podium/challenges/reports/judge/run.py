@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from podium.challenges import load_challenge
 from podium.challenges.reports import REPORTS
+from podium.challenges.reports.format import JudgeSettings, ReportsSettings, read_report
 from podium.challenges.reports.judge.answers import AnswerCache
 from podium.challenges.reports.judge.asking import Asker, JudgeStopped
 from podium.challenges.reports.judge.dry_run import CostEstimate, DryRunAsker
@@ -30,8 +31,6 @@ from podium.challenges.reports.judge.meter import Meter, Totals, by_count
 from podium.challenges.reports.judge.outcome import TeamVerdict, count_doubts
 from podium.challenges.reports.judge.provenance import provenance
 from podium.challenges.reports.judge.teams import TeamReports, TeamSubmission, find_teams, open_references, read_team
-from podium.challenges.reports.settings import JudgeSettings, ReportsSettings
-from podium.challenges.reports.sources import read_report
 from podium.errors import OrganiserError, SubmissionError, UsageError, first_problem
 from podium.evaluation import prepare
 from podium.execution.executor import Executor

@@ -8,15 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from podium.challenges import KINDS
-from podium.challenges.ground_truth import (
-    CHALLENGE_FILE,
-    REFERENCES,
-    ChallengeFolder,
-    only_of_kind,
-    read_challenge_folders,
-)
+from podium.challenges.format import CHALLENGE_FILE, REFERENCES, ChallengeFolder, only_of_kind, read_challenge_folders
 from podium.challenges.reports import REPORTS
-from podium.challenges.reports.sources import read_report
+from podium.challenges.reports.format import read_report
 from podium.errors import Refused, UsageError
 from podium.evaluation import evaluate
 from podium.execution.executor import Executor

@@ -1,0 +1,609 @@
+"""What a kind of value has to do: read both sides of a case, and say what a row keeps of them."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.declared.located import Located, OpenFiles, finite_number, prediction_place, reference_place
+from podium.challenges.declared.value_settings import (
+    BACKGROUND,
+    ClassSettings,
+    DetectionMapSettings,
+    ImageSettings,
+    LabelsSettings,
+    LabelTable,
+    NumberSettings,
+    PointsSettings,
+    ProbabilitySettings,
+    SurvivalSettings,
+    TextSettings,
+    ValueSettings,
+    label_values,
+)
+from podium.challenges.format import Description, differing_geometry, doubts_about_spacing
+from podium.errors import Refused
+from podium.figures import LARGEST_FIGURE, Figures
+from podium.metrics.components import find_lesions
+from podium.pairing import Source
+from podium.readers.annotations import Annotations
+from podium.readers.files import escape_for_display
+from podium.readers.images import Geometry
+
+SettingsT = TypeVar("SettingsT", bound=ValueSettings)
+PredictionT = TypeVar("PredictionT")
+ReferenceT = TypeVar("ReferenceT")
+
+BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
+
+
+@dataclass(kw_only=True)
+class Compared(Generic[PredictionT, ReferenceT]):
+    """Both sides of one value of one case, read; without a usable prediction there is none.
+
+    `cache` keeps what several metrics share, such as the distances between two surfaces.
+    """
+
+    prediction: PredictionT | None
+    reference: ReferenceT
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def is_lost(self) -> bool:
+        return self.prediction is None
+
+    @property
+    def found(self) -> PredictionT:
+        """The prediction of a case that is not lost."""
+        assert self.prediction is not None
+        return self.prediction
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedPrediction(Generic[ReferenceT]):
+    """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
+    know is added to `warnings`."""
+
+    reference: ReferenceT | None = None
+    shape: tuple[int, ...] | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
+    """One value of a challenge, under its settings."""
+
+    def __init__(self, name: str, settings: SettingsT) -> None:
+        self.name, self.settings = name, settings
+
+    @property
+    def title(self) -> str:
+        return self.settings.title or self.name.replace("_", " ")
+
+    def predicted(self, source: Source, files: OpenFiles) -> Located:
+        return Located(source=source, place=prediction_place(self.settings), files=files)
+
+    def expected(self, source: Source, files: OpenFiles) -> Located:
+        return Located(source=source, place=reference_place(self.settings), files=files)
+
+    @abstractmethod
+    def read_reference(self, located: Located) -> ReferenceT:
+        """The reference, checked; Refused where it is wrong."""
+
+    @abstractmethod
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ReferenceT]) -> PredictionT:
+        """The prediction, checked against what it must agree with; Refused where it is wrong."""
+
+    def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)
+        """The shape that a prediction must have, if it is an array."""
+        return None
+
+    def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
+        """What a row keeps of the value, so that figures of all cases can be computed again."""
+        return None
+
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
+        """An upper bound of what one honest prediction takes."""
+        return BYTES_PER_FILE
+
+    def describe(self, reference: ReferenceT) -> Description:  # noqa: ARG002  (the interface)
+        """What `podium check` shows of a reference; names begin with the value's."""
+        return Description(shapes={})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002
+        """What is implausible about the references together."""
+        return ()
+
+
+class HasGeometry(Protocol):
+    """Settings of a value that is an image."""
+
+    @property
+    def geometry(self) -> str: ...
+
+
+def compare_geometry(
+    name: str, found: Geometry | None, expected: Geometry | None, settings: HasGeometry, warnings: list[str]
+) -> None:
+    """What a header that differs from the reference's means, as the settings say."""
+    sentence = None if settings.geometry == "ignore" else differing_geometry(name, found, expected)
+    if sentence is None:
+        return
+    if settings.geometry == "strict":
+        raise Refused(sentence)
+    warnings.append(sentence)
+
+
+AnyValueKind = Value[Any, Any, Any]
+
+
+# Label images: regions by name, whichever spelling of the label values a file uses.
+
+_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
+_PRESENT, _EMPTY = "present", "empty"
+_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
+_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
+
+
+@dataclass(frozen=True, eq=False)
+class LabelImage:
+    """Labels in the first spelling of the settings; `spacing` in array order and mm, None where the format has none."""
+
+    labels: NDArray[Any]
+    geometry: Geometry | None
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        """In array order (z, y, x); 1 for every axis where the format has none."""
+        if self.geometry is None:
+            return (1.0,) * self.labels.ndim
+        return tuple(reversed(self.geometry.spacing))[-self.labels.ndim :]
+
+    @property
+    def diagonal_mm(self) -> float:
+        return math.hypot(*(size * step for size, step in zip(self.labels.shape, self.spacing, strict=True)))
+
+
+class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
+    """One label image per case."""
+
+    def __init__(self, name: str, settings: LabelsSettings) -> None:
+        super().__init__(name, settings)
+        self.regions: Mapping[str, tuple[int, ...]] = {
+            region: label_values(settings.spellings[0][region]) for region in settings.regions
+        }
+        self._spellings = [_Spelling(table, settings) for table in settings.spellings]
+
+    def read_reference(self, located: Located) -> LabelImage:
+        labels, geometry = located.labels(shape=None)
+        if labels.ndim not in (2, 3):
+            raise Refused(f"'{located.label}' must have 2 or 3 axes, it has {labels.ndim}.")
+        return LabelImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[LabelImage]) -> LabelImage:
+        labels, geometry = located.labels(shape=expected.shape)
+        if expected.reference is not None:
+            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
+
+    def shape(self, reference: LabelImage) -> tuple[int, ...]:
+        return reference.labels.shape
+
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
+        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def describe(self, reference: LabelImage) -> Description:
+        counts = {region: int(np.isin(reference.labels, values).sum()) for region, values in self.regions.items()}
+        named = {f"{self.name}_{region}" if len(self.regions) > 1 else self.name: counts[region] for region in counts}
+        figures: dict[str, float] = {}
+        doubts: Sequence[str] = ()
+        if reference.geometry is not None and reference.labels.ndim == 3:
+            voxel_ml = math.prod(reference.spacing) / 1000
+            figures = {f"{name} (ml)": count * voxel_ml for name, count in named.items()}
+            figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
+            figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
+            doubts = doubts_about_spacing(reference.geometry.spacing)
+        return Description(
+            shapes={self.name: reference.labels.shape},
+            categories={name: _PRESENT if count else _EMPTY for name, count in named.items()},
+            figures=figures,
+            doubts=doubts,
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        names = dict.fromkeys(
+            name for each in descriptions for name, state in each.categories.items() if state in (_PRESENT, _EMPTY)
+        )
+        own = [name for name in names if name == self.name or name.startswith(f"{self.name}_")]
+        return [
+            f"The mask '{name}' is empty in all references."
+            for name in own
+            if all(each.categories[name] == _EMPTY for each in descriptions)
+        ]
+
+    def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
+        present = _present_labels(labels, self._spellings[0].known)
+        allowed = {self.settings.ignore} if is_reference and self.settings.ignore is not None else set()
+        spelling = min(self._spellings, key=lambda each: len(present - each.known - allowed))
+        strays = sorted(present - spelling.known - allowed)
+        if strays and self.settings.other_labels == "error":
+            spellings = " or ".join("/".join(map(str, sorted(each.known))) for each in self._spellings)
+            raise Refused(f"'{name}' holds the value {strays[0]}; a mask holds {spellings}.")
+        return spelling.translated(labels, present)
+
+
+class _Spelling:
+    """One table of label values, and the first spelling's value for each of its own."""
+
+    def __init__(self, table: LabelTable, settings: LabelsSettings) -> None:
+        first = _by_value(settings.spellings[0])
+        self._translation: dict[int, int] = {}
+        for value, regions in _by_value(table).items():
+            self._translation[value] = next(other for other, theirs in first.items() if theirs == regions)
+        self.known = frozenset(self._translation)
+
+    def translated(self, labels: NDArray[Any], present: set[int]) -> NDArray[Any]:
+        changed = {value: to for value, to in self._translation.items() if value in present and value != to}
+        if not changed:
+            return labels
+        result = labels.copy()
+        for value, to in changed.items():
+            result[labels == value] = to
+        return result
+
+
+def _by_value(table: LabelTable) -> dict[int, frozenset[str]]:
+    """The regions that each label value belongs to."""
+    found: dict[int, set[str]] = {value: set() for value in label_values(table.get(BACKGROUND, 0))}
+    for region, given in table.items():
+        for value in label_values(given):
+            found.setdefault(value, set()).update({region} - {BACKGROUND})
+    return {value: frozenset(regions) for value, regions in found.items()}
+
+
+def _present_labels(labels: NDArray[Any], likely: Collection[int]) -> set[int]:
+    """The values that occur. A few `likely` ones are counted by themselves: mostly that is all of them."""
+    found: set[int] = set()
+    left = labels.size
+    for value in likely if len(likely) <= _VALUES_COUNTED else ():
+        count = int(np.count_nonzero(labels == value))
+        found |= {value} if count else set()
+        left -= count
+    if not left:
+        return found
+    if labels.dtype.itemsize > 2:
+        return {int(value) for value in np.unique(labels)}
+    flat, counts = labels.reshape(-1), np.zeros(int(np.iinfo(labels.dtype).max) + 1, np.int64)
+    for start in range(0, flat.size, _COUNTED_AT_ONCE):
+        counts += np.bincount(flat[start : start + _COUNTED_AT_ONCE], minlength=counts.size)
+    return {int(value) for value in np.flatnonzero(counts)}
+
+
+# Continuous images.
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousImage:
+    """Pixels in numpy order."""
+
+    pixels: NDArray[Any]
+    geometry: Geometry | None
+
+
+class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
+    """One continuous image per case, of the size of the reference."""
+
+    def read_reference(self, located: Located) -> ContinuousImage:
+        pixels, geometry = located.image(shape=None)
+        return ContinuousImage(self._checked(pixels, located.label), geometry)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
+        pixels, geometry = located.image(shape=expected.shape)
+        if expected.reference is not None:
+            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        return ContinuousImage(self._checked(pixels, located.label), geometry)
+
+    def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
+        return reference.pixels.shape
+
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
+        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def describe(self, reference: ContinuousImage) -> Description:
+        return Description(
+            shapes={self.name: reference.pixels.shape},
+            figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
+        )
+
+    def _checked(self, pixels: NDArray[Any], name: str) -> NDArray[Any]:
+        if pixels.dtype.kind not in "buif":
+            raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
+        if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+            raise Refused(f"'{name}' holds NaN or infinite values.")
+        if pixels.dtype.itemsize == 8 and pixels.dtype.kind == "f" and np.abs(pixels).max(initial=0) > LARGEST_FIGURE:
+            raise Refused(f"'{name}' holds values beyond {LARGEST_FIGURE:g}.")
+        return pixels
+
+
+# Points, boxes and detection maps.
+
+_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}
+
+
+class PointsValue(Value[PointsSettings, Annotations, Annotations]):
+    """Points or boxes."""
+
+    def read_reference(self, located: Located) -> Annotations:
+        return self._kept(located.annotations(self.settings.kind))
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[Annotations]) -> Annotations:  # noqa: ARG002
+        return self._kept(located.annotations(self.settings.kind))
+
+    def references(self, reference: Annotations) -> int:
+        """How many findings there are."""
+        return len(reference)
+
+    def describe(self, reference: Annotations) -> Description:
+        return Description(shapes={}, figures={f"{self.name} (number)": len(reference)})
+
+    def _kept(self, found: Annotations) -> Annotations:
+        return found if self.settings.names is None else found.named(self.settings.names)
+
+
+class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousImage]):
+    """An image of confidences; the reference is a label image."""
+
+    def read_reference(self, located: Located) -> ContinuousImage:
+        labels, geometry = located.labels(shape=None)
+        return ContinuousImage(labels, geometry)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
+        pixels, geometry = located.image(shape=expected.shape)
+        if expected.reference is not None:
+            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
+            raise Refused(f"'{located.label}' holds values that are no finite numbers.")
+        if pixels.size and pixels.min() < 0:
+            raise Refused(f"'{located.label}' holds negative values; confidences begin at 0.")
+        return ContinuousImage(pixels, geometry)
+
+    def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
+        return reference.pixels.shape
+
+    def references(self, reference: ContinuousImage) -> int:
+        """How many findings there are."""
+        volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
+        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
+        return find_lesions(volume != 0, connectivity=joined).count
+
+    def connectivity(self, reference: ContinuousImage) -> Any:
+        """In numbers of neighbours."""
+        return _CONNECTIVITY[reference.pixels.ndim][self.settings.connectivity]
+
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
+        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def describe(self, reference: ContinuousImage) -> Description:
+        return Description(
+            shapes={self.name: reference.pixels.shape},
+            figures={f"{self.name} (findings)": self.references(reference)},
+        )
+
+
+# Values that are a number, a class, a probability, a text or a survival time.
+
+_SUM_TOLERANCE = 0.01
+
+
+class NumberValue(Value[NumberSettings, float, float]):
+    """A finite number."""
+
+    def read_reference(self, located: Located) -> float:
+        return self._checked(located)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[float]) -> float:  # noqa: ARG002  (the interface)
+        return self._checked(located)
+
+    def facts(self, compared: Compared[float, float]) -> Figures:
+        return {"reference": compared.reference, "prediction": compared.prediction}
+
+    def describe(self, reference: float) -> Description:
+        return Description(shapes={}, figures={self.name: reference})
+
+    def _checked(self, located: Located) -> float:
+        return number_within(located, self.settings.range)
+
+
+class ClassValue(Value[ClassSettings, str, str]):
+    """One of several classes, by name."""
+
+    def read_reference(self, located: Located) -> str:
+        return known_class(located, self.settings.classes)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
+        return known_class(located, self.settings.classes)
+
+    def facts(self, compared: Compared[str, str]) -> Figures:
+        return {
+            "reference": compared.reference,
+            "prediction": compared.prediction,
+            "correct": int(compared.prediction == compared.reference),
+        }
+
+    def describe(self, reference: str) -> Description:
+        return Description(shapes={}, categories={self.name: reference})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        return doubts_about_classes(self.name, list(self.settings.classes), descriptions)
+
+
+class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
+    """A probability for every class; the reference is a class."""
+
+    def read_reference(self, located: Located) -> str:
+        return known_class(located, self.settings.class_table)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
+        classes = list(self.settings.class_table)
+        if self.settings.is_binary:
+            positive = self._probability(located.number(), located.label)
+            return {name: positive if name == self.settings.positive else 1 - positive for name in classes}
+        given = located.numbers()
+        if isinstance(given, dict):
+            given = [given.get(name) for name in classes]
+        if not isinstance(given, list) or len(given) != len(classes):
+            raise Refused(f"'{located.label}' must have one probability for each of: {', '.join(classes)}.")
+        found = {name: self._probability(each, located.label) for name, each in zip(classes, given, strict=True)}
+        if abs(sum(found.values()) - 1) > _SUM_TOLERANCE:
+            raise Refused(f"The probabilities of '{located.label}' sum to {sum(found.values()):g}, not to 1.")
+        return found
+
+    def facts(self, compared: Compared[Mapping[str, float], str]) -> Figures:
+        return {
+            "reference": compared.reference,
+            "prediction": None if compared.prediction is None else dict(compared.prediction),
+        }
+
+    def describe(self, reference: str) -> Description:
+        return Description(shapes={}, categories={self.name: reference})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        return doubts_about_classes(self.name, list(self.settings.class_table), descriptions)
+
+    def _probability(self, value: Any, label: str) -> float:
+        number = finite_number(value, label=label)
+        if not 0 <= number <= 1:
+            raise Refused(f"'{label}' is {number:g}; a probability is between 0 and 1.")
+        return number
+
+
+class TextValue(Value[TextSettings, str, str]):
+    """UTF-8 text."""
+
+    def read_reference(self, located: Located) -> str:
+        return located.text()
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
+        return located.text()
+
+    def describe(self, reference: str) -> Description:
+        doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)
+        return Description(shapes={}, figures={f"{self.name} (words)": len(reference.split())}, doubts=doubts)
+
+
+@dataclass(frozen=True)
+class SurvivalTime:
+    """When a case was last seen, and whether the event happened then."""
+
+    time: float
+    event: bool
+
+
+class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
+    """The prediction is a risk: the higher, the earlier the event."""
+
+    def read_reference(self, located: Located) -> SurvivalTime:
+        keys = (self.settings.time_column, self.settings.event_column)
+        row = located.record(keys)
+        time, event = (_cell_number(row[key], f"{located.label}: {key}") for key in keys)
+        if time < 0 or event not in (0, 1):
+            raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
+        return SurvivalTime(time, event == 1)
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
+        return number_within(located, self.settings.range)
+
+    def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:
+        return {
+            "time": compared.reference.time,
+            "event": int(compared.reference.event),
+            "prediction": compared.prediction,
+        }
+
+    def describe(self, reference: SurvivalTime) -> Description:
+        return Description(
+            shapes={},
+            categories={f"{self.name}: event": "yes" if reference.event else "no"},
+            figures={f"{self.name}: time": reference.time},
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        if any(each.categories[f"{self.name}: event"] == "yes" for each in descriptions):
+            return ()
+        return [f"No reference of '{self.name}' has an event: the C-index is undefined."]
+
+
+def number_within(located: Located, bounds: tuple[float, float] | None) -> float:
+    """A finite number, Refused outside of the bounds."""
+    number = located.number()
+    if bounds is not None and not bounds[0] <= number <= bounds[1]:
+        raise Refused(f"'{located.label}' is {number:g}; it must be between {bounds[0]:g} and {bounds[1]:g}.")
+    return number
+
+
+def _cell_number(value: Any, label: str) -> float:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        if value.strip().lower() in ("true", "false"):
+            return float(value.strip().lower() == "true")
+        try:
+            value = float(value)
+        except ValueError:
+            raise Refused(f"'{label}' must be a finite number.") from None
+    return finite_number(value, label=label)
+
+
+def known_class(located: Located, classes: Mapping[str, Any]) -> str:
+    """The name of the class that a file means."""
+    label = located.label
+    value = located.scalar(texts=[known for known in classes.values() if isinstance(known, str)])
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    for name, known in classes.items():
+        if type(known) is type(value) and known == value:
+            return name
+        if isinstance(known, str) and isinstance(value, int | float) and str(value) == known:
+            return name  # JSON such as 3 where the classes are texts
+        if isinstance(known, bool) and isinstance(value, str) and value.lower() == str(known).lower():
+            return name  # a cell
+    allowed = ", ".join(map(str, classes.values()))
+    given = escape_for_display(value) if isinstance(value, str) else value
+    if isinstance(value, dict | list) or value is None:
+        raise Refused(f"'{label}' must be one of the classes {allowed}.")
+    raise Refused(f"'{label}' is {given}; the classes are {allowed}.")
+
+
+def doubts_about_classes(name: str, classes: Sequence[str], descriptions: Sequence[Description]) -> Sequence[str]:
+    """One class only, or classes that no reference has."""
+    present = {each.categories[name] for each in descriptions}
+    if len(present) == 1:
+        only = next(iter(present))
+        return [f"All references have the class '{only}': figures such as AUROC are undefined."]
+    return [f"No reference has the class '{each}'." for each in classes if each not in present]
+
+
+# One class per kind of value.
+
+VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
+    "labels": LabelsValue,
+    "image": ImageValue,
+    "number": NumberValue,
+    "class": ClassValue,
+    "probability": ProbabilityValue,
+    "detection_map": DetectionMapValue,
+    "points": PointsValue,
+    "boxes": PointsValue,
+    "text": TextValue,
+    "survival": SurvivalValue,
+}
+KINDS_WITH_FACTS = ("number", "class", "probability", "survival")
+"""Of these a row keeps both sides, under the name of the value."""
+
+
+def make_value(name: str, settings: ValueSettings) -> AnyValueKind:
+    """The value of these settings."""
+    return VALUE_KINDS[settings.kind](name, settings)

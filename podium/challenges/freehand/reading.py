@@ -1,0 +1,536 @@
+"""One scan's prediction: four sets of displacements, given as they are or as transforms.
+
+    GP, LP  (N-1, 3, H W)   pixels of every frame but the first, to the first frame / to the frame before, mm
+    GL, LL  (3, n)          landmarks
+    global_transforms, local_transforms  (N-1, 4, 4)   in image mm, frame -> first frame / frame before
+
+What is given explicitly wins. Transforms stand in for all sets that are not given; one kind of transforms gives the
+other (a running product, or its inverse).
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.format import ReferenceProblem
+from podium.errors import Refused
+from podium.metrics.displacement import (
+    Coefficients,
+    PixelGrid,
+    TileDistance,
+    affine_errors,
+    chained,
+    field_coefficients,
+    global_transforms,
+    landmark_displacements,
+    local_transforms,
+    unchained,
+)
+from podium.platform.jobs import Job, normalize_nfc
+from podium.readers.archives import is_zip
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats.arrays import NpyFiles, open_npz
+from podium.readers.frames import ArraySource, FieldShape, FrameStream, Tile, check_shape
+from podium.readers.hdf5 import SIGNATURE, open_hdf5
+
+# The ground truth of freehand scans, in the layout TUS-REC releases it in.
+#
+# transfs/<subject>/<scan>.h5        "tforms" (N, 4, 4): tool -> camera
+# landmark[s]/landmark_<subject>.h5  "<scan>" (n, 3): frame from 0, x and y from 1
+# calib_matrix.csv                   a header, four rows S (pixel -> image mm), a header, four rows C (-> tool)
+# dataset_keys.h5                    its keys `sub<subject>__<scan>` are the cases; without it every scan is one
+
+CALIBRATION = "calib_matrix.csv"
+KEYS = "dataset_keys.h5"
+TRANSFORMS = "tforms"
+LAST_ROW = (0.0, 0.0, 0.0, 1.0)
+LAST_ROW_TOLERANCE = 1e-6  # what an inverse or a product in float32 may leave there
+MAX_CALIBRATION_BYTES = 100_000
+
+_TRANSFORM_FILE = re.compile(r"transfs/(?P<subject>[^/]+)/(?P<scan>[^/]+)\.h5")
+_LANDMARK_FILE = re.compile(r"landmarks?/landmark_(?P<subject>[^/]+)\.h5")
+
+
+@dataclass(frozen=True)
+class FreehandReference:
+    """Where one scan's reference lies."""
+
+    case: str
+    scan: str
+    transforms: SafeFile
+    landmarks: SafeFile
+    calibration: SafeFile
+
+
+@dataclass(frozen=True)
+class ReferenceScan:
+    """One scan read: the fields of its frames, nine numbers each, and its landmarks."""
+
+    tool_to_camera: NDArray[np.float64]
+    image_to_tool: NDArray[np.float64]
+    pixel_to_mm: NDArray[np.float64]
+    landmarks: NDArray[np.int64]
+    global_field: Coefficients
+    local_field: Coefficients
+
+    @property
+    def frames(self) -> int:
+        """Frames that have a displacement: all but the first."""
+        return len(self.global_field)
+
+
+def sort_freehand_references(
+    files: Sequence[SafeFile], problems: list[ReferenceProblem]
+) -> Mapping[str, FreehandReference]:
+    """Every expected case, by the key in dataset_keys.h5, or by its files where there is none."""
+    by_name = {file.name: file for file in files}
+    if CALIBRATION not in by_name:
+        problems.append(ReferenceProblem(what=f"The references lack {CALIBRATION}.", where="references"))
+    transforms = {
+        f"sub{match['subject']}__{match['scan']}": (match["subject"], match["scan"], file)
+        for name, file in by_name.items()
+        if (match := _TRANSFORM_FILE.fullmatch(name))
+    }
+    landmarks = {match["subject"]: file for name, file in by_name.items() if (match := _LANDMARK_FILE.fullmatch(name))}
+    references = {}
+    for case in _keys(by_name[KEYS], problems) if KEYS in by_name else transforms:
+        if case not in transforms:
+            what = "A scan of the ground truth has no transforms."
+            problems.append(ReferenceProblem(what=what, where=f"{case} (no transfs/ file)"))
+            continue
+        subject, scan, file = transforms[case]
+        if subject not in landmarks:
+            what = "A scan of the ground truth has no landmarks."
+            problems.append(ReferenceProblem(what=what, where=f"{case} (no landmark_ file)"))
+        elif CALIBRATION in by_name:
+            references[normalize_nfc(case)] = FreehandReference(
+                case, scan, file, landmarks[subject], by_name[CALIBRATION]
+            )
+    return references
+
+
+def _keys(file: SafeFile, problems: list[ReferenceProblem]) -> tuple[str, ...]:
+    try:
+        with open_hdf5(file) as source:
+            return source.keys()
+    except Refused as refusal:
+        problems.append(
+            ReferenceProblem(
+                what=f"{KEYS} cannot be read.", where=f"references/{KEYS} ({str(refusal).removesuffix('.')})"
+            )
+        )
+        return ()
+
+
+def read_reference_scan(reference: FreehandReference, grid: PixelGrid) -> ReferenceScan:
+    """Read and check one scan; Refused says, to the organiser, what is broken."""
+    pixel_to_mm, image_to_tool = read_calibration(reference.calibration)
+    with open_hdf5(reference.transforms) as source:
+        poses = source.read(TRANSFORMS)
+    label = f"'{TRANSFORMS}' in '{reference.transforms.name}'"
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+        raise Refused(f"{label} must be Nx4x4.")
+    if len(poses) < 2:
+        raise Refused(f"{label} has one frame, and a scan of one frame has no displacement.")
+    poses = checked_transforms(poses, label)
+    check_invertible(poses, label)
+    with open_hdf5(reference.landmarks) as source:
+        landmarks = source.read(reference.scan)
+    landmarks = _checked_landmarks(landmarks, f"'{reference.scan}' in '{reference.landmarks.name}'", len(poses), grid)
+    return ReferenceScan(
+        tool_to_camera=poses,
+        image_to_tool=image_to_tool,
+        pixel_to_mm=pixel_to_mm,
+        landmarks=landmarks,
+        global_field=field_coefficients(global_transforms(poses, image_to_tool), pixel_to_mm),
+        local_field=field_coefficients(local_transforms(poses, image_to_tool), pixel_to_mm),
+    )
+
+
+def read_calibration(file: SafeFile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """S (pixel -> image mm) and C (image mm -> tool), each four rows after a line of words."""
+    text = file.read_bytes(MAX_CALIBRATION_BYTES).decode("utf-8-sig", "replace")
+    lines = [line.strip().strip(",") for line in text.splitlines()]
+    lines = [line for line in lines if line]
+    if len(lines) != 10:
+        raise Refused(f"'{file.name}' must hold a header and four rows, twice; it has {len(lines)} lines.")
+    try:
+        matrices = [
+            np.array([[float(value) for value in line.split(",")] for line in lines[first : first + 4]])
+            for first in (1, 6)
+        ]
+    except ValueError:
+        raise Refused(f"'{file.name}' holds a row that is not four numbers.") from None
+    if any(matrix.shape != (4, 4) for matrix in matrices):
+        raise Refused(f"'{file.name}' holds a row that is not four numbers.")
+    checked = checked_transforms(np.stack(matrices), f"'{file.name}'")
+    check_invertible(checked[1:], f"'{file.name}'")
+    return checked[0], checked[1]
+
+
+def checked_transforms(matrices: NDArray[np.generic], label: str) -> NDArray[np.float64]:
+    """Finite homogeneous transforms in float64, their last row exactly 0, 0, 0, 1."""
+    transforms = matrices.astype(np.float64)
+    if not np.isfinite(transforms).all():
+        number = int(np.argmin(np.isfinite(transforms).all(axis=(1, 2))))
+        raise Refused(f"Transform {number + 1} of {label} holds NaN or infinite values.")
+    good = (np.abs(transforms[:, 3] - LAST_ROW) <= LAST_ROW_TOLERANCE).all(axis=1)
+    if not good.all():
+        raise Refused(f"The last row of transform {int(np.argmin(good)) + 1} of {label} is not 0, 0, 0, 1.")
+    transforms[:, 3] = LAST_ROW
+    return transforms
+
+
+def check_invertible(transforms: NDArray[np.float64], label: str) -> None:
+    """None of them squeezes space flat."""
+    good = np.linalg.matrix_rank(transforms[:, :3, :3]) == 3
+    if not good.all():
+        raise Refused(f"Transform {int(np.argmin(good)) + 1} of {label} cannot be inverted.")
+
+
+def _checked_landmarks(landmarks: NDArray[np.generic], label: str, frames: int, grid: PixelGrid) -> NDArray[np.int64]:
+    """Rows (frame, x, y) inside the scan. Indices outside would wrap around in silence, and frame 0 has no field."""
+    if landmarks.ndim != 2 or landmarks.shape[1] != 3:
+        raise Refused(f"{label} must have rows of frame, x and y.")
+    rows = landmarks.astype(np.float64)
+    if not (np.isfinite(rows).all() and (rows == np.round(rows)).all()):
+        raise Refused(f"{label} holds landmarks that are not whole numbers.")
+    inside = ((rows >= (1, 1, 1)) & (rows <= (frames - 1, grid.width, grid.height))).all(axis=1)
+    if not inside.all():
+        number = int(np.argmin(inside))
+        frame, x, y = rows[number].astype(int)
+        raise Refused(
+            f"Landmark {number + 1} of {label} (frame {frame}, x {x}, y {y}) lies outside frames 1 to {frames - 1}, "
+            f"x 1 to {grid.width}, y 1 to {grid.height}."
+        )
+    return rows.astype(np.int64)
+
+
+PIXEL_SETS = {"global": "GP", "local": "LP"}
+LANDMARK_SETS = {"global": "GL", "local": "LL"}
+TRANSFORM_SETS = {"global": "global_transforms", "local": "local_transforms"}
+ARRAYS = (*PIXEL_SETS.values(), *LANDMARK_SETS.values(), *TRANSFORM_SETS.values())
+
+_SLACK_BYTES = 64 * 1024 * 1024  # headers, chunk indices, landmarks, transforms
+_LARGEST_FILE_BYTES = 1 << 40  # where no shape is known beforehand
+
+
+@dataclass(frozen=True)
+class FreehandPrediction:
+    """Where one scan's prediction lies: one file, .npy files by the names of their arrays, or a job's output socket."""
+
+    source: SafeFile | Mapping[str, SafeFile] | Job
+    runtime_seconds: float | None = None
+    socket: str = ""
+
+    @property
+    def label(self) -> str:
+        """How the scan's file or folder is called in messages."""
+        if isinstance(self.source, Job):
+            return self.source.label
+        if isinstance(self.source, SafeFile):
+            return self.source.name
+        return f"{PurePosixPath(next(iter(self.source.values())).name).parent}/"
+
+
+@dataclass(frozen=True)
+class ExpectedSizes:
+    """How large the sets must be; `landmarks` None: any number."""
+
+    frames: int
+    pixels: int
+    landmarks: int | None
+
+    def field(self) -> FieldShape:
+        return self.frames, 3, self.pixels
+
+    @classmethod
+    def of(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ExpectedSizes":
+        frames, _, pixels = shapes["GP"]
+        return cls(frames, pixels, shapes["GL"][1])
+
+    def max_bytes(self) -> int:
+        """Of an honest file: both fields in float64, uncompressed."""
+        return 2 * 8 * math.prod(self.field()) + _SLACK_BYTES
+
+
+@dataclass(frozen=True)
+class ScanPrediction:
+    """What was predicted, by level ("global", "local"): everything small is read, the fields are still streams."""
+
+    fields: Mapping[str, FrameStream]
+    landmarks: Mapping[str, NDArray[np.float64]]
+    transforms: Mapping[str, NDArray[np.float64]]
+
+    def pixels(self, level: str, pixel_to_mm: NDArray[np.float64]) -> FrameStream | Coefficients:
+        """The predicted field of a level."""
+        if level in self.fields:
+            return self.fields[level]
+        return field_coefficients(self.transforms[level], pixel_to_mm)
+
+    def at_landmarks(
+        self, level: str, landmarks: NDArray[np.int64], pixel_to_mm: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The predicted displacements (3, n) of a level's landmarks."""
+        if level in self.landmarks:
+            return self.landmarks[level]
+        return landmark_displacements(field_coefficients(self.transforms[level], pixel_to_mm), landmarks)
+
+
+@contextmanager
+def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) -> Iterator[ArraySource]:
+    """The arrays of a prediction, whatever they are packed in; the content decides, not the name."""
+    source = prediction.source
+    if isinstance(source, Job):
+        source = source.output_file(prediction.socket, endings=(".h5", ".zip", ".npz"))
+    if not isinstance(source, SafeFile):
+        yield NpyFiles(source)
+        return
+    start = source.first_bytes(len(SIGNATURE))
+    limit = expected.max_bytes() if expected else _LARGEST_FILE_BYTES
+    if start == SIGNATURE:
+        with open_hdf5(source, max_bytes=limit) as opened:
+            yield opened
+    elif is_zip(start):
+        with open_npz(source, max_bytes=limit) as packed:
+            yield packed
+    else:
+        raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
+
+
+def read_scan_prediction(source: ArraySource, expected: ExpectedSizes | None, *, name: str) -> ScanPrediction:
+    """All sets found and checked; `name` is how the scan's folder or file is called."""
+    found = [array for array in ARRAYS if source.has(array)]
+    _check_complete(found, source, name)
+    expected = expected or _announced(source, found)
+    transforms = _transforms(source, found, expected)
+    fields = {
+        level: source.frames(array, shape=expected.field()) for level, array in PIXEL_SETS.items() if array in found
+    }
+    landmarks = {
+        level: _landmarks(source, array, expected.landmarks) for level, array in LANDMARK_SETS.items() if array in found
+    }
+    return ScanPrediction(fields, landmarks, transforms)
+
+
+def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
+    if any(array in found for array in TRANSFORM_SETS.values()):
+        return
+    needed = (*PIXEL_SETS.values(), *LANDMARK_SETS.values())
+    missing = [array for array in needed if array not in found]
+    if not missing:
+        return
+    has = ", ".join(found or [escape_for_display(each) for each in source.names()[:10]]) or "no array"
+    raise Refused(
+        f"'{name}' holds {has}, but not {', '.join(missing)}; send GP, GL, LP and LL, "
+        "or global_transforms or local_transforms."
+    )
+
+
+def _announced(source: ArraySource, found: list[str]) -> ExpectedSizes:
+    """Without expected sizes, the first set decides for the others."""
+    frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
+    pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
+    (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)
+    return ExpectedSizes(count, size, landmarks=None)
+
+
+def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) -> dict[str, NDArray[np.float64]]:
+    """Those that are given, and those that follow from them where something still depends on these."""
+    given: dict[str, NDArray[np.float64]] = {}
+    for level, array in TRANSFORM_SETS.items():
+        if array in found:
+            label = source.label(array)
+            check_shape(label, source.shape(array), (expected.frames, 4, 4))
+            given[level] = checked_transforms(source.read(array, shape=(expected.frames, 4, 4)), label)
+    for level, other in (("global", "local"), ("local", "global")):
+        needed = PIXEL_SETS[level] not in found or LANDMARK_SETS[level] not in found
+        if needed and level not in given:
+            given[level] = _derived(level, given[other], source.label(TRANSFORM_SETS[other]))
+    return given
+
+
+def _derived(level: str, transforms: NDArray[np.float64], label: str) -> NDArray[np.float64]:
+    """Global transforms from local ones, or the other way round."""
+    if level == "local":
+        check_invertible(transforms, label)
+    with np.errstate(all="ignore"):
+        derived = chained(transforms) if level == "global" else unchained(transforms)
+    if not np.isfinite(derived).all():
+        raise Refused(f"The {level} transforms that follow from {label} are too large to be computed.")
+    return derived
+
+
+def _landmarks(source: ArraySource, array: str, count: int | None) -> NDArray[np.float64]:
+    label, shape = source.label(array), source.shape(array)
+    check_shape(label, shape, (3, count if count is not None else (shape[1] if len(shape) == 2 else 1)))
+    values: NDArray[Any] = source.read(array, shape=shape)
+    if values.dtype.kind not in "fiu":
+        raise Refused(f"{label} holds no numbers.")
+    if not np.isfinite(values).all():
+        component, landmark = (int(index) for index in np.argwhere(~np.isfinite(values))[0])
+        what = "NaN" if np.isnan(values[component, landmark]) else "an infinite value"
+        raise Refused(f"{label} holds {what}, first at [{component}, {landmark}].")
+    return values.astype(np.float64)
+
+
+# What is allowed in a scan's reference but implausible: lengths in another unit, swapped calibration matrices.
+
+_SHORTEST_MM, _LONGEST_MM = 1.0, 10_000.0
+_TOLERANCE = 0.01  # of the entries of R^T R; measured calibrations are rounded
+
+
+def path_length_mm(scan: ReferenceScan) -> float:
+    """The way of the tracked tool from frame to frame."""
+    places = scan.tool_to_camera[:, :3, 3]
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+
+
+def doubts_about_path(scan: ReferenceScan) -> Sequence[str]:
+    """A scan is some centimetres long."""
+    length = path_length_mm(scan)
+    if length < _SHORTEST_MM:
+        return [f"The path is shorter than {_SHORTEST_MM:g} mm: the transforms may be in metres."]
+    if length > _LONGEST_MM:
+        return [f"The path is longer than {_LONGEST_MM / 1000:g} m: the transforms may not be in mm."]
+    return ()
+
+
+def doubts_about_calibration(scan: ReferenceScan) -> Sequence[str]:
+    """The first matrix scales pixels to mm, the second is a rigid transform."""
+    first, second = scan.pixel_to_mm, scan.image_to_tool
+    if _is_scale(first) and _is_rigid(second):
+        return ()
+    if _is_rigid(first) and _is_scale(second):
+        return [f"The two matrices of {CALIBRATION} seem swapped: first pixel to mm, then image to tool."]
+    doubts = []
+    if not _is_scale(first):
+        doubts.append(f"The first matrix of {CALIBRATION} is no scale from pixels to mm: diagonal and positive.")
+    if not _is_rigid(second):
+        doubts.append(f"The second matrix of {CALIBRATION} is no rigid transform: rotation and translation.")
+    return doubts
+
+
+def _is_scale(matrix: NDArray[np.float64]) -> bool:
+    scale = matrix[:3, :3]
+    return bool((np.diag(scale) > 0).all() and np.allclose(scale, np.diag(np.diag(scale)), atol=1e-9))
+
+
+def _is_rigid(matrix: NDArray[np.float64]) -> bool:
+    rotation = matrix[:3, :3]
+    return bool(np.allclose(rotation.T @ rotation, np.eye(3), atol=_TOLERANCE) and np.linalg.det(rotation) > 0)
+
+
+# The errors of one scan, by as many threads as the scan may use.
+#
+# Two kinds of fields: streams (a prediction given pixel by pixel) and coefficients (transforms, and the identity).
+# The figures do not depend on the number of threads, nor does the error that is reported when there are several.
+
+AFFINE_FRAMES = 64
+"""Frames of transforms that one thread does at a time."""
+
+
+@dataclass(frozen=True)
+class ComparedField:
+    """A predicted field, streamed or affine, and the reference it is held against."""
+
+    prediction: FrameStream | Coefficients
+    reference: Coefficients
+
+
+def frame_errors(fields: Sequence[ComparedField], grid: PixelGrid, *, threads: int) -> list[NDArray[np.float64]]:
+    """For each field the mean distance (mm) of every frame; their mean is the field's error."""
+    results = [np.zeros(len(field.reference)) for field in fields]
+    work: list[Callable[[], None]] = []
+    for field, result in zip(fields, results, strict=True):
+        work.extend(_pieces(field, result, grid))
+    run_in_order(work, threads=threads)
+    for field in fields:
+        if isinstance(field.prediction, FrameStream):
+            field.prediction.finish()
+    return results
+
+
+def _pieces(field: ComparedField, result: NDArray[np.float64], grid: PixelGrid) -> list[Callable[[], None]]:
+    prediction = field.prediction
+    if isinstance(prediction, FrameStream):
+        return [_stream_piece(prediction, span, field.reference, result, grid) for span in prediction.spans()]
+    difference = prediction - field.reference
+    starts = range(0, len(difference), AFFINE_FRAMES)
+    return [_affine_piece(difference, slice(first, first + AFFINE_FRAMES), result, grid) for first in starts]
+
+
+def _stream_piece(
+    stream: FrameStream, span: range, reference: Coefficients, result: NDArray[np.float64], grid: PixelGrid
+) -> Callable[[], None]:
+    def work() -> None:
+        distance = TileDistance(grid, reference)
+        with np.errstate(all="ignore"):  # once: to ask for it at every tile takes longer than some steps on a tile
+            for tile in stream.tiles(span):
+                total = distance.sum(tile.values, frame=tile.frame, start=tile.start)
+                if not math.isfinite(total):
+                    check_finite(stream.label, tile)
+                    exact = TileDistance(grid, reference, np.float64)
+                    total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
+                result[tile.frame] += total
+        result[span.start : span.stop] /= grid.pixels
+
+    return work
+
+
+def _affine_piece(
+    difference: Coefficients, frames: slice, result: NDArray[np.float64], grid: PixelGrid
+) -> Callable[[], None]:
+    def work() -> None:
+        result[frames] = affine_errors(difference[frames], grid)
+
+    return work
+
+
+def check_finite(label: str, tile: Tile) -> None:
+    """Refuse a tile that holds NaN or infinity, and say where."""
+    finite = np.isfinite(tile.values)
+    if finite.all():
+        return
+    component, pixel = (int(index) for index in np.argwhere(~finite)[0])
+    what = "NaN" if np.isnan(tile.values[component, pixel]) else "an infinite value"
+    raise Refused(f"{label} holds {what}, first at [{tile.frame}, {component}, {tile.start + pixel}].")
+
+
+def run_in_order(work: Sequence[Callable[[], None]], *, threads: int) -> None:
+    """Run all pieces; raise what the first piece in order raised.
+
+    Pieces are begun in order, and after a failure no further one is begun: everything before the failed piece was then
+    begun, too, and is finished, so the earliest failure is always found.
+    """
+    waiting = iter(enumerate(work))
+    taking = Lock()
+    failures: dict[int, BaseException] = {}
+
+    def serve(_: Any) -> None:
+        while True:
+            with taking:
+                number, piece = next(waiting, (-1, None)) if not failures else (-1, None)
+            if piece is None:
+                return
+            try:
+                piece()
+            except BaseException as failure:
+                failures[number] = failure
+
+    if threads == 1:
+        serve(None)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(serve, range(threads)))
+    if failures:
+        raise failures[min(failures)]
