@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from podium.arena.calibration.prediction_powered import VotesOnTeam, prediction_powered
 from podium.arena.raters.pairing import MatchupPlanner
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 
 _CASES_FOR_TRUTH = 200_000
 

@@ -18,11 +18,11 @@ from rich.table import Table
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from podium.metrics import classification
+from podium.metrics import Floats, classification
 from podium.metrics import classification as probability
 from podium.metrics import regression as number
 from podium.metrics import regression as survival
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 SEED = 20260
 CASES, REPLICATES, LOOPED = 10_000, 1_000, 5

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from podium.metrics import Floats
 
 # What the operators and functions of formulas compute, on numbers or on arrays of replicates.
-
-Floats = NDArray[np.float64]
 
 
 def _harmonic(*values: Floats) -> Floats:

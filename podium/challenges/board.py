@@ -15,8 +15,8 @@ from podium.challenges.settings import FigureName, Positive, Settings, Text, pro
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, parse
+from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, Direction, Formula, GivenFigure, Metric, Scoreboard, Values
-from podium.metrics.resampling import Floats
 
 # The names of figures: which there are, what a name means, and what is known of each before anything is scored.
 

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from podium.figures import Figures, get, holds, put
+from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Metric, Scoreboard, Values
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 # Mean and spread over cases, by exact sums: equal data give equal figures in any order.
 

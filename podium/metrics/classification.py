@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 
 MISSING = -1
 Codes = NDArray[np.int64]

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Mask
 from podium.metrics.declaration import AGREEMENT, Policy
 from podium.metrics.overlap import Box, bounding_box
 
@@ -406,8 +407,6 @@ def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 # Whether two masks have the same course and the same pieces: centre-line Dice and the error in components.
-
-Mask = NDArray[np.bool_]
 
 
 def cldice(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from podium.figures import Figures, get
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 
 Direction = Literal["higher", "lower"]
 CaseT = TypeVar("CaseT")

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 # What a case's row keeps of a detection task: every candidate's probability and whether it hit, and what there was to
 # find. All figures over cases are derived from these facts, on the cases as they are and on bootstrap replicates.

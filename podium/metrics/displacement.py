@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from podium.metrics import Floats
+
 ERRORS = ("gpe", "gle", "lpe", "lle")
 """Global and local error over pixels and over landmarks, mm."""
 
@@ -247,8 +249,6 @@ class TileDistance:
 BLOCK_PIXELS = 80
 NODES = 8
 LARGEST_CHANGE = 2 / 3
-
-Floats = NDArray[np.float64]
 
 
 class _Axis:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.resampling import Floats, Numbers
+from podium.metrics import Floats, Mask
+from podium.metrics.resampling import Numbers
 
-Mask = NDArray[np.bool_]
 Image = NDArray[np.number]
 
 _WINDOW = 7  # voxels of the cube in which means and variances are taken: scikit-image's default

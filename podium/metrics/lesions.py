@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Floats, Mask
 from podium.metrics.components import Connectivity, Lesions, Overlap, SparseComponents, count_overlap, find_lesions
 from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import bounding_box, voxel_ml
@@ -19,8 +20,6 @@ from podium.metrics.surfaces import BoundaryKind, Combine, measure_surfaces
 
 Match = Literal["iou", "dice", "overlap", "centroid"]
 Pairing = Literal["any", "greedy", "optimal"]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 

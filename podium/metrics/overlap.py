@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from podium.metrics import Floats, Mask
 from podium.metrics.declaration import AGREEMENT, RELATIVE_TO_REFERENCE, Policy
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,6 @@ def bounding_box(mask: NDArray[Any]) -> Box | None:
 # has it, so nothing of the size of the image is made per region.
 
 Labels = NDArray[np.integer[Any]]
-Mask = NDArray[np.bool_]
 
 _MARGIN = 1
 # Values are looked up in a table of this many labels; a region with another value is searched in the whole image.

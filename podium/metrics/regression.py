@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 
 Draws = NDArray[np.int32]
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from podium.metrics import Floats
 
 _LONG_ROW = 32  # numbers: a call per row is worth it from here on
 _BLOCK = 2**18  # entries of `counts` worked on at once: tables of 2 MB, which a processor keeps at hand

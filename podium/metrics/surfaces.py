@@ -9,12 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Floats, Mask
 from podium.metrics.declaration import AGREEMENT, Policy
 
 # The boundary of a mask in two definitions: MONAI's boundary voxels and DeepMind's surface elements.
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.errors import UsageError, first_problem
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 from podium.ranking.positions import Ranks, positions
 from podium.ranking.result import Arena, ArenaTeam, Interval
 

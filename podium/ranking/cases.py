@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Floats
 from podium.metrics.declaration import Metric
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtr
 
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 from podium.ranking.intervals import percentile_interval
 from podium.ranking.result import Difference
 from podium.ranking.schemes import SchemeOutcome

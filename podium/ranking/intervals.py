@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 from podium.ranking.result import Interval, Intervals
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from podium.metrics import Floats
 
 
 def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:

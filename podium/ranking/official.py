@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
 from podium.figures import Figures, finite_number, get
+from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
 from podium.ranking.arena_ratings import ArenaFile, finalists_ranks, read_arena
 from podium.ranking.facts import Facts
 from podium.ranking.options import RankingOptions
 from podium.ranking.positions import case_positions, mean_positions, positions
 from podium.ranking.schemes import SchemeOutcome
-
-Floats = NDArray[np.float64]
 
 
 class MissingFigure(UsageError):

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 
-Floats = NDArray[np.float64]
 Ranks = NDArray[np.int64]
 
 _COMPARISONS_AT_ONCE = 2**24

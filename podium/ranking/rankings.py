@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 from podium.ranking.facts import Facts
 from podium.ranking.intervals import percentile_intervals
 from podium.ranking.kendall import tau_b

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from podium.figures import Figures, finite_number
+from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.declaration import Scoreboard
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.ranking.facts import Facts
 
 

@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
 from podium.ranking.cases import CaseTable
 from podium.ranking.positions import Ranks, case_positions, mean_positions, positions
 from podium.ranking.wilcoxon import holm, pairwise_p, share_of_significant_wins
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

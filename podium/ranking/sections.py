@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.figures import Figures
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 from podium.platform.privacy import Column
 from podium.ranking.cases import CaseTable
 from podium.ranking.facts import Facts

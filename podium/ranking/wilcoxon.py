@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from podium.metrics import Floats
 from podium.metrics.resampling import Resamples, running_sums
-
-Floats = NDArray[np.float64]
 
 # Rank sums are multiples of one half up to n(n+1)/2: single precision, twice as fast, holds them exactly up to here.
 _EXACT_IN_SINGLE = 4000

@@ -22,7 +22,7 @@ from podium.arena.ratings.pair_counts import counted
 from podium.arena.store.contents import read_reports
 from podium.arena.wording import listed
 from podium.errors import UsageError
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 from podium.ranking.calibration import Calibration, TeamEstimate
 from podium.ranking.chances import NARROW_BELOW
 

@@ -11,7 +11,8 @@ import numpy as np
 from podium.arena.raters.rater_figures import SeenMatchup, preferred, seen_matchup
 from podium.arena.ratings.ballots import Ballot
 from podium.arena.ratings.pair_counts import counted
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 from podium.ranking.calibration import Aspect, Interval, Measured
 
 CaseCounts = Mapping[str, Counter[str]]  # by case

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.metrics.resampling import Floats
+from podium.metrics import Floats
 
 FEWEST_CASES = 3  # with votes: one is taken by the mean and one by the weight
 

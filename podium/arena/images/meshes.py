@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from podium.arena.images.prepared import MESH_FILE, MeshPart, PreparedImage, write_png
 from podium.errors import UsageError, require
+from podium.metrics import Floats
 
 MESH_ENDINGS = (".stl", ".ply", ".obj")
 VIEWS = 24
@@ -20,8 +21,6 @@ _POINTS = 400_000  # drawn per view
 _ELEVATION = math.radians(35)
 _MOST_BYTES = 1 << 30
 _MAGIC, _FACES, _VERTICES, _COLOURS = 23117, 1, 2, 4  # of the format mz3
-
-Floats = NDArray[np.float64]
 
 
 def prepare_mesh(path: Path, target: Path) -> PreparedImage:

@@ -19,8 +19,8 @@ from podium.challenges.declared.settings import DeclaredSettings, metric_setting
 from podium.challenges.declared.values import AnyValueKind, LabelImage, LabelsValue
 from podium.challenges.format import Shapes
 from podium.figures import Figures, get
+from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
-from podium.metrics.resampling import Floats
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5

@@ -22,6 +22,7 @@ from podium.challenges.freehand.reading import (
 )
 from podium.errors import Refused
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.aggregation import mean_of
 from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, Scoreboard, Values
 from podium.metrics.displacement import (
@@ -37,7 +38,6 @@ from podium.metrics.displacement import (
     normalised_error,
     stretch_means,
 )
-from podium.metrics.resampling import Floats
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
 

@@ -15,6 +15,7 @@ from podium.challenges.format import differing_geometry
 from podium.challenges.lesions.format import LesionReference, LesionsFormat, LesionsPrediction, LesionsSettings
 from podium.errors import Refused
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.components import Components, count_overlap
 from podium.metrics.declaration import (
     AGREEMENT,
@@ -25,7 +26,7 @@ from podium.metrics.declaration import (
     Scoreboard,
 )
 from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, telling_pairs, voxel_dice
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.readers.files import SafeFile
 from podium.readers.volumes import Volume
 

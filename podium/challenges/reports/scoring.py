@@ -12,8 +12,9 @@ from podium.challenges.board import Criterion, RankingRule
 from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.errors import ConfigurationError
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.metrics.text import (
     NgramCounts,
     bleu_4,

@@ -12,9 +12,10 @@ import numpy as np
 
 from podium.errors import UsageError
 from podium.figures import Figures, get
+from podium.metrics import Floats
 from podium.metrics.aggregation import aggregate
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Scoreboard
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import Column, column
 from podium.ranking.documents import Cohort, TeamFile

@@ -14,8 +14,9 @@ from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Finite, Settings, Text
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
+from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 Number = Finite
 Empty = Number | Literal["exclude", "worst", "diagonal"]

@@ -11,9 +11,9 @@ from pydantic import Field, StrictInt
 from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute, Facts, Figure, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
-from podium.metrics import classification
+from podium.metrics import Floats, classification
 from podium.metrics.classification import Counts, class_codes, confusion
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 
 _THRESHOLD = 0.5
 _AVERAGES = {

@@ -10,6 +10,7 @@ from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Positive
 from podium.errors import Refused, ValidationProblem
+from podium.metrics import Floats
 from podium.metrics.detection import (
     FROC_RATES,
     average_precision,
@@ -22,7 +23,7 @@ from podium.metrics.detection import (
     match_detection_map,
     match_points,
 )
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.readers.annotations import Annotations
 
 Share = Annotated[Number, Field(ge=0, le=1)]

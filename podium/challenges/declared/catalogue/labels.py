@@ -19,11 +19,11 @@ from podium.challenges.declared.catalogue.regions import (
 )
 from podium.challenges.settings import FigureName
 from podium.errors import ValidationProblem
+from podium.metrics import Floats
 from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
 from podium.metrics.declaration import distance_policy
 from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import relative_volume_difference, volume_similarity
-from podium.metrics.resampling import Floats
 
 # The catalogue of label images: distances between the boundaries of regions.
 

@@ -20,10 +20,10 @@ from podium.challenges.declared.catalogue.base import (
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import Positive
 from podium.errors import ValidationProblem
-from podium.metrics import image_quality
+from podium.metrics import Floats, image_quality
 from podium.metrics import regression as number
 from podium.metrics.regression import c_index
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.resampling import Resamples
 from podium.metrics.text import MAX_ORDER, NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
 
 

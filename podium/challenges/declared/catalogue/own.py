@@ -23,7 +23,8 @@ from podium.challenges.declared.catalogue.base import (
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.errors import ValidationProblem
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
 from podium.own_metrics import OwnMetric
 
 LOG = logging.getLogger(__name__)

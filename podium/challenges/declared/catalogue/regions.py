@@ -13,9 +13,10 @@ from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
+from podium.metrics import Floats, Mask
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
-from podium.metrics.overlap import Mask, Region, VoxelCounts, count_voxels, find_regions, voxel_ml
-from podium.metrics.resampling import Floats, Resamples
+from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
+from podium.metrics.resampling import Resamples
 from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
 
 # One region of one case on both sides, with what several metrics share of it.

@@ -16,9 +16,10 @@ import numpy as np
 from podium.challenges.lesions.simulation.algorithm import OUTPUT_FOLDER, Algorithm, StepFailedError
 from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
 from podium.challenges.lesions.simulation.images import ImageCase
-from podium.challenges.lesions.simulation.scribbles import Mask, Strategy, correct, strategy_of
+from podium.challenges.lesions.simulation.scribbles import Strategy, correct, strategy_of
 from podium.errors import Refused, UsageError
 from podium.errors import SimpleITK as sitk
+from podium.metrics import Mask
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.lesions import voxel_dice
 from podium.readers.files import SafeFile

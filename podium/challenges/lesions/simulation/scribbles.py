@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.lesions.simulation.clicks import Name, Point
+from podium.metrics import Mask
 
 Strategy = Literal["centerline", "random", "boundary"]
 STRATEGIES: tuple[Strategy, ...] = ("centerline", "random", "boundary")
@@ -25,7 +25,6 @@ TRIMMED_FROM = 10  # ... if it has more pixels than this
 NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 _ROWS_AT_ONCE = 512  # of the distance matrix of a skeleton's pixels
 
-Mask = NDArray[np.bool_]
 Pixel = tuple[int, int]
 
 
