@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes requirements.lock (the image), requirements-dev.lock (.venv) and podium/arena/deploy/requirements.lock (the arena's
+# Writes requirements.lock (the image), requirements-dev.lock (.venv) and podium/tools/arena/deploy/requirements.lock (the arena's
 # server) from the pins of requirements.txt and pyproject.toml: every package, those they need included, with the hashes of
 # its files.
 #
@@ -32,7 +32,7 @@ compile "$@" --output-file "$new/requirements.lock" requirements.txt
 compile "$@" --output-file "$new/requirements-dev.lock" --constraint "$new/requirements.lock" --no-annotate \
   --extra score --extra dev --extra judge --extra arena --extra volumes pyproject.toml
 compile "$@" --output-file "$new/arena" --constraint "$new/requirements.lock" --constraint "$new/requirements-dev.lock" \
-  --no-annotate podium/arena/deploy/requirements.txt
+  --no-annotate podium/tools/arena/deploy/requirements.txt
 printf '%s\n' "${peers[@]}" | compile --no-deps --no-annotate - >>"$new/requirements-dev.lock"
 
 for lock in requirements.lock requirements-dev.lock; do
@@ -46,4 +46,4 @@ for lock in requirements.lock requirements-dev.lock; do
   fi
   { echo "# Made by ./lock.sh; do not edit, except to allow another file of torch by one more --hash."; cat "$new/$lock"; } >"$lock"
 done
-{ echo "# Made by ./lock.sh; do not edit."; cat "$new/arena"; } >podium/arena/deploy/requirements.lock
+{ echo "# Made by ./lock.sh; do not edit."; cat "$new/arena"; } >podium/tools/arena/deploy/requirements.lock

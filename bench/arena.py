@@ -23,10 +23,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from podium.arena.desk import Desk
-from podium.arena.raters.invitations import invite, invite_organiser
-from podium.arena.settings import ArenaSettings, write_settings
-from podium.arena.store.contents import Contents, write_contents
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import invite, invite_organiser
+from podium.tools.arena.settings import ArenaSettings, write_settings
+from podium.tools.arena.store import Contents, write_contents
 
 METHODS = [f"team-{number}" for number in range(7)]
 CASES = [f"case-{number:03d}" for number in range(100)]

@@ -12,12 +12,11 @@ from collections.abc import Callable
 import evalica
 import numpy as np
 
-from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.elo import averaged_elo
-from podium.arena.ratings.intervals import bootstrap_intervals
-from podium.arena.ratings.standing import standing
-from podium.arena.settings import ArenaSettings
-from podium.arena.web.figures import compute
+from podium.tools.arena.ratings import averaged_elo, bootstrap_intervals
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import standing
+from podium.tools.arena.store import Ballot
+from podium.tools.arena.web.pages import compute
 
 TEAMS = tuple("ABCDEFG")
 CASES = 40

@@ -17,9 +17,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from podium.arena.calibration.prediction_powered import VotesOnTeam, prediction_powered
-from podium.arena.raters.pairing import MatchupPlanner
 from podium.metrics import Floats
+from podium.tools.arena.calibration import VotesOnTeam, prediction_powered
+from podium.tools.arena.voting import MatchupPlanner
 
 _CASES_FOR_TRUTH = 200_000
 

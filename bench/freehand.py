@@ -214,7 +214,7 @@ def line(text: str, run: dict[str, float]) -> None:
 
 
 def main(short: int, long: int) -> None:
-    from podium.challenges.freehand.tools.pack import pack_scan
+    from podium.tools.freehand import pack_scan
 
     print(f"load {os.getloadavg()[0]:.1f}, {THREADS} threads, best of {REPEATS}; memory beyond imports")
     with TemporaryDirectory(prefix="podium-bench-") as temporary:

@@ -29,9 +29,8 @@ from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.runtime import Runtime
-from podium.ranking.cases import CaseTable
-from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
-from podium.ranking.stability import stability
+from podium.tools.ranking.schemes import SCHEMES, CaseTable, SchemeOptions, apply_scheme
+from podium.tools.ranking.statistics import stability
 
 SEED = 20260
 REPLICATES = 1000

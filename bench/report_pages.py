@@ -15,8 +15,8 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "test")]
 
 from report.made_rankings import large_ranking  # noqa: E402  (the line above makes them importable)
 
-from podium.ranking.ranking_file import ranking_to_json  # noqa: E402
-from podium.report.ranking_report import ranking_report  # noqa: E402
+from podium.tools.ranking.result import ranking_to_json  # noqa: E402
+from podium.tools.report.ranking_report import ranking_report  # noqa: E402
 
 RUNS = 3
 

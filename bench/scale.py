@@ -29,10 +29,10 @@ from rich.table import Table
 from whole_run import processes_below, tree_bytes
 
 from podium import __version__
-from podium.batch.run import run_batch
-from podium.execution.dask import Dask
 from podium.execution.executor import Executor
 from podium.execution.processes import Processes
+from podium.tools.batch.dask import Dask
+from podium.tools.batch.run import run_batch
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROUNDS = 3

@@ -8,16 +8,14 @@ from tempfile import TemporaryDirectory
 from podium import evaluation, validation
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
-from podium.manifest import read_manifest
 from podium.platform.metrics_file import MetricsFile
-from podium.ranking import rank as ranking
-from podium.ranking.consensus import rank_tasks
-from podium.ranking.documents import read_cohorts
-from podium.ranking.options import RankingOptions
-from podium.ranking.result import Ranking
-from podium.ranking.tables.cohorts import table_cohorts
-from podium.ranking.tables.options import TableOptions
-from podium.ranking.tables.reading import read_score_table
+from podium.tools.ranking import rank as ranking
+from podium.tools.ranking.consensus import rank_tasks
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.schemes import RankingOptions
+from podium.tools.ranking.tables import TableOptions, read_score_table, table_cohorts
+from podium.validation import read_manifest
 
 AnyPath = str | os.PathLike[str]
 

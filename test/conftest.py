@@ -36,7 +36,7 @@ SERIAL = {
     *("test_cli.py", "test_evaluate.py"),
 }
 # What they read submitted files with.
-DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.report.worst_overlays.decoders")
+DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.tools.report.overlays.decoders")
 EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
 
 

@@ -10,75 +10,44 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "podium"
 
-# Every folder and module of podium/, and what of ours it may import besides itself.
-FOUNDATION = {"errors", "figures", "png", "readers", "metrics", "platform"}
-ALLOWED = {
+# Every part of podium/, and what of ours it may import besides itself.
+FOUNDATION = {"errors", "figures", "kernel", "metrics", "readers", "platform"}
+CONTAINER = {
     "errors": set(),
     "figures": set(),
-    "formulas": {"metrics"},
     "kernel": set(),
     "own_metrics": set(),
-    "png": set(),
     "metrics": {"figures"},
+    "formulas": {"metrics"},
     "readers": {"errors", "kernel"},
     "sandbox": {"errors", "kernel", "readers"},
     "platform": {"errors", "figures", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors", "kernel"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},
-    "task": {*FOUNDATION, "challenges"},
-    "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox", "task"},
-    "storage": {"errors", "readers"},
-    "kept": {"storage", "platform", "readers", "errors", "execution.executor"},
-    "teams": {"storage", "platform", "readers", "errors"},
-    "batch": {*FOUNDATION, "storage", "teams", "challenges", "execution", "task", "evaluation", "kept", "sandbox"},
-    "manifest": {*FOUNDATION, "challenges", "evaluation", "task"},
+    "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox"},
+    "validation": {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation"},
     "checking": {*FOUNDATION, "challenges", "execution", "evaluation"},
-    "validation": {*FOUNDATION, "challenges", "execution", "manifest", "sandbox"},
-    "ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files"},
-    "report": {*FOUNDATION, "challenges", "ranking", "evaluation", "task", "execution", "sandbox"},
-    "arena": {
-        *FOUNDATION,
-        "challenges",
-        "ranking.result",
-        "ranking.ranking_file",
-        "ranking.calibration",
-        "ranking.chances",
-        "execution",
-    },
-    "adapters": {
-        *FOUNDATION,
-        "challenges",
-        "execution",
-        "evaluation",
-        "manifest",
-        "validation",
-        "ranking.documents",
-        "report",
-    },
-    # The offline tools of a challenge lie in its folder and may run a whole evaluation.
-    "challenges.lesions.simulation": {*FOUNDATION, "challenges", "execution", "sandbox"},
-    "challenges.freehand.tools": {*FOUNDATION, "challenges"},
-    "challenges.reports.judge": {*FOUNDATION, "challenges", "evaluation", "task", "execution"},
-    "cli": {
-        *FOUNDATION,
-        "kernel",
-        "sandbox",
-        "storage",
-        "execution",
-        "challenges",
-        "evaluation",
-        "batch",
-        "manifest",
-        "checking",
-        "validation",
-        "ranking",
-        "report",
-        "arena",
-        "adapters",
-    },
+}
+"""What runs in the container. Nothing here imports a tool."""
+SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "validation"}
+TOOLS = {
+    "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files"},
+    "tools.report": {*SCORING, "tools.ranking"},
+    "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.png"},
+    "tools.judge": SCORING,
+    "tools.simulation": SCORING,
+    "tools.freehand": {*FOUNDATION, "challenges"},
+    "tools.batch": SCORING,
+    "tools.platforms": {*SCORING, "tools.ranking.documents", "tools.report"},
+}
+ALLOWED = {
+    **CONTAINER,
+    **TOOLS,
+    "tools": set(),
+    "cli": {*CONTAINER, *TOOLS},
     "__main__": {"cli"},
-    "api": {*FOUNDATION, "execution", "evaluation", "validation", "manifest", "ranking"},
+    "api": {*CONTAINER, *TOOLS},
     "__init__": {"api"},
 }
 HEAVY = {
@@ -120,7 +89,14 @@ def files_of(part: str) -> list[Path]:
 def test_every_part_of_the_package_is_guarded() -> None:
     parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
     assert parts == {part.split(".")[0] for part in ALLOWED}
+    assert {path.stem for path in (PACKAGE / "tools").glob("[!_]*")} == {part.split(".")[1] for part in TOOLS}
     assert all(files_of(part) for part in ALLOWED)
+
+
+def test_nothing_of_the_container_imports_a_tool() -> None:
+    for part in CONTAINER:
+        for path in files_of(part):
+            assert not {name for name in our_imports(path) if name.startswith("tools")}, path
 
 
 @pytest.mark.parametrize("part", ALLOWED)
@@ -153,14 +129,14 @@ def modules_after(program: str) -> set[str]:
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    loaded = modules_after("import podium.cli.main, podium.evaluation, podium.validation, podium.ranking.rank")
+    loaded = modules_after("import podium.cli.main, podium.evaluation, podium.validation, podium.tools.ranking.rank")
     assert not {name.split(".")[0] for name in loaded} & HEAVY
 
 
 def test_the_help_imports_neither_packages_nor_rules() -> None:
     loaded = modules_after("from podium.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass")
     assert "podium.cli.main" in loaded
-    slow = ("numpy", "pydantic", "rich", "http.server", "importlib.metadata", "podium.challenges", "podium.ranking")
+    slow = ("numpy", "pydantic", "rich", "http.server", "importlib.metadata", "podium.challenges", "podium.tools")
     assert not loaded & {*HEAVY, *slow}
 
 
@@ -210,9 +186,9 @@ def test_a_repeated_class_name_is_found_wherever_it_is_nested(tmp_path: Path) ->
 
 def test_reports_open_no_image_but_for_overlays() -> None:
     """Whoever reads metrics.json must not need the images, and a participant's report must not reach a reference."""
-    for path in sorted((PACKAGE / "report").rglob("*.py")):
+    for path in sorted((PACKAGE / "tools/report").rglob("*.py")):
         reaching = {name for name in imports(path) if name.startswith(("podium.readers", "podium.evaluation"))}
-        assert not reaching or path.stem == "worst_overlays", f"{path.stem} imports {reaching}"
+        assert not reaching or path.stem == "overlays", f"{path.stem} imports {reaching}"
 
 
 @pytest.mark.parametrize("part", ["execution", "sandbox", "evaluation"])

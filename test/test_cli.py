@@ -298,7 +298,7 @@ def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret/path")
 
-    monkeypatch.setattr("podium.ranking.documents.read_cohorts", fail)
+    monkeypatch.setattr("podium.tools.ranking.documents.read_cohorts", fail)
     ended = podium("rank", "x.json")
     assert ended.code == 2
     assert ended.err == "Podium failed by an error of its own; the organisers find the details in the log.\n"
@@ -359,7 +359,7 @@ def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
         except KeyboardInterrupt:
             raise SubmissionError("The string does not match.") from None
 
-    monkeypatch.setattr("podium.cli.evaluate.paths", validate)
+    monkeypatch.setattr("podium.cli.score.paths", validate)
     run = podium("evaluate")
     assert (run.code, run.last_line) == (130, "Stopped on request.")
     # An evaluation from Python afterwards is not concerned.
@@ -374,16 +374,16 @@ def test_a_request_to_end_that_a_callback_swallows(podium: Any, monkeypatch: pyt
             signal.raise_signal(signal.SIGTERM)
         return len(Processes(workers=1).run(["a"], str.upper, label="scoring"))
 
-    monkeypatch.setattr("podium.cli.evaluate.paths", score)
+    monkeypatch.setattr("podium.cli.score.paths", score)
     run = podium("evaluate")
     assert (run.code, run.last_line) == (130, "Stopped on request.")
 
 
 INTERRUPTED_INSIDE_EXEC = """
 import signal
-from podium.cli import evaluate, main
+from podium.cli import main, score
 
-evaluate.paths = lambda _: exec("signal.raise_signal(signal.SIGTERM)")
+score.paths = lambda _: exec("signal.raise_signal(signal.SIGTERM)")
 raise SystemExit(main(["evaluate"]))
 """
 

@@ -14,7 +14,6 @@ import SimpleITK as sitk
 from pydantic import BaseModel
 
 from podium import evaluate
-from podium.arena.settings import ArenaSettings
 from podium.challenges import KINDS
 from podium.challenges.board import FigureSettings, LeaderboardSettings, RankingSettings
 from podium.challenges.declared import DECLARED
@@ -26,6 +25,7 @@ from podium.challenges.settings import CasesSettings, Common
 from podium.challenges.time_rule import TimeSettings
 from podium.checking import check
 from podium.execution.executor import Serial
+from podium.tools.arena.settings import ArenaSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = sorted(REPOSITORY / page for page in ("README.md", "CHANGELOG.md", *(REPOSITORY / "docs").glob("*.md")))

@@ -122,7 +122,7 @@ def test_a_submission_in_which_every_case_fails_by_our_own_error(
     truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
     for case in (*cases, *(f"zebra_{number}" for number in range(60))):
         write_case(tmp_path / "s" / f"{case}_pred.h5")
-    monkeypatch.setattr("podium.challenges.declared.scoring.DeclaredScorer.compare", fail)
+    monkeypatch.setattr("podium.challenges.declared.DeclaredScorer.compare", fail)
     run = evaluate(tmp_path / "s", ground_truth=truth)
     lines = run.out.splitlines()
     assert run.code == 1

@@ -91,7 +91,7 @@ def test_the_locks_hold_the_pins(lock: str, extras: tuple[str, ...]) -> None:
         assert versions.get(normalized(package)) == version, f"{lock} does not hold {pin}: run ./lock.sh"
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "podium/arena/deploy/requirements.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "podium/tools/arena/deploy/requirements.lock"])
 def test_the_locks_hold_what_the_packages_need(lock: str) -> None:
     """They are installed without asking for dependencies, so one that is missing would be missing in the image."""
     versions = locked(lock)
@@ -106,7 +106,7 @@ def test_the_locks_hold_what_the_packages_need(lock: str) -> None:
 
 
 def test_the_locks_name_no_address() -> None:
-    for lock in ("requirements.lock", "requirements-dev.lock", "podium/arena/deploy/requirements.lock"):
+    for lock in ("requirements.lock", "requirements-dev.lock", "podium/tools/arena/deploy/requirements.lock"):
         assert not re.search(r"://|--(extra-)?index|--find-links", (PROJECT / lock).read_text())
 
 

@@ -15,9 +15,8 @@ from threading import Event, Thread
 
 import pytest
 
-from podium.cli.evaluation_server import EvaluationServer
+from podium.cli.invoke import EvaluationServer, Prefork
 from podium.cli.main import main
-from podium.execution.prefork import Prefork
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COUNTER = [0]
@@ -107,7 +106,7 @@ def test_a_signal_that_comes_during_a_fork_is_not_lost() -> None:
     """Python calls functions of its own around a fork, and drops what a handler raises in one of them."""
     program = """
 import os, signal
-from podium.execution.prefork import Prefork
+from podium.cli.invoke import Prefork
 
 def end(*_):
     raise KeyboardInterrupt
@@ -289,7 +288,7 @@ def test_what_scoring_imports_is_imported_before_the_first_evaluation(challenge:
 import sys
 from pathlib import Path
 from podium.evaluation import evaluate, import_packages
-from podium.execution.serial import Serial
+from podium.execution.executor import Serial
 
 ground_truth = Path("ground-truth/{challenge}")
 import_packages(ground_truth, challenge=None)

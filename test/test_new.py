@@ -8,7 +8,8 @@ import pytest
 
 from podium.challenges import problems_of_file
 from podium.challenges.settings import ChallengeFile
-from podium.cli import main, new
+from podium.cli import main
+from podium.cli import prepare as new
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GALLERY = sorted(file.parent.name for file in (REPOSITORY / "gallery").glob("*/challenge.toml"))

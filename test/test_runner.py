@@ -395,7 +395,7 @@ def test_progress_is_a_bar_on_a_terminal() -> None:
 
 def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("podium.execution.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("podium.execution.executor.time.monotonic", lambda: now[0])
     stream = StringIO()
     progress = show_progress("scoring", 9, stream=stream)
     for _ in range(3):
@@ -406,7 +406,7 @@ def test_progress_is_a_plain_line_now_and_then_elsewhere(monkeypatch: pytest.Mon
 
 def test_progress_of_a_day_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("podium.execution.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("podium.execution.executor.time.monotonic", lambda: now[0])
     stream = StringIO()
     progress = show_progress("scoring", 86_400, stream=stream)
     for _ in range(86_400):

@@ -9,10 +9,9 @@ from challenges.carotid_files import write_case, write_ground_truth
 
 from podium.challenges import load_challenge
 from podium.errors import Refused
-from podium.evaluation import evaluate, find_challenge, prepare
+from podium.evaluation import Task, evaluate, find_challenge, prepare
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.task import Task
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -54,7 +53,7 @@ def test_what_scoring_prepares_further_is_read_again(kind: str) -> None:
 @pytest.mark.parametrize("limit", ["_KEPT_BYTES", "_LARGEST_BYTES"])
 def test_what_takes_too_much_memory_is_read_again(limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     truth = write_ground_truth(tmp_path / "truth")
-    monkeypatch.setattr(f"podium.task.{limit}", 100)
+    monkeypatch.setattr(f"podium.evaluation.{limit}", 100)
     folder = find_challenge(truth, None)
     task = prepare(folder, load_challenge(folder), Serial())
     assert task.kept("a") is None

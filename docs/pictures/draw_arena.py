@@ -21,8 +21,9 @@ from unittest.mock import patch
 from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
-from podium.arena.desk import Desk, Matchup
-from podium.arena.ratings.ballots import Answer
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.store import Answer
+from podium.tools.arena.voting import Matchup
 
 PICTURES = Path(__file__).parent
 REPOSITORY = PICTURES.parents[1]
@@ -138,7 +139,7 @@ def vote(desk: Desk, tokens: dict[str, str]) -> None:
             answer: Answer = "both-good" if abs(better) < 0.2 else "left" if better > 0 else "right"
             comment = COMMENT if votes == 7 and name == RATERS[1] else ""
             now[0] += drawn.lognormvariate(3.3, 0.4)
-            with patch("podium.arena.raters.voting.time.time", lambda: now[0]):  # nobody waits hours for a picture
+            with patch("podium.tools.arena.voting.time.time", lambda: now[0]):  # nobody waits hours for a picture
                 desk.cast(visitor.id, matchup=matchup.key, answer=answer, comment=comment)
             votes += 1
         now[0] += drawn.uniform(2, 14) * 3600

@@ -2,16 +2,345 @@
 
 import argparse
 import re
+import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from podium.cli.arena_archive import add_archive
-from podium.cli.arena_people import add_people
-from podium.cli.arena_simulate import add_simulate
-from podium.cli.arena_viewer import add_viewer
-from podium.cli.arena_words import add_known_folder, say
-from podium.cli.arguments import Verbs, add_group, add_verb, count, positive_int
+from podium.cli.arguments import Verbs, add_group, add_verb, add_workers, count, positive_int
 from podium.errors import UsageError, require
+from podium.readers.files import escape_for_display
+
+if TYPE_CHECKING:
+    from podium.tools.arena.simulation import Played, Scenario, SimulationSummary
+
+# What the commands of `podium arena` share.
+
+_LONGEST_SENTENCE = 1000
+
+
+def add_known_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the arena's folder [the working folder]"
+    )
+
+
+def say(sentence: str) -> None:
+    """Names of teams and cases come from others' files, so a line is kept to what can be printed."""
+    print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
+
+
+# `podium arena export` and `podium arena import`.
+
+
+def add_archive(verbs: Verbs) -> None:
+    export = add_verb(verbs, "export", _export, "write every vote as a CSV file, or the whole arena as JSON lines")
+    add_known_folder(export)
+    export.add_argument(
+        "--output", type=Path, default=Path("votes.csv"), metavar="FILE", help=".csv or .jsonl [%(default)s]"
+    )
+    export.add_argument("--without-pictures", action="store_true", help="leave the files of the pictures out of .jsonl")
+    restore = add_verb(verbs, "import", _import, "restore an arena exactly from what 'export' wrote as JSON lines")
+    restore.add_argument("file", type=Path, metavar="FILE", help="the .jsonl file")
+    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+
+
+def _export(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import archive_lines, votes_csv, write_whole
+    from podium.tools.arena.store import Store, votes
+
+    with closing(Store(options.folder)) as store:
+        cast = votes(store)
+    if options.output.suffix == ".jsonl":
+        lines = archive_lines(options.folder, with_pictures=not options.without_pictures)
+        write_whole(options.output, lines, private=True)
+        say(f"Wrote the whole arena with {len(cast)} votes to {options.output}.")
+    else:
+        write_whole(options.output, votes_csv(cast))
+        say(f"Wrote {len(cast)} votes, including undone votes, practice and repeats, to {options.output}.")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import restore
+    from podium.tools.arena.desk import Desk
+
+    try:
+        with options.file.open(encoding="utf-8") as lines:
+            restore(options.folder, lines, name=str(options.file))
+    except OSError as error:
+        raise UsageError(f"{options.file} cannot be read: {error.strerror}.") from None
+    with closing(Desk(options.folder)) as desk:
+        missing = len(desk.missing_pictures())
+        say(f"Restored {options.folder} with {len(desk.ballots())} standing votes and all links.")
+        if missing:
+            say(f"{missing} files of its pictures are missing: copy the folder 'pictures' of the old arena into it.")
+    return 0
+
+
+# `podium arena invite` and `podium arena revoke`.
+
+
+def add_people(verbs: Verbs) -> None:
+    _add_invite(verbs)
+    revoke = add_verb(verbs, "revoke", _revoke, "revoke a rater's link; the votes are kept")
+    add_known_folder(revoke)
+    revoke.add_argument("name", metavar="NAME", help="the name used in the invitation")
+
+
+def _add_invite(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only once")
+    parser.usage = (
+        "podium arena invite [-h] [--matchups N] [--language CODE] [DIR] NAME\n"
+        "       podium arena invite [-h] [--matchups N] --from FILE [--output FILE] [DIR]\n"
+        "       podium arena invite [-h] --organiser [DIR]"
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="[DIR] NAME",
+        help="the arena's folder [the working folder], and the rater; one who is known gets a new link",
+    )
+    parser.add_argument("--organiser", action="store_true", help="a new link for the organiser instead")
+    parser.add_argument(
+        "--from", type=Path, dest="source", metavar="FILE", help="many raters: a CSV file with name, e-mail, language"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where --from writes the links [standard output]")
+    parser.add_argument("--language", metavar="CODE", help="en, it, de, fr, es or zh [as the rater's browser asks]")
+    parser.add_argument(
+        "--matchups", type=positive_int, metavar="N", help="number of matchups for each rater [from arena.toml]"
+    )
+
+
+def _invite(options: argparse.Namespace) -> int:
+    from podium.tools.arena.raters import Guest, invite, invite_organiser
+    from podium.tools.arena.settings import read_settings
+    from podium.tools.arena.store import Store
+
+    if options.source:
+        return _invite_many(options)
+    folder, name = _folder_and_name(options)
+    _check_language(options.language)
+    with closing(Store(folder)) as store:
+        settings = read_settings(folder)
+        if options.organiser:
+            made = invite_organiser(store, settings)
+            say("The organiser's link, shown only once; any older link is revoked:")
+        else:
+            guest = Guest(name=name, language=options.language or "")
+            made = invite(store, settings, guest, matchups=options.matchups)
+            for remark in made.remarks:
+                say(remark)
+            say(f"The link of {made.name} to {made.total} matchups, shown only once:")
+    print(made.link, flush=True)
+    return 0
+
+
+def _invite_many(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import write_whole
+    from podium.tools.arena.raters import invite, links_csv, read_guests
+    from podium.tools.arena.settings import read_settings
+    from podium.tools.arena.store import Store
+    from podium.tools.arena.web.site import LANGUAGES
+
+    if options.organiser or options.language or len(options.words) > 1:
+        raise UsageError("With --from the file says who is invited: podium arena invite --from FILE [DIR].")
+    guests = read_guests(options.source, languages=LANGUAGES)
+    folder = Path(*options.words)
+    with closing(Store(folder)) as store:
+        settings = read_settings(folder)
+        invited = [(guest, invite(store, settings, guest, matchups=options.matchups)) for guest in guests]
+    for _, made in invited:
+        for remark in made.remarks:
+            say(remark)
+    say(f"Invited {len(invited)} raters; their links are shown only once.")
+    if options.output:
+        write_whole(options.output, links_csv(invited), private=True)
+        say(f"Wrote the links to {options.output}.")
+    else:
+        print(links_csv(invited), end="", flush=True)
+    return 0
+
+
+def _check_language(language: str | None) -> None:
+    from podium.tools.arena.web.site import LANGUAGES
+
+    if language is not None and language not in LANGUAGES:
+        raise UsageError(f"--language is one of {', '.join(LANGUAGES)}.")
+
+
+def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
+    """Whom to invite, and where: the folder may be left out inside it, and the organiser has no name."""
+    if options.output:
+        raise UsageError("--output goes with --from.")
+    if options.organiser and options.matchups:
+        raise UsageError("--matchups is for raters; the organiser has none.")
+    folders, names = (options.words, [""]) if options.organiser else (options.words[:-1], options.words[-1:])
+    if len(folders) > 1 or not names:
+        raise UsageError(
+            "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes."
+        )
+    return Path(*folders), names[0]
+
+
+def _revoke(options: argparse.Namespace) -> int:
+    from podium.tools.arena.raters import revoke
+    from podium.tools.arena.store import Store
+
+    with closing(Store(options.folder)) as store:
+        name = revoke(store, options.name)
+    say(f"The link of {name} is revoked; the votes are kept.")
+    return 0
+
+
+# The command `podium arena simulate`: how well the stop rule works when the true order is known.
+
+_GAPS = (25.0, 50.0, 100.0, 200.0)
+
+
+def add_simulate(verbs: Verbs) -> None:
+    parser = add_verb(
+        verbs, "simulate", _simulate, "simulate arenas with known strengths to see how well the stop rule works"
+    )
+    parser.add_argument(
+        "--gap",
+        dest="gaps",
+        type=_positive,
+        action="append",
+        metavar="POINTS",
+        help="points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
+    )
+    parser.add_argument("--teams", type=_teams, default=7, metavar="N", help="[%(default)s]")
+    parser.add_argument("--raters", type=positive_int, default=10, metavar="N", help="[%(default)s]")
+    parser.add_argument("--cases", type=positive_int, default=40, metavar="N", help="[%(default)s]")
+    parser.add_argument(
+        "--ties", type=_share, default=0.2, metavar="SHARE", help="share of ties among the votes [%(default)s]"
+    )
+    parser.add_argument(
+        "--case-spread",
+        type=_not_negative,
+        default=100.0,
+        metavar="POINTS",
+        help="standard deviation of a team's strength from case to case [%(default)g]",
+    )
+    parser.add_argument("--arena", type=Path, metavar="DIR", help="use the settings of this arena [the published ones]")
+    parser.add_argument("--runs", type=positive_int, default=200, metavar="N", help="arenas per row [%(default)s]")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed [%(default)s]")
+    add_workers(parser)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from podium.tools.arena.settings import ArenaSettings, read_settings
+    from podium.tools.arena.simulation import Scenario, summarise
+
+    settings = read_settings(options.arena) if options.arena else ArenaSettings()
+    scenarios = [
+        Scenario(
+            gap_points=gap,
+            teams=options.teams,
+            raters=options.raters,
+            cases=options.cases,
+            tie_share=options.ties,
+            case_spread_points=options.case_spread,
+            settings=settings,
+        )
+        for gap in options.gaps or _GAPS
+    ]
+    played = _play_all(scenarios, runs=options.runs, seed=options.seed, workers=options.workers)
+    summaries = [
+        summarise(scenario.gap_points, played[row * options.runs : (row + 1) * options.runs])
+        for row, scenario in enumerate(scenarios)
+    ]
+    _print_table(summaries)
+    arenas = f"{len(played)} arenas of {options.teams} teams, {options.raters} raters and {options.cases} cases"
+    print(f"Played {arenas}; seed {options.seed}.", file=sys.stderr)
+    return 0
+
+
+def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers: int) -> list["Played"]:
+    """Every scenario `runs` times, in that order; which process plays which makes no difference."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from podium.execution.executor import show_progress
+    from podium.tools.arena.simulation import play
+
+    every = [scenario for scenario in scenarios for _ in range(runs)]
+    seeds = [(seed, run) for _ in scenarios for run in range(runs)]
+    progress = show_progress("arenas", len(every))
+    played = []
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+        for one in pool.map(play, every, seeds):
+            played.append(one)
+            progress.advance()
+    progress.close()
+    return played
+
+
+def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
+    """As Markdown, which people can read too."""
+    columns = (
+        *("gap", "best is first", "by Elo", "by Bradley-Terry", "best has rank 1", "best in first group"),
+        *("votes: median", "90 %", "budget ended it", "never ended", "Kendall's tau"),
+    )
+    print(f"| {' | '.join(columns)} |")
+    print(f"|{'---|' * len(columns)}")
+    for row in summaries:
+        shown = (
+            f"{row.gap_points:g}",
+            *(f"{row.first[by]:.0%}" for by in ("elo-averaged", "elo", "bradley-terry")),
+            f"{row.with_rank_1:.0%} (of {row.mean_teams_of_rank_1:.1f})",
+            f"{row.in_first_group:.0%} (of {row.mean_first_group:.1f})",
+            *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.ended_by_budget:.0%}", f"{row.unfinished:.0%}"),
+            f"{row.mean_tau:.2f}",
+        )
+        print(f"| {' | '.join(shown)} |")
+
+
+def _teams(text: str) -> int:
+    value = int(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError(f"{text} is less than two teams")
+    return value
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value
+
+
+# `podium arena viewer`: fetches NiiVue, once per machine.
+
+
+def add_viewer(verbs: Verbs) -> None:
+    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which draws volumes and meshes in the raters' browsers")
+
+
+def _viewer(_options: argparse.Namespace) -> int:
+    from podium.tools.arena.web.viewer import install_viewer, lock
+
+    fetched = install_viewer()
+    name = f"{lock()['package']} {lock()['version']}"
+    say(f"Fetched {name}." if fetched else f"{name} is there already.")
+    return 0
+
 
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 
@@ -78,8 +407,8 @@ def _add_result(verbs: Verbs) -> None:
 
 def _init(options: argparse.Namespace) -> int:
     require("PIL", extra="arena")
-    from podium.arena.settings import ArenaSettings
-    from podium.arena.setup.new_arena import Sources, init
+    from podium.tools.arena.settings import ArenaSettings
+    from podium.tools.arena.setup import Sources, init
 
     if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
         raise UsageError("--url must be like https://arena.example.org or https://example.org/arena.")
@@ -97,7 +426,7 @@ def _init(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     require("starlette", "uvicorn", extra="arena")
-    from podium.arena.web.serve import serve
+    from podium.tools.arena.web.app import serve
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
     return 0
@@ -106,8 +435,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from podium.arena.desk import Desk
-    from podium.arena.status import print_status
+    from podium.tools.arena.desk import Desk, print_status
 
     with closing(Desk(options.folder)) as desk:
         print_status(desk, Console())
@@ -115,8 +443,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _close(options: argparse.Namespace) -> int:
-    from podium.arena.store.closing import close_arena
-    from podium.arena.store.database import Store
+    from podium.tools.arena.store import Store, close_arena
 
     with closing(Store(options.folder)) as store:
         close_arena(store)
@@ -125,9 +452,9 @@ def _close(options: argparse.Namespace) -> int:
 
 
 def _result(options: argparse.Namespace) -> int:
-    from podium.arena.desk import Desk
-    from podium.arena.ratings.result import arena_result, result_to_json
-    from podium.arena.store.whole_file import write_whole
+    from podium.tools.arena.archive import write_whole
+    from podium.tools.arena.desk import Desk
+    from podium.tools.arena.standing import arena_result, result_to_json
 
     with closing(Desk(options.folder)) as desk:
         closed = desk.is_closed()

@@ -1,20 +1,89 @@
 """How a command is added to the command line, how it ends, and the options that several commands share."""
 
 import argparse
+import logging
 import math
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from podium.cli.log import end_log
 from podium.errors import require
 from podium.execution.executor import MAX_WORKERS_VARIABLE, Executor, ProgressFactory, available_workers, show_progress
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.readers.files import escape_for_display
-from podium.storage.location import Location
+
+# The organiser's log on stdout, kept short: the platform shows about the last 500 lines of a stream and no more.
+#
+# Together with the lines of progress on stderr, an evaluation prints at most 400 lines.
+
+_MOST_LINES = 260
+_KEPT_FOR_THE_END = 40
+_MOST_OF_A_KIND = 15
+_MOST_LINES_OF_A_RECORD = 12
+_LOG = logging.getLogger("podium")
+
+
+class _PrintingHandler(logging.Handler):
+    """Prints the first records of each kind and counts the others; the kind is the message without its values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = 0
+        self._printed: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = _shortened(record.getMessage(), most=_MOST_LINES_OF_A_RECORD)
+        lines = text.count("\n") + 1
+        if self._printed[record.msg] == _MOST_OF_A_KIND or self._lines + lines > _MOST_LINES - _KEPT_FOR_THE_END:
+            self._left_out[record.msg] += 1
+            return
+        self._printed[record.msg] += 1
+        self._lines += lines
+        print(text, flush=True)
+
+    def end(self, last: str) -> None:
+        """Say how many records of each kind were left out, and then, if there is something, the last words."""
+        for kind, number in self._left_out.items():
+            print(f"{kind.partition(':')[0]}: and {number:,} more", flush=True)
+        self._left_out.clear()
+        if last:
+            print(_shortened(last, most=_MOST_LINES - self._lines), flush=True)
+
+
+@contextmanager
+def printed_log() -> Iterator[None]:
+    """The log goes to stdout while a command runs; without a command, from Python, it is not printed."""
+    handler, level = _PrintingHandler(), _LOG.level
+    _LOG.addHandler(handler)
+    _LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _LOG.setLevel(level)
+        _LOG.removeHandler(handler)
+
+
+def end_log(last: str = "") -> None:
+    """Say in the log what was left out of it, and then `last`: nothing may stand below the summary or the error."""
+    for handler in _LOG.handlers:
+        if isinstance(handler, _PrintingHandler):
+            handler.end(last)
+
+
+def _shortened(text: str, *, most: int) -> str:
+    """A bounded number of lines: of a longer text its beginning and its end, where a traceback says what went wrong."""
+    lines = text.rstrip().splitlines()
+    if len(lines) <= most:
+        return "\n".join(lines)
+    head, tail = most // 2, most - most // 2 - 1
+    return "\n".join([*lines[:head], f"... and {len(lines) - head - tail:,} more lines ...", *lines[-tail:]])
+
 
 Command = Callable[[argparse.Namespace], int]
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -69,8 +138,8 @@ def _end_of(limit_seconds: float | None) -> float | None:
     return None if limit_seconds is None else time.monotonic() + limit_seconds
 
 
-def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], Location] = Path) -> None:
-    """`kind` is `location` where a URL will do as well."""
+def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], object] = Path) -> None:
+    """`kind` reads the argument: where a URL will do as well, not only as a path."""
     parser.add_argument(
         "--ground-truth",
         type=kind,
@@ -111,7 +180,7 @@ def dask_executor(
 ) -> "Callable[[ProgressFactory], Executor]":
     """The Dask cluster of --scheduler, once it is known how to show progress."""
     require("distributed", extra="cluster")
-    from podium.execution.dask import Dask
+    from podium.tools.batch.dask import Dask
 
     return lambda progress: Dask(
         address=options.scheduler,

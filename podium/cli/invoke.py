@@ -1,29 +1,107 @@
 """`podium invoke`: what a container runs that was built with `--api invoke`, one evaluation per `POST /invoke`."""
 
 import argparse
+import multiprocessing
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
+from multiprocessing.connection import Connection
+from socketserver import ThreadingTCPServer
+from threading import Lock, Thread
+from typing import Any
 
-from podium.cli.arguments import BAKED_GROUND_TRUTH, Verbs, add_verb, chosen_challenge, end
-from podium.cli.evaluate import add_options, evaluate_submission
+from podium.cli.arguments import BAKED_GROUND_TRUTH, chosen_challenge, end
+from podium.cli.score import evaluate_submission
 from podium.errors import UsageError
-from podium.execution.prefork import Prefork
+from podium.kernel import heed_requests, requests_held_back
 
-if TYPE_CHECKING:
-    from podium.cli.evaluation_server import EvaluationServer
+# A process with everything imported that forks a child for every job: jobs begin at once and share no state.
+#
+# The process has one thread: a fork never copies a lock that another thread holds. A server with threads therefore
+# asks it from outside.
 
-PORT = 4743
-
-
-def add_verbs(verbs: Verbs) -> None:
-    summary = "evaluate whenever a web request asks for it: GET /health, POST /invoke"
-    parser = add_verb(verbs, "invoke", _invoke, summary)
-    add_options(parser)
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="where to listen [%(default)s]")
+_FORK = multiprocessing.get_context("fork")
+_SECONDS_TO_END = 10.0
 
 
-def _invoke(options: argparse.Namespace) -> int:
+class Prefork:
+    """Runs `warm_up` once, then `job` in a child of its own whenever that is asked for.
+
+    Make it before the first thread is started. Everything that the process has then is there for the jobs.
+    """
+
+    def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
+        self._connection, theirs = _FORK.Pipe()
+        self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
+        with requests_held_back():
+            self._process.start()
+        theirs.close()
+
+    def wait_until_warm(self) -> None:
+        """Raises EOFError if the process ended instead."""
+        self._connection.recv()
+
+    def run(self) -> int:
+        """The exit code of one job, negative for a signal; one job at a time. Raises EOFError or OSError if the process
+        has ended."""
+        self._connection.send(None)
+        code: int = self._connection.recv()
+        return code
+
+    def join(self) -> None:
+        """Wait until the process ends, which it does by itself only if something is wrong."""
+        self._process.join()
+
+    def stop(self) -> None:
+        """End the process and the job that runs, each as SIGTERM ends it."""
+        self._process.terminate()
+        self._process.join(_SECONDS_TO_END)
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
+    other.close()  # or the end of the asking process would not be noticed
+    signal.signal(signal.SIGTERM, _end_on_request)
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        heed_requests()
+        warm_up()
+        connection.send(None)
+        while True:
+            connection.recv()
+            connection.send(_run(connection, job))
+
+
+def _run(connection: Connection, job: Callable[[], int]) -> int:
+    child = _FORK.Process(target=_exit_with, args=(connection, job))
+    try:
+        with requests_held_back():
+            child.start()
+        child.join()
+    finally:  # also where we are to stop
+        if child.pid is not None:
+            child.terminate()
+            child.join()
+    assert child.exitcode is not None, "the child has ended"
+    return child.exitcode
+
+
+def _end_on_request(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
+    connection.close()
+    heed_requests()
+    raise SystemExit(job())
+
+
+def serve_evaluations(options: argparse.Namespace) -> int:
     from podium.cli.main import carry_out  # that module lists this command
 
     def warm_up() -> None:
@@ -57,9 +135,87 @@ def _import_packages(options: argparse.Namespace) -> None:
 
 
 def _listen(port: int) -> "EvaluationServer":
-    from podium.cli.evaluation_server import EvaluationServer
 
     try:
         return EvaluationServer(("0.0.0.0", port))  # noqa: S104  (the platform calls from outside)
     except (OSError, OverflowError) as error:
         raise UsageError(f"The server cannot listen on port {port}: {error}.") from None
+
+
+# The web server of `podium invoke`.
+
+_BODY_LENGTH = re.compile("[0-9]{1,6}")
+
+
+class EvaluationServer(ThreadingTCPServer):
+    """`POST /invoke` runs `evaluate` and answers by its exit code: 201 for 0, 422 for 1 (the submission is unusable),
+    500 for others; 409 while another evaluation runs, since both would read the same `/input`.
+
+    As long as `evaluate` is None this and `GET /health` answer 503.
+    """
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        super().__init__(address, _Handler)
+        self.evaluate: Callable[[], int] | None = None
+        self._running = Lock()
+
+    def invoke(self) -> tuple[int, str]:
+        """Status and text of the answer to `POST /invoke`."""
+        if self.evaluate is None:
+            return 503, "Not ready yet; GET /health says when."
+        if not self._running.acquire(blocking=False):
+            return 409, "An evaluation is running; only one can run at a time."
+        try:
+            code = self.evaluate()
+        except (EOFError, OSError):
+            return 500, "The process that starts the evaluations has ended."
+        finally:
+            self._running.release()
+        if code < 0:
+            name = signal.Signals(-code).name
+            end(f"The evaluation was ended by signal {name}, perhaps because memory ran out.")
+        status = {0: 201, 1: 422}.get(code, 500)
+        return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """A client that has gone is nobody's error; the last line of stderr is for participants."""
+        if not isinstance(sys.exception(), OSError):
+            traceback.print_exc(file=sys.stdout)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: EvaluationServer
+    timeout = 60.0  # for the request; an evaluation may take as long as it takes
+
+    def do_GET(self) -> None:
+        if self.path != "/health":
+            self._answer(404, "There are GET /health and POST /invoke.")
+        elif self.server.evaluate is not None:
+            self._answer(200, "Ready.")
+        else:
+            self._answer(503, "Not ready yet.")
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        if not _BODY_LENGTH.fullmatch(length):
+            self._answer(413, "The body is ignored; it must be smaller than a megabyte.")
+            return
+        self.rfile.read(int(length))  # a connection that is closed on unread bytes takes the answer with it
+        if self.path != "/invoke":
+            self._answer(404, "There are GET /health and POST /invoke.")
+            return
+        self._answer(*self.server.invoke())
+
+    def _answer(self, status: int, text: str) -> None:
+        body = f"{text}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing: the log is that of the evaluations."""

@@ -12,37 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podium import __version__
-from podium.cli import (
-    arena,
-    batch,
-    bundle,
-    check,
-    doctor,
-    evaluate,
-    freehand,
-    invoke,
-    judge,
-    judge_calibrate,
-    keys,
-    leaderboard,
-    manifest,
-    new,
-    rank,
-    report,
-    scribbles,
-    simulate,
-    validate,
-)
-from podium.cli.arguments import EXIT_CODES, Command, end
-from podium.cli.log import end_log, printed_log
+from podium.cli import arena, judge, prepare, rank, run, score
+from podium.cli.arguments import EXIT_CODES, Command, end, end_log, printed_log
 from podium.errors import PodiumError, missing_packages
 from podium.execution.executor import ONE_THREAD
 from podium.kernel import requested_to_end
 
-_COMMANDS = (
-    *(evaluate, batch, invoke, validate, new, check, manifest, leaderboard, bundle),
-    *(judge, judge_calibrate, rank, report, simulate, scribbles, freehand, arena, keys, doctor),
-)
+_GROUPS = (score, prepare, rank, judge, arena, run)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _READER_GONE = 128 + signal.SIGPIPE
 
@@ -165,6 +141,6 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     )
     parser.add_argument("--version", action="version", version=f"podium {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_verbs(verbs)
+    for group in _GROUPS:
+        group.add_verbs(verbs)
     return parser, verbs.choices

@@ -1,20 +1,99 @@
-"""`podium rank`: the ranking of a challenge, or of any table of scores."""
+"""Commands about all teams: `podium rank` and `podium report`."""
 
 import argparse
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arguments import Verbs, add_verb, count
-from podium.cli.rank_values import assignments, directions, finite, inner_share, share, weight
+from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, end
 from podium.errors import UsageError
 from podium.execution.executor import available_workers
 
 if TYPE_CHECKING:
-    from podium.ranking.documents import Cohort
-    from podium.ranking.options import RankingOptions
-    from podium.ranking.tables.options import TableOptions
+    from podium.tools.ranking.documents import Cohort
+    from podium.tools.ranking.result import Ranking
+    from podium.tools.ranking.schemes import RankingOptions
+    from podium.tools.ranking.tables import TableOptions
+    from podium.tools.report.files import Report
+    from podium.tools.report.overlays import OverlayPicture, OverlaySource
+
+# What the values of `podium rank`'s options may be.
+
+
+def add_verbs(verbs: Verbs) -> None:
+    add_rank(verbs)
+    add_report(verbs)
+
+
+def share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value
+
+
+def inner_share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value
+
+
+def assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
+    """`name=value,...`; a name may hold a `=`, a value does not."""
+
+    def parse(text: str) -> dict[str, Any]:
+        found = {}
+        for part in text.split(","):
+            name, equals, value = part.rpartition("=")
+            if not equals or not name.strip():
+                raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
+            found[name.strip()] = read(value.strip())
+        return found
+
+    return parse
+
+
+def finite(text: str) -> float:
+    from podium.figures import finite_number
+
+    try:
+        value = finite_number(float(text))
+    except ValueError:
+        value = None
+    if value is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
+    return value
+
+
+def weight(text: str) -> float:
+    value = finite(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"the weight {text} is not positive")
+    return value
+
+
+def directions(text: str) -> dict[str, Any]:
+    """`dice=higher,hd95=lower`; one word alone, which stands under the empty name, means all other metrics."""
+    from podium.tools.ranking.tables import as_direction
+
+    def read(word: str) -> str:
+        found = as_direction(word)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
+        return found
+
+    parts = text.split(",")
+    alone = [part.strip() for part in parts if "=" not in part]
+    named = [part for part in parts if "=" in part]
+    if len(alone) > 1:
+        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
+    found = assignments(read)(",".join(named)) if named else {}
+    return {"": read(alone[0]), **found} if alone else found
+
 
 _SCHEMES = {
     "official": "the challenge's own rule",
@@ -25,7 +104,7 @@ _SCHEMES = {
 }
 
 
-def add_verbs(verbs: Verbs) -> None:
+def add_rank(verbs: Verbs) -> None:
     parser = add_verb(verbs, "rank", _rank, "rank the teams of a challenge and say how sure the ranking is")
     parser.add_argument(
         "paths",
@@ -154,7 +233,7 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def _rank(options: argparse.Namespace) -> int:
-    from podium.ranking.options import RankingOptions
+    from podium.tools.ranking.schemes import RankingOptions
 
     wanted = RankingOptions(
         scheme=_scheme(options),
@@ -177,7 +256,7 @@ def _rank(options: argparse.Namespace) -> int:
 
 def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams below `paths`, write the ranking and print it."""
-    from podium.ranking.documents import read_cohorts
+    from podium.tools.ranking.documents import read_cohorts
 
     rank_cohorts(read_cohorts(paths), output, wanted)
 
@@ -186,13 +265,12 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     """Rank the teams of every cohort, write the rankings and print them."""
     from rich.console import Console
 
-    from podium.ranking.consensus import consensus, rank_tasks
-    from podium.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
-    from podium.ranking.rank import rank
     from podium.readers.files import escape_for_display
-    from podium.report.consensus_report import consensus_report
-    from podium.report.files.writing import REPORT_FILE, write_report
-    from podium.report.ranking_report import ranking_report
+    from podium.tools.ranking.consensus import consensus, rank_tasks
+    from podium.tools.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
+    from podium.tools.ranking.rank import rank
+    from podium.tools.report.files import REPORT_FILE, write_report
+    from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
     drawn = rank_tasks(cohorts, wanted) if are_tasks else None
@@ -212,9 +290,8 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
 
 
 def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
-    from podium.ranking.documents import read_cohorts
-    from podium.ranking.tables.cohorts import table_cohorts
-    from podium.ranking.tables.reading import is_score_table, read_score_table
+    from podium.tools.ranking.documents import read_cohorts
+    from podium.tools.ranking.tables import is_score_table, read_score_table, table_cohorts
 
     if not any(is_score_table(path) for path in options.paths):
         for option in ("direction", "worst", "missing"):
@@ -230,7 +307,7 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
 
 
 def _table_options(options: argparse.Namespace) -> "TableOptions":
-    from podium.ranking.tables.options import TableOptions
+    from podium.tools.ranking.tables import TableOptions
 
     return TableOptions(
         directions=options.direction or {},
@@ -278,3 +355,112 @@ def _scheme(options: argparse.Namespace) -> str:
         case "test-then-rank":
             return "test-then-rank-holm" if options.holm else "test-then-rank"
     return str(options.scheme)
+
+
+# `podium report`: a web page from metrics.json or ranking.json.
+
+
+def add_report(verbs: Verbs) -> None:
+    summary = "make a web page of one submission's metrics.json, or of a ranking.json"
+    parser = add_verb(verbs, "report", _report, summary)
+    parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
+    parser.add_argument(
+        "--key",
+        type=Path,
+        metavar="FILE",
+        help="the organiser's secret key, which opens the sealed rows of metrics.json",
+    )
+    overlays = parser.add_argument_group(
+        "overlays of the worst cases",
+        "For organisers only: they show the hidden reference. All three options are needed.",
+    )
+    overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
+    overlays.add_argument(
+        "--submission",
+        type=Path,
+        metavar="DIR",
+        help="the submission; for a ranking a folder with one submission per team",
+    )
+    overlays.add_argument("--ground-truth", type=Path, metavar="DIR", help="the challenge's folder")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from podium.tools.report.files import REPORT_FILE, Report, write_report
+
+    given = [options.images, options.submission, options.ground_truth]
+    if any(given) and not all(given):
+        raise UsageError("Overlays need all of --images, --submission and --ground-truth.")
+    is_ranking = _is_ranking(options.file)
+    if is_ranking and options.key:
+        raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
+    report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
+    target = options.output or options.file.parent / REPORT_FILE
+    write_report(report, target)
+    return end(f"Wrote {target}.")
+
+
+def _is_ranking(path: Path) -> bool:
+    """By content, since files get renamed; whatever else is wrong is said by who reads it."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is neither a metrics.json nor a ranking.json written by Podium.") from None
+    return isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")
+
+
+def _submission_page(options: argparse.Namespace) -> str:
+    from podium.tools.ranking.documents import read_cohorts
+    from podium.tools.report.overlays import OVERLAYS
+    from podium.tools.report.submission_report import submission_report, worst_captions
+
+    cohort = read_cohorts([options.file], key=options.key)[0]
+    file = cohort.files[0]
+    overlays: Sequence[OverlayPicture] = ()
+    if options.images:
+        worst = worst_captions(file, cohort.challenge, most=OVERLAYS)
+        with _overlay_source(options, file.content.challenge) as source:
+            overlays = source.draw(worst, options.submission, label=str(options.file))
+    return submission_report(file, cohort.challenge, overlays)
+
+
+def _ranking_page(options: argparse.Namespace) -> "Report":
+    from podium.tools.ranking.result import ranking_from_json
+    from podium.tools.report.ranking_report import ranking_report
+
+    ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))
+    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.images else None)
+
+
+def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mapping[str, Sequence["OverlayPicture"]]:
+    """The teams' worst cases, the best team first, for as long as the page stays small."""
+    from podium.tools.report.overlays import MOST_BYTES, OVERLAYS
+    from podium.tools.report.team_pages import worst_captions
+
+    found: dict[str, Sequence[OverlayPicture]] = {}
+    room = MOST_BYTES
+    with _overlay_source(options, ranking.challenge) as source:
+        for row, team in enumerate(ranking.teams):
+            submission = options.submission / team.name
+            if "/" in team.name or not submission.exists():
+                raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
+            worst = worst_captions(ranking, row, most=OVERLAYS)
+            pictures = source.draw(worst, submission, label=str(options.file))
+            room -= sum(picture.size for picture in pictures)
+            if room < 0:
+                break
+            found[team.name] = pictures
+    return found
+
+
+def _overlay_source(options: argparse.Namespace, challenge: str) -> "AbstractContextManager[OverlaySource]":
+    from podium.tools.report.overlays import OverlaySource
+
+    return OverlaySource.open(
+        ground_truth=options.ground_truth,
+        images=options.images,
+        challenge=challenge,
+        executor=chosen_executor(options),
+    )

@@ -253,7 +253,7 @@ def measure_surfaces(
 ) -> SurfaceDistances:
     """Both boundaries and their distances, once for all figures.
 
-    The masks should be cropped (`podium.metrics.regions`): time and memory follow the size of the arrays. `spacing` is
+    The masks should be cropped (`podium.metrics.overlap`): time and memory follow the size of the arrays. `spacing` is
     in the axes' order, in mm; without it distances are in voxels. `boundary` is "voxels" (MONAI) or "surface"
     (DeepMind, areas too).
     """

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from adapters.running import PROJECT, ground_truth, sample
 
-from podium.adapters.medperf import read_parameters
 from podium.cli.main import _parser
-from podium.cli.platforms import paths
+from podium.cli.score import paths
+from podium.tools.platforms.results import read_parameters
 
 PAGE = (PROJECT / "docs/platforms.md").read_text(encoding="utf-8")
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.adapters.flat import flat_keys
+from podium.tools.platforms.results import flat_keys
 
 PARTS = st.text("ab_-", min_size=1, max_size=20)
 PATHS = st.lists(st.lists(PARTS, min_size=1, max_size=4).map(".".join), unique=True, max_size=20)

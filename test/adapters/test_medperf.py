@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from adapters.running import PROJECT, SAMPLES, Ended, ground_truth, plain_metrics, podium, sample
 
-from podium.adapters.medperf import read_parameters
 from podium.errors import ConfigurationError
+from podium.tools.platforms.results import read_parameters
 
 CapFd = pytest.CaptureFixture[str]
 

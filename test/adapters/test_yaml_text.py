@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.adapters.yaml_text import to_yaml
+from podium.tools.platforms.results import to_yaml
 
 yaml = pytest.importorskip("yaml")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from podium.arena.desk import Desk
-from podium.arena.raters.invitations import invite, invite_organiser
-from podium.arena.settings import ArenaSettings, write_settings
-from podium.arena.store.contents import PICTURES, Contents, Picture, write_contents
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import invite, invite_organiser
+from podium.tools.arena.settings import ArenaSettings, write_settings
+from podium.tools.arena.store import PICTURES, Contents, Picture, write_contents
 
 
 @dataclass(frozen=True, kw_only=True)

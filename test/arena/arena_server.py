@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import uvicorn
 
-from podium.arena.desk import Desk
-from podium.arena.web.app import make_app
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.web.app import make_app
 
 NO_TLS = ssl.SSLContext(
     ssl.PROTOCOL_TLS_CLIENT

@@ -11,10 +11,9 @@ from typing import Any
 from arena.arena_folders import MadeArena
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-from podium.arena.raters.invitations import invite
-from podium.arena.settings import read_settings
-from podium.arena.store.database import Store
-from podium.arena.store.records import VoteRecord, votes
+from podium.tools.arena.raters import invite
+from podium.tools.arena.settings import read_settings
+from podium.tools.arena.store import Store, VoteRecord, votes
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--disable-quic", "--no-first-run"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from podium.arena.ratings.ballots import Ballot
+from podium.tools.arena.store import Ballot
 
 GOLDEN = [
     tuple(vote.split())

@@ -8,9 +8,8 @@ from arena.golden_votes import GOLDEN, TEAMS, ballots
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.arena.raters.agreement import arena_agreement, nominal_alpha
-from podium.arena.raters.rater_figures import Share
-from podium.arena.ratings.ballots import Answer, Ballot
+from podium.tools.arena.agreement import Share, arena_agreement, nominal_alpha
+from podium.tools.arena.store import Answer, Ballot
 
 # Krippendorff 2011, example C: four observers, twelve units, missing data; nominal alpha is 0.743.
 EXAMPLE = (

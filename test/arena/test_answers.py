@@ -7,13 +7,11 @@ import pytest
 from arena.arena_folders import make_arena, rater_id
 from arena.arena_server import running
 
-from podium.arena.desk import Desk
-from podium.arena.raters.invitations import invite
-from podium.arena.ratings.elo import online_elo
-from podium.arena.ratings.pair_counts import count_pairs, counted
-from podium.arena.store.closing import close_arena
-from podium.arena.store.records import votes
 from podium.errors import UsageError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import invite
+from podium.tools.arena.ratings import count_pairs, counted, online_elo
+from podium.tools.arena.store import close_arena, votes
 
 
 def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:

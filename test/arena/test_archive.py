@@ -9,10 +9,9 @@ import pytest
 from arena.arena_folders import make_arena
 from arena.arena_server import running
 
-from podium.arena.store.archive import archive_lines
-from podium.arena.store.closing import close_arena
-from podium.arena.store.database import Store
 from podium.cli.main import main
+from podium.tools.arena.archive import archive_lines
+from podium.tools.arena.store import Store, close_arena
 
 
 def dump(folder: Path) -> list[str]:

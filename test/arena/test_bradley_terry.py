@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.ratings.bradley_terry import bradley_terry, fit_ratings, plain_fit_exists, with_virtual_draws
-from podium.arena.ratings.pair_counts import count_pairs
+from podium.tools.arena.ratings import bradley_terry, count_pairs, fit_ratings, plain_fit_exists, with_virtual_draws
 
 
 def test_the_figures_of_the_rules() -> None:
@@ -106,7 +105,7 @@ def test_one_team_or_none() -> None:
 
 def test_a_fit_that_explains_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the condition for the fit were overlooked, equal strengths would not be accepted as a result."""
-    monkeypatch.setattr("podium.arena.ratings.bradley_terry.plain_fit_exists", lambda _: True)
+    monkeypatch.setattr("podium.tools.arena.ratings.plain_fit_exists", lambda _: True)
     with pytest.raises(ArithmeticError, match=r"The Bradley-Terry fit does not exist\."):
         bradley_terry(ballots(UNDEFEATED), "ABC")
 

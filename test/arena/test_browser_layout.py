@@ -7,9 +7,9 @@ import pytest
 from arena.browsing import DESKTOP, PHONE, TABLET, Rater, Site, Visits, button, expect_progress
 from playwright.sync_api import Page, expect
 
-from podium.arena.raters.invitations import invite
-from podium.arena.settings import read_settings
-from podium.arena.store.database import Store
+from podium.tools.arena.raters import invite
+from podium.tools.arena.settings import read_settings
+from podium.tools.arena.store import Store
 
 SMALL_PHONE = {**PHONE, "viewport": {"width": 320, "height": 568}}
 PHONE_ON_ITS_SIDE = {**PHONE, "viewport": {"width": 844, "height": 390}}

@@ -19,10 +19,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from samples.jaw_mesh import draw_arch, write_ply, write_stl
 
-from podium.arena.images.case_images import prepare
-from podium.arena.store.contents import PICTURES, Picture
-from podium.arena.web.viewer_library import install_viewer
 from podium.errors import PodiumError
+from podium.tools.arena.images import prepare
+from podium.tools.arena.store import PICTURES, Picture
+from podium.tools.arena.web.viewer import install_viewer
 
 SHAPE = (40, 60, 50)  # slices, rows, columns
 WITHOUT_WEBGL2 = (

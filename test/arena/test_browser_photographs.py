@@ -11,8 +11,8 @@ from arena.serve_process import serving
 from PIL import Image
 from playwright.sync_api import expect
 
-from podium.arena.images.case_images import prepare
-from podium.arena.store.contents import PICTURES, Picture
+from podium.tools.arena.images import prepare
+from podium.tools.arena.store import PICTURES, Picture
 
 
 @pytest.fixture(scope="module")

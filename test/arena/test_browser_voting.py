@@ -3,8 +3,8 @@
 from arena.browsing import SETTLED_MS, Site, Visits, button, expect_progress
 from playwright.sync_api import Page, expect
 
-from podium.arena.raters.invitations import revoke
-from podium.arena.store.database import Store
+from podium.tools.arena.raters import revoke
+from podium.tools.arena.store import Store
 
 
 def test_vote_by_mouse(site: Site, visits: Visits) -> None:

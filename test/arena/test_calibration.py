@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from podium.arena.calibration.counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
-from podium.arena.calibration.prediction_powered import VotesOnTeam, prediction_powered
-from podium.arena.ratings.ballots import Answer, Ballot
-from podium.ranking.calibration import Measured
+from podium.tools.arena.calibration import VotesOnTeam, prediction_powered
+from podium.tools.arena.calibration_counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
+from podium.tools.arena.store import Answer, Ballot
+from podium.tools.ranking.result import Measured
 
 
 def ballot(case: str, answer: Answer, *, rater: str = "anna", repeat: bool = False) -> Ballot:

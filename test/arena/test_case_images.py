@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from samples.reports_cases import CASES
 
-from podium.arena.images.case_images import find_cases, prepare
 from podium.errors import UsageError
+from podium.tools.arena.images import find_cases, prepare
 
 SAMPLES = Path(__file__).resolve().parents[1] / "arena-cases"
 

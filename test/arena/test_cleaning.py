@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.arena.store.cleaning import (
-    blind_report,
-    clean_comment,
-    clean_name,
-    clean_text,
-    cut_report,
-    mixed_script_words,
-)
+from podium.tools.arena.store import blind_report, clean_comment, clean_name, clean_text, cut_report, mixed_script_words
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from samples.reports_cases import CASES
 from samples.reports_teams import teams
 
-from podium.arena.setup.collected_reports import collect_reports
 from podium.errors import UsageError
+from podium.tools.arena.setup import collect_reports
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions/reports"
 

@@ -16,14 +16,14 @@ import pytest
 from arena.arena_folders import make_arena, rater_id
 from arena.organiser import Organiser
 
-from podium.arena.desk import Desk, Matchup
-from podium.arena.ratings.ballots import Answer, Ballot
-from podium.arena.ratings.result import result_schema, schema_of_the_classes
-from podium.arena.settings import ArenaSettings
-from podium.arena.store.export import COLUMNS, votes_csv
-from podium.arena.store.records import VoteRecord
 from podium.cli.main import main
-from podium.ranking.ranking_file import ranking_from_json
+from podium.tools.arena.archive import COLUMNS, votes_csv
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import result_schema, schema_of_the_classes
+from podium.tools.arena.store import Answer, Ballot, VoteRecord
+from podium.tools.arena.voting import Matchup
+from podium.tools.ranking.result import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 Said = Callable[[], tuple[list[str], list[str]]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from arena.arena_folders import make_arena
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOY = ROOT / "podium/arena/deploy"
+DEPLOY = ROOT / "podium/tools/arena/deploy"
 
 # Runs a command where only the packages of the server are there.
 PROGRAM = """
@@ -21,10 +21,10 @@ class Missing(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
-from podium.arena.desk import Desk
-from podium.arena.web.app import make_app
-import podium.arena.web.serve
-from podium.arena.web.figures import compute
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.web.app import make_app
+import podium.tools.arena.web.app
+from podium.tools.arena.web.pages import compute
 from pathlib import Path
 desk = Desk(Path(sys.argv[1]))
 make_app(desk)
@@ -50,9 +50,9 @@ def test_the_server_needs_no_package_beyond_them(tmp_path: Path) -> None:
 
 def test_the_files_name_what_is_there() -> None:
     docker = (DEPLOY / "Dockerfile").read_text()
-    for source in ("podium/arena/deploy/requirements.lock", "podium"):
+    for source in ("podium/tools/arena/deploy/requirements.lock", "podium"):
         assert f"COPY {source}" in docker
         assert (ROOT / source).exists()
     compose = (DEPLOY / "compose.yaml").read_text()
     assert (DEPLOY / "../../..").resolve() == ROOT
-    assert "dockerfile: podium/arena/deploy/Dockerfile" in compose
+    assert "dockerfile: podium/tools/arena/deploy/Dockerfile" in compose

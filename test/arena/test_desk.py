@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from arena.arena_folders import make_arena, rater_id
 
-from podium.arena.desk import Desk
+from podium.tools.arena.desk import Desk
 
 
 def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:

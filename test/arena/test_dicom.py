@@ -9,8 +9,8 @@ import pytest
 import SimpleITK
 from PIL import Image
 
-from podium.arena.images.case_images import find_cases, prepare
 from podium.errors import UsageError
+from podium.tools.arena.images import find_cases, prepare
 
 
 @pytest.fixture(autouse=True)

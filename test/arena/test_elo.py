@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.ratings.elo import averaged_elo, online_elo
+from podium.tools.arena.ratings import averaged_elo, online_elo
 
 
 @pytest.mark.parametrize(

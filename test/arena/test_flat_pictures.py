@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from podium.arena.images.case_images import prepare
-from podium.arena.images.prepared import PreparedImage
 from podium.errors import UsageError
+from podium.tools.arena.images import prepare
+from podium.tools.arena.store import PreparedImage
 
 NOISE = np.random.default_rng(7).integers(0, 256, (30, 40, 4), dtype=np.uint8)
 ORIENTATION = 274

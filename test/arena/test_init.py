@@ -15,9 +15,9 @@ import pytest
 import SimpleITK as sitk
 from arena.organiser import CASES, Organiser
 
-from podium.arena.desk import Desk
-from podium.arena.settings import read_settings
 from podium.errors import ConfigurationError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import arena as literal
 
-from podium.arena.ratings.intervals import Interval, Intervals, bootstrap_intervals
+from podium.tools.arena.ratings import Interval, Intervals, bootstrap_intervals
 
 
 def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200, seed: int = 0) -> Intervals:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from arena.arena_folders import make_arena, rater_id
 
-from podium.arena.desk import Desk
-from podium.arena.raters.invitations import invite, invite_organiser, revoke
-from podium.arena.settings import ArenaSettings
 from podium.errors import UsageError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import invite, invite_organiser, revoke
+from podium.tools.arena.settings import ArenaSettings
 
 SETTINGS = ArenaSettings(matchups_per_rater=24, practice_matchups=0, url="https://arena.example.org/")
 CASES = tuple(f"c{number}" for number in range(30))

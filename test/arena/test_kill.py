@@ -11,7 +11,7 @@ from pathlib import Path
 
 from arena.arena_folders import make_arena
 
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.settings import ArenaSettings
 
 CHILD = Path(__file__).parent / "voting_child.py"
 ROOT = Path(__file__).resolve().parents[2]

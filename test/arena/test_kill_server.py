@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from arena.arena_folders import make_arena
 from arena.serve_process import ServeProcess
 
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.settings import ArenaSettings
 
 VOTERS, ROUNDS = 20, 5
 ANSWERS = ("left", "right", "both-good")

@@ -7,10 +7,10 @@ import pytest
 from arena.arena_folders import make_arena
 from arena.arena_server import running
 
-from podium.arena.raters.invitations import Guest, invite
-from podium.arena.settings import DEFAULT_REASONS, read_settings
-from podium.arena.store.database import Store
-from podium.arena.web.languages import LANGUAGES, choose, words_of
+from podium.tools.arena.raters import Guest, invite
+from podium.tools.arena.settings import DEFAULT_REASONS, read_settings
+from podium.tools.arena.store import Store
+from podium.tools.arena.web.site import LANGUAGES, choose, words_of
 
 TEXTS = {code: words_of(code)._texts for code in LANGUAGES}
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from podium.arena.images.case_images import find_cases, prepare
-from podium.arena.images.meshes import VIEWS, part_of
 from podium.errors import UsageError
+from podium.tools.arena.images import VIEWS, find_cases, part_of, prepare
 
 CORNERS = ((0, 0, 0), (4, 0, 0), (0, 4, 0), (0, 0, 4))
 FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))

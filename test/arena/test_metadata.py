@@ -11,7 +11,7 @@ import SimpleITK as sitk
 from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
-from podium.arena.images.case_images import prepare
+from podium.tools.arena.images import prepare
 
 NAME = "Quixote^Dolores"
 PIXELS = np.random.default_rng(5).integers(0, 256, (20, 30), dtype=np.uint8)

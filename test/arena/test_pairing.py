@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.arena.raters.pairing import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
+from podium.tools.arena.voting import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
 
 SHARE = 0.05
 

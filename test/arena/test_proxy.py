@@ -14,7 +14,7 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import NO_TLS, Guest, running
 
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.settings import ArenaSettings
 
 NGINX = """
 daemon off; pid {folder}/pid; error_log stderr crit;

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from podium.arena.raters.rater_figures import RaterFigures, Share, coin_p, rater_agreements, rater_figures
-from podium.arena.ratings.ballots import Answer, Ballot
+from podium.tools.arena.agreement import RaterFigures, Share, coin_p, rater_agreements, rater_figures
+from podium.tools.arena.store import Answer, Ballot
 
 
 def cast(
@@ -149,8 +149,8 @@ def test_nobody_is_dropped(drawn: list[tuple[str, list[tuple[str, str, str]]]]) 
 
 
 def test_a_hopeless_rater_is_named_and_still_counts() -> None:
-    from podium.arena.ratings.standing import standing
-    from podium.arena.settings import ArenaSettings
+    from podium.tools.arena.settings import ArenaSettings
+    from podium.tools.arena.standing import standing
 
     given = ballots(GOLDEN) + cast("zoe", ["left"] * 30, pairs=["DA"])
     (remark, *_) = [one.remarks for one in rater_figures(given, TEAMS) if one.rater == "zoe"]

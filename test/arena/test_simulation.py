@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from podium.arena.settings import ArenaSettings, write_settings
-from podium.arena.simulation import Played, Scenario, kendall_tau, play, summarise
-from podium.cli.arena_simulate import add_simulate
+from podium.cli.arena import add_simulate
 from podium.errors import ConfigurationError
+from podium.tools.arena.settings import ArenaSettings, write_settings
+from podium.tools.arena.simulation import Played, Scenario, kendall_tau, play, summarise
 
 QUICK = ArenaSettings(
     permutations=20, bootstraps=100, min_votes=30, min_votes_per_pair=3, window=20, epsilon_points=30, vote_budget=80

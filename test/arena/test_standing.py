@@ -5,10 +5,10 @@ from arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.intervals import Interval
-from podium.arena.ratings.standing import Standing, rank_of, standing, tied_groups
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.ratings import Interval
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import Standing, rank_of, standing, tied_groups
+from podium.tools.arena.store import Ballot
 
 QUICK = ArenaSettings(permutations=20, bootstraps=50)
 

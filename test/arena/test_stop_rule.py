@@ -6,11 +6,10 @@ import pytest
 from arena.golden_votes import TEAMS, ballots
 from literal import arena as literal
 
-from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.intervals import Interval
-from podium.arena.ratings.standing import standing
-from podium.arena.ratings.stop_rule import Condition, StopRule, intervals_separate, stop_rule
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.ratings import Interval
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import Condition, StopRule, intervals_separate, standing, stop_rule
+from podium.tools.arena.store import Ballot
 
 RULES = ArenaSettings(permutations=5, bootstraps=100, vote_budget=1000)
 

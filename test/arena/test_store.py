@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from arena.arena_folders import make_arena, rater_id
 
-from podium.arena.desk import Desk
-from podium.arena.settings import ArenaSettings
-from podium.arena.store import database as store_module
-from podium.arena.store.database import Store
 from podium.errors import OrganiserError, UsageError
+from podium.tools.arena import store as store_module
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import Store
 
 NOBODY = 65534
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.arena.web.viewer_library import lock, read_library
 from podium.errors import OrganiserError
+from podium.tools.arena.web.viewer import lock, read_library
 
 
 def pack(path: Path, content: bytes) -> str:

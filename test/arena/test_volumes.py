@@ -11,11 +11,10 @@ import pytest
 import SimpleITK as sitk
 from PIL import Image
 
-from podium.arena.images import packing
-from podium.arena.images.case_images import prepare
-from podium.arena.images.grey_values import ValueRange
-from podium.arena.images.prepared import PreparedImage
 from podium.errors import UsageError
+from podium.tools.arena import images as packing
+from podium.tools.arena.images import ValueRange, prepare
+from podium.tools.arena.store import PreparedImage
 
 NOISE = np.random.default_rng(3).integers(-1000, 3000, (4, 5, 6)).astype(np.int16)
 ORIENTATIONS = [

@@ -9,7 +9,7 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import Guest, Running, running
 
-from podium.arena.desk import Desk
+from podium.tools.arena.desk import Desk
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import NO_TLS, Running, running
 
-from podium.arena.desk import Desk
-from podium.arena.raters.invitations import revoke
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import revoke
+from podium.tools.arena.settings import ArenaSettings
 
 CSP = (
     "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "

@@ -17,9 +17,9 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import Guest
 
-from podium.arena.desk import Desk
-from podium.arena.web.serve import serve
 from podium.errors import UsageError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.web.app import serve
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -9,8 +9,8 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import running
 
-from podium.arena.desk import Desk
-from podium.arena.settings import ArenaSettings
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import ArenaSettings
 
 
 def cast_answers(folder: Path) -> list[str]:

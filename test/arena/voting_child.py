@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from podium.arena.desk import Desk
+from podium.tools.arena.desk import Desk
 
 
 def vote(desk: Desk, rater: int) -> None:

@@ -17,13 +17,12 @@ import pytest
 from batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 from evaluating import evaluate_command
 
-from podium.batch.run import TeamOutcome, run_batch
 from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
 from podium.cli import main
 from podium.errors import UsageError
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
-from podium.teams import find_teams
+from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
 
 PROJECT = Path(__file__).resolve().parents[2]
 KINDS = sorted(path.parent.name for path in (PROJECT / "ground-truth").glob("*/challenge.toml"))
@@ -101,7 +100,7 @@ def test_only_what_has_changed_is_scored_again(batch: Any, truth: Path, teams: P
 
 def test_other_code_scores_again(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     batch()
-    monkeypatch.setattr("podium.batch.run.code_version", lambda: "another")
+    monkeypatch.setattr("podium.tools.batch.run.code_version", lambda: "another")
     assert new_cases(batch()) == [6, 6, 6, 6]
 
 

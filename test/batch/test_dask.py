@@ -19,12 +19,12 @@ pytest.importorskip("distributed")
 from batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 from batch.local_cluster import LocalCluster, wait_until
 
-from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import Refused, UsageError
-from podium.execution.dask import Dask
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial, no_progress
 from podium.execution.processes import Processes
+from podium.tools.batch.dask import Dask
+from podium.tools.batch.run import TeamOutcome, run_batch
 
 PROJECT = Path(__file__).resolve().parents[2]
 TEAMS, CASES = 20, 100
@@ -144,7 +144,7 @@ def test_only_a_few_cases_are_submitted_at_a_time(cluster: LocalCluster) -> None
 
 
 def test_a_worker_with_other_code_is_refused(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.execution.dask.code_version", lambda: "0.1.0+old")
+    monkeypatch.setattr("podium.tools.batch.dask.code_version", lambda: "0.1.0+old")
     with pytest.raises(UsageError, match=r"runs Podium .*, and this is 0\.1\.0\+old"):
         Dask(address=cluster.address).run(["a"], str.upper, label="testing")
 
@@ -276,7 +276,7 @@ def test_a_restarted_scheduler_goes_on_with_what_is_kept(
         cluster.workers[:] = [cluster.add_worker(), cluster.add_worker()]
         cluster.wait_for_workers()
 
-    with caplog.at_level("INFO", logger="podium.execution.dask"):
+    with caplog.at_level("INFO", logger="podium.tools.batch.dask"):
         run_and_harm(many, tmp_path / "out", cluster, restart)
     assert caplog.messages.count("scheduler: the connection was lost; what is not kept starts again") == 1
 

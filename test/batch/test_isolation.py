@@ -7,11 +7,11 @@ from typing import Any
 
 from sandbox.hijacking import decoders_with
 
-from podium.batch.run import run_batch
 from podium.execution.processes import Processes
 from podium.readers.decoding import is_decoder_in_place
 from podium.sandbox import decoder
 from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.tools.batch.run import run_batch
 
 PROJECT = Path(__file__).resolve().parents[2]
 

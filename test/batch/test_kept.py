@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from podium.challenges.declared.format import TableCase
 from podium.execution.executor import CaseOutcome
-from podium.kept import KeptScores, content_digest, digest_or_none
 from podium.platform.jobs import Job, SocketValue
 from podium.platform.metrics_file import CaseScore
 from podium.readers.files import SafeFile
 from podium.readers.tables import read_table
+from podium.tools.batch.kept import KeptScores, content_digest, digest_or_none
 
 SCORE = CaseOutcome(value=CaseScore(metrics={"dice": 0.1 + 0.2, "n": 3, "none": None}, warnings=("small",)))
 

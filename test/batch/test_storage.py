@@ -17,19 +17,16 @@ from batch.challenge_of_reports import all_metrics, write_ground_truth, write_te
 from batch.local_cluster import LocalCluster
 from batch.object_store import CREDENTIALS, ObjectStore
 
-from podium.batch.run import TeamOutcome, run_batch
 from podium.cli import main
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
-from podium.execution.dask import Dask
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
-from podium.kept import KeptScores
 from podium.readers.files import list_files
-from podium.storage import remote
-from podium.storage.location import Url, location
-from podium.storage.mirror import Mirrors
-from podium.storage.remote import RemoteFolder
-from podium.teams import find_teams
+from podium.tools.batch import storage as remote
+from podium.tools.batch.dask import Dask
+from podium.tools.batch.kept import KeptScores
+from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
+from podium.tools.batch.storage import Mirrors, RemoteFolder, Url, location
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES = PROJECT / "test" / "submissions"
@@ -55,7 +52,7 @@ def use(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     remote._file_system.cache_clear()
-    monkeypatch.setattr("podium.kept._asked_again_at", [0.0])
+    monkeypatch.setattr("podium.tools.batch.kept._asked_again_at", [0.0])
 
 
 @pytest.fixture
@@ -316,7 +313,7 @@ def test_too_many_objects_and_too_many_bytes(
     url, mirrors = store.url("teams/team_01"), Mirrors(reports / "cache")
     with pytest.raises(SubmissionError, match=r"^'s3://challenge/teams/team_01' holds more than 100 bytes\.$"):
         mirrors.local(url, max_bytes=100)
-    monkeypatch.setattr("podium.storage.mirror.MAX_ENTRIES", 3)
+    monkeypatch.setattr("podium.tools.batch.storage.MAX_ENTRIES", 3)
     with pytest.raises(SubmissionError, match=r"^'s3://challenge/teams/team_01' holds more than 3 files\.$"):
         mirrors.local(url)
     assert not (reports / "cache").exists()  # nothing was fetched

@@ -16,7 +16,7 @@ from podium.challenges import challenge_from_settings
 from podium.cli import main
 from podium.figures import get
 from podium.platform.runtime import Runtime
-from podium.ranking.documents import read_cohorts
+from podium.tools.ranking.documents import read_cohorts
 
 PER_CASE = ("anonymous", "none")
 

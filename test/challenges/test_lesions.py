@@ -29,10 +29,9 @@ from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.executor import Serial
 from podium.figures import get
-from podium.manifest import make_manifest
 from podium.platform.privacy import phase_settings
 from podium.platform.submission import SubmissionNames
-from podium.validation import validate
+from podium.validation import make_manifest, validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -83,7 +83,7 @@ def test_an_upload_without_its_folder_takes_the_name_of_the_image(
         == "carotid-final"
     )
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "ground_truth"
-    monkeypatch.setattr("podium.challenges.ground_truth.UPLOADED", uploaded)
+    monkeypatch.setattr("podium.challenges.format.UPLOADED", uploaded)
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "declared", "its kind"
 
 

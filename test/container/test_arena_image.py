@@ -15,7 +15,7 @@ import yaml
 from arena.arena_folders import MadeArena, make_arena
 from container.engine import REPOSITORY, docker
 
-COMPOSE = REPOSITORY / "podium/arena/deploy/compose.yaml"
+COMPOSE = REPOSITORY / "podium/tools/arena/deploy/compose.yaml"
 LARGEST_BYTES = 500e6  # of which Debian and Python are half
 
 
@@ -97,5 +97,5 @@ def open_page(client: httpx.Client, path: str, container: str) -> httpx.Response
 
 def test_it_is_small_and_has_the_viewer(arena_image: str) -> None:
     assert int(docker("image", "inspect", "--format={{.Size}}", arena_image).stdout) <= LARGEST_BYTES
-    look = "from podium.arena.web.viewer_library import LIBRARY; assert LIBRARY.stat().st_size > 100_000"
+    look = "from podium.tools.arena.web.viewer import LIBRARY; assert LIBRARY.stat().st_size > 100_000"
     docker("run", "--rm", "--network=none", "--entrypoint=python", arena_image, "-c", look)

@@ -15,10 +15,10 @@ from batch.local_cluster import LocalCluster, wait_until
 from challenges.lesions_folders import run
 from container.engine import REPOSITORY, docker
 
-from podium.challenges.lesions.simulation import algorithm as algorithms
-from podium.challenges.lesions.simulation.containers import ExecContainer, InvokeContainer, find_container
 from podium.cli.main import main
 from podium.errors import UsageError
+from podium.tools.simulation import algorithms
+from podium.tools.simulation.algorithms import ExecContainer, InvokeContainer, find_container
 
 ALGORITHM = REPOSITORY / "test/algorithms/threshold"
 CASES = ("fdg_ukt_001.nii.gz", "fdg_ukt_002.nii.gz", "psma_ukt_011.mha")  # five lesions, none, an instance map of four

@@ -130,8 +130,8 @@ def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     """The corners move by GP at the corners; the same from fields and from transforms."""
     from podium.challenges.freehand.format import FreehandSettings
     from podium.challenges.freehand.reading import FreehandPrediction, read_reference_scan
-    from podium.challenges.freehand.tools.trajectory import scan_trajectory
     from podium.readers.files import SafeFile
+    from podium.tools.freehand import scan_trajectory
 
     folder = write_ground_truth(tmp_path / "truth")
     files = freehand(FreehandSettings(frame_size=(4, 5))).format

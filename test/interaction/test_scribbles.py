@@ -11,9 +11,17 @@ from literal import scribbles as literal
 from numpy.typing import NDArray
 from scipy.ndimage import binary_opening
 
-from podium.challenges.lesions.simulation.clicks import Scribbles, read_scribbles, write_scribbles
-from podium.challenges.lesions.simulation.scribbles import STRATEGIES, correct, largest_component, scribble, strategy_of
 from podium.errors import UsageError
+from podium.tools.simulation.scribbles import (
+    STRATEGIES,
+    Scribbles,
+    correct,
+    largest_component,
+    read_scribbles,
+    scribble,
+    strategy_of,
+    write_scribbles,
+)
 
 Mask = NDArray[np.bool_]
 

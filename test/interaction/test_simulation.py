@@ -17,12 +17,11 @@ import pytest
 import SimpleITK
 from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_ground_truth
 
-from podium.challenges.lesions.simulation import algorithm as algorithms
-from podium.challenges.lesions.simulation.algorithm import KEPT_BYTES, Folders, run_program
-from podium.challenges.lesions.simulation.algorithms import find_algorithm
-from podium.challenges.lesions.simulation.images import find_cases
 from podium.cli.main import main
 from podium.errors import UsageError
+from podium.tools.simulation import algorithms
+from podium.tools.simulation.algorithms import KEPT_BYTES, Folders, find_algorithm, run_program
+from podium.tools.simulation.run import find_cases
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMONSTRATION = REPOSITORY / "test/algorithms/threshold/process.py"

@@ -15,7 +15,7 @@ from challenges.lesions_folders import LESION, NOTHING, write
 
 from podium.cli.main import main
 from podium.errors import UsageError
-from podium.execution.dask import Dask
+from podium.tools.batch.dask import Dask
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Fails where another case is simulated at the same time, and tells which worker it is run by.

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from podium.challenges.reports.judge.answers import AnswerCache
-from podium.challenges.reports.judge.asking import JudgeReply
-from podium.challenges.reports.judge.replies import REPLIES, parse_reply
 from podium.errors import UsageError
+from podium.tools.judge.asking import AnswerCache, JudgeReply
+from podium.tools.judge.server import REPLIES, parse_reply
 
 MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
 FORMAT = {"json_schema": {"name": "parsed_report", "schema": {"type": "object"}}}

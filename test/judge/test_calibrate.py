@@ -11,8 +11,8 @@ from arena.arena_folders import make_arena, rater_id
 from judge.conftest import ALPHA, BETA, REFERENCES
 from judge.conftest import Desk as JudgeDesk
 
-from podium.arena.desk import Desk
 from podium.cli.main import main
+from podium.tools.arena.desk import Desk
 
 TEXTS = {"alpha": ALPHA, "beta": BETA}
 

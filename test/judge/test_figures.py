@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from literal.reports import radfact
 
 from podium.challenges.reports.format import FinalWeights
-from podium.challenges.reports.judge.engine import Findings, FindingVerdict, Status
-from podium.challenges.reports.judge.figures import (
+from podium.tools.judge.engine import Findings, FindingVerdict, Status
+from podium.tools.judge.judging import (
     CaseFigures,
+    JudgedPair,
     case_figures,
     failure_share,
     final_figures,
     final_lower_bound,
     radfact_aggregates,
 )
-from podium.challenges.reports.judge.judging import JudgedPair
 
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 

@@ -603,7 +603,7 @@ def test_a_dry_run_tells_the_cost_where_prices_are_configured(desk: Desk) -> Non
 def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
     from io import StringIO
 
-    from podium.challenges.reports.judge.meter import Meter
+    from podium.tools.judge.asking import Meter
 
     class Terminal(StringIO):
         def isatty(self) -> bool:
@@ -623,7 +623,7 @@ def test_progress_shows_calls_hits_failures_tokens_and_time_left() -> None:
 
 
 def test_another_version_of_the_engine_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.challenges.reports.judge.engine.PINNED_VERSION", "0.1.0")
+    monkeypatch.setattr("podium.tools.judge.engine.PINNED_VERSION", "0.1.0")
     assert desk.run() == 2
     assert desk.said()[1] == "radfact-lite 0.2.0 is installed; its figures are comparable only in 0.1.0."
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges.reports.judge.outcome import Doubts, TeamVerdict, order_warning
 from podium.errors import OrganiserError
+from podium.tools.judge.run import Doubts, TeamVerdict, order_warning
 
 DOUBTS = Doubts(verdicts=1200, failed=3, suspicious_verdicts=14, suspicious_findings=2)
 

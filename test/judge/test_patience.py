@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from podium.challenges.reports.judge.patience import backoff_seconds, requested_seconds
+from podium.tools.judge.server import backoff_seconds, requested_seconds
 
 
 def test_backoff_doubles_up_to_a_minute() -> None:

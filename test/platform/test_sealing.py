@@ -17,9 +17,9 @@ from podium.errors import UsageError
 from podium.figures import agrees
 from podium.platform.metrics_file import MetricsFile
 from podium.platform.sealing import Belonging, decoded_key, new_key, open_box, read_key, seal
-from podium.ranking.documents import read_cohorts
-from podium.ranking.options import RankingOptions
-from podium.ranking.rank import rank
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.schemes import RankingOptions
 
 pytest.importorskip("nacl")
 REPOSITORY = Path(__file__).resolve().parents[2]

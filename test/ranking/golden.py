@@ -1,7 +1,7 @@
 """The small table of docs/ranking.md: four teams, eight cases, larger is better, one value missing."""
 
 from podium.metrics.declaration import Metric
-from podium.ranking.cases import CaseTable, case_table
+from podium.tools.ranking.schemes import CaseTable, case_table
 
 METRIC = Metric(name="m", title="M", direction="higher", lowest=0.0, highest=1.0, worst=0.0)
 TEAMS = ("A", "B", "C", "D")

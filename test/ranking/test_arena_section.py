@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from ranking.test_reports_rule import document
 
-from podium.arena.ratings.ballots import Ballot
-from podium.arena.ratings.result import arena_result, result_to_json
-from podium.arena.settings import ArenaSettings
 from podium.cli.main import main
-from podium.ranking.ranking_file import ranking_from_json
-from podium.ranking.result import Ranking
-from podium.report.ranking_report import ranking_report
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import arena_result, result_to_json
+from podium.tools.arena.store import Ballot
+from podium.tools.ranking.result import Ranking, ranking_from_json
+from podium.tools.report.ranking_report import ranking_report
 
 
 @pytest.fixture

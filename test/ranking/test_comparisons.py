@@ -10,13 +10,19 @@ from scipy.stats import ttest_rel
 
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.ranking.cases import CaseTable
-from podium.ranking.chances import chance
-from podium.ranking.comparisons import holm_adjusted, neighbour_differences, paired_p, rank_groups
-from podium.ranking.decimals import column_decimals, even_decimals
-from podium.ranking.intervals import percentile_interval
-from podium.ranking.kemeny import kemeny_order
-from podium.ranking.schemes import MEAN, SchemeOptions, SchemeOutcome, apply_scheme
+from podium.tools.ranking.result import chance, column_decimals, even_decimals
+from podium.tools.ranking.schemes import (
+    MEAN,
+    CaseTable,
+    SchemeOptions,
+    SchemeOutcome,
+    apply_scheme,
+    holm_adjusted,
+    neighbour_differences,
+    paired_p,
+    rank_groups,
+)
+from podium.tools.ranking.statistics import kemeny_order, percentile_interval
 
 METRIC = Metric(name="m", title="M", direction="higher", lowest=-np.inf, highest=np.inf, worst=-np.inf)
 

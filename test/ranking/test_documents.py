@@ -7,7 +7,7 @@ import pytest
 from ranking.files import CASES, FAIR, GOOD, carotid_document, settings, three_teams, write_teams
 
 from podium.errors import UsageError
-from podium.ranking.documents import read_cohorts
+from podium.tools.ranking.documents import read_cohorts
 
 
 def teams(*paths: Path) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from podium.challenges.freehand.format import FreehandSettings
-from podium.ranking.documents import read_cohorts
-from podium.ranking.options import RankingOptions
-from podium.ranking.output import print_ranking
-from podium.ranking.rank import rank
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.output import print_ranking
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.schemes import RankingOptions
 
 SCANS = ("sub050__one", "sub050__two")
 

@@ -6,10 +6,8 @@ from literal import ranking as literal
 from ranking.golden import TABLE, VALUES
 
 from podium.metrics.resampling import Resamples
-from podium.ranking.kendall import tau_b
-from podium.ranking.positions import case_positions
-from podium.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
-from podium.ranking.wilcoxon import holm, pairwise_p
+from podium.tools.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
+from podium.tools.ranking.statistics import case_positions, holm, pairwise_p, tau_b
 
 WHOLE = Resamples.whole(8)
 THIRD = 1 / 3

@@ -15,10 +15,10 @@ from podium.challenges.lesions.format import LesionsSettings
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
-from podium.ranking.documents import read_cohorts
-from podium.ranking.options import RankingOptions
-from podium.ranking.rank import rank
-from podium.ranking.ranking_file import ranking_from_json
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import ranking_from_json
+from podium.tools.ranking.schemes import RankingOptions
 
 Areas = Sequence[float | None]
 CASES = ("a", "b", "c")

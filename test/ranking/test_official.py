@@ -16,8 +16,8 @@ from podium.challenges.lesions.format import LesionsSettings
 from podium.challenges.reports.format import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
-from podium.ranking.arena_ratings import read_arena
-from podium.ranking.official import apply_rule, figure, rule_figures
+from podium.tools.ranking.arena import read_arena
+from podium.tools.ranking.official import apply_rule, figure, rule_figures
 
 SCORE = Criterion(path="score", title="Score", direction="higher")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.metrics.declaration import Direction
-from podium.ranking.platform import PlatformMethod, platform_ranking
+from podium.tools.ranking.schemes import PlatformMethod, platform_ranking
 
 SUBMISSIONS = {
     "0": (0.0, 0.0),

@@ -18,11 +18,16 @@ from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
-from podium.ranking.documents import read_cohorts
-from podium.ranking.options import RankingOptions
-from podium.ranking.rank import rank
-from podium.ranking.ranking_file import ranking_from_json, ranking_schema, ranking_to_json, schema_of_the_classes
-from podium.ranking.result import Ranking
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import (
+    Ranking,
+    ranking_from_json,
+    ranking_schema,
+    ranking_to_json,
+    schema_of_the_classes,
+)
+from podium.tools.ranking.schemes import RankingOptions
 
 FEW = RankingOptions(bootstraps=40)
 

@@ -11,14 +11,13 @@ from challenges.built import reports
 from ranking.replicates import resampled
 
 from podium.challenges.reports.format import JudgeSettings, ReportsSettings
-from podium.challenges.reports.judge.figures import final_figures, harmonic_mean
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
-from podium.ranking.ranking_file import ranking_from_json
-from podium.ranking.result import Ranking
+from podium.tools.judge.judging import final_figures, harmonic_mean
+from podium.tools.ranking.result import Ranking, ranking_from_json
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
 

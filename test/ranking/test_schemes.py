@@ -12,10 +12,8 @@ from ranking.golden import METRIC
 
 from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
-from podium.ranking.cases import case_table
-from podium.ranking.kendall import tau_b
-from podium.ranking.schemes import SCHEMES, SchemeOptions, SchemeOutcome, apply_scheme
-from podium.ranking.stability import stability
+from podium.tools.ranking.schemes import SCHEMES, SchemeOptions, SchemeOutcome, apply_scheme, case_table
+from podium.tools.ranking.statistics import stability, tau_b
 
 Values = list[list[float | None]]
 LOWER = replace(METRIC, direction="lower", worst=1.0)

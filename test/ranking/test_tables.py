@@ -12,14 +12,11 @@ from ranking.golden import TEAMS, VALUES
 import podium
 from podium.cli.main import main
 from podium.errors import UsageError
-from podium.ranking.consensus import consensus, rank_tasks
-from podium.ranking.options import RankingOptions
-from podium.ranking.rank import rank
-from podium.ranking.ranking_file import ranking_from_json
-from podium.ranking.result import Ranking
-from podium.ranking.tables.cohorts import table_cohorts
-from podium.ranking.tables.options import TableOptions
-from podium.ranking.tables.reading import ScoreTable, read_score_table
+from podium.tools.ranking.consensus import consensus, rank_tasks
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import Ranking, ranking_from_json
+from podium.tools.ranking.schemes import RankingOptions
+from podium.tools.ranking.tables import ScoreTable, TableOptions, read_score_table, table_cohorts
 
 FEW = RankingOptions(bootstraps=20)
 HIGHER = TableOptions(directions={"": "higher"}, worst={"value": 0.0})

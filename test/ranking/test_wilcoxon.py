@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from literal import ranking as literal
 
 from podium.metrics.resampling import Resamples
-from podium.ranking.wilcoxon import holm, pairwise_p, share_of_significant_wins
+from podium.tools.ranking.statistics import holm, pairwise_p, share_of_significant_wins
 
 COARSE = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 

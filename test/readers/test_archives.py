@@ -261,7 +261,7 @@ class TestTar:
     def test_extended_headers_are_bounded_in_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         single = self.pax({"comment": "x" * 30})
         header = single[: single.index(b"a" + bytes(99))]
-        monkeypatch.setattr("podium.readers.archives.tar.MAX_EXTENDED_BYTES_IN_ALL", 60)
+        monkeypatch.setattr("podium.readers.archives.MAX_EXTENDED_BYTES_IN_ALL", 60)
         message = refusal(tmp_path, "s.tar", header * 2 + single)
         assert message == "'s.tar' holds an extended header that is too long."
 

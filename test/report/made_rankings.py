@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.platform.metrics_file import Status
-from podium.ranking.result import (
+from podium.tools.ranking.result import (
     AggregateColumn,
     CaseMetricResult,
     Difference,

@@ -12,8 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 from report.made_rankings import golden_ranking, large_ranking
 
-from podium.report.files.writing import write_report
-from podium.report.ranking_report import ranking_report
+from podium.tools.report.files import write_report
+from podium.tools.report.ranking_report import ranking_report
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 LOOKS: dict[str, dict[str, Any]] = {

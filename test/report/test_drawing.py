@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from podium.report.outlines import outline_path
-from podium.report.png import grey_levels, png_data_address, reduced
-from podium.report.scale import Scale, scale_for
-from podium.report.svg import MARKERS, dots, element, marker, number, picture, text
+from podium.tools.report.overlays import outline_path
+from podium.tools.report.png import grey_levels, png_data_address, reduced
+from podium.tools.report.svg import MARKERS, Scale, dots, element, marker, number, picture, scale_for, text
 
 HOSTILE = """</text><script>alert(1)</script>" onload='x' & <b>"""
 

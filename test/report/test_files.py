@@ -11,20 +11,14 @@ import pytest
 from report.made_rankings import golden_ranking, large_ranking
 
 from podium.metrics.declaration import Metric
-from podium.ranking.latex import latex_escape, ranking_latex
-from podium.report.case_values import case_values
-from podium.report.files.pdf import pdf_file
-from podium.report.files.pdf_text import runs
-from podium.report.files.stylesheet import style_of
-from podium.report.files.svg_file import svg_file
-from podium.report.files.writing import write_report
-from podium.report.metric_section import grid_of, metric_exhibits
-from podium.report.plots.box_dots import box_and_dots
-from podium.report.plots.podium_plot import podium_plot
-from podium.report.plots.tau_violin import tau_violin
-from podium.report.ranking_report import ranking_report
-from podium.report.scale import BrokenScale, Scale, scale_with_break
-from podium.report.svg import circle, dots, line, picture, rectangle, text
+from podium.tools.ranking.output import latex_escape, ranking_latex
+from podium.tools.report.files import pdf_file, runs, style_of, svg_file, write_report
+from podium.tools.report.metric_section import case_values, grid_of, metric_exhibits
+from podium.tools.report.plots.podium import podium_plot
+from podium.tools.report.plots.ranks import tau_violin
+from podium.tools.report.plots.values import box_and_dots
+from podium.tools.report.ranking_report import ranking_report
+from podium.tools.report.svg import BrokenScale, Scale, circle, dots, line, picture, rectangle, scale_with_break, text
 
 HD95 = Metric(name="hd95", title="HD95", direction="lower", lowest=0.0, highest=500.0, worst=500.0, unit="mm")
 DICE = Metric(name="dice", title="Dice", direction="higher", lowest=0.0, highest=1.0, worst=0.0)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from podium.report.palette import DARK, LIGHT, SERIES, stylesheet_variables
-from podium.report.plots.rank_heatmap import STRONGEST
+from podium.tools.report.page import DARK, LIGHT, SERIES, stylesheet_variables
+from podium.tools.report.plots.ranks import STRONGEST
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 TEXT, LARGE_TEXT_OR_SHAPE = 4.5, 3.0

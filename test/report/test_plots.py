@@ -10,19 +10,12 @@ from hypothesis import strategies as st
 from report.made_rankings import GOLDEN_VALUES
 
 from podium.metrics.declaration import Curve, Metric
-from podium.report.case_curves import curve_of
-from podium.report.plots.blob import blob_plot
-from podium.report.plots.box_dots import box_and_dots
-from podium.report.plots.curves import curves
-from podium.report.plots.distribution import distribution
-from podium.report.plots.podium_plot import places_in_case, podium_plot
-from podium.report.plots.podium_steps import PodiumPlace, podium_steps
-from podium.report.plots.rank_heatmap import rank_counts, rank_heatmap
-from podium.report.plots.scheme_lines import scheme_lines
-from podium.report.plots.share_bars import is_yes_or_no, share_bars
-from podium.report.plots.significance_map import significance_map
-from podium.report.plots.summary import defined, spread, summarise, thinned
-from podium.report.plots.tau_violin import density, tau_violin
+from podium.tools.report.plots.axes import defined, spread, summarise, thinned
+from podium.tools.report.plots.curves import curves, significance_map
+from podium.tools.report.plots.podium import PodiumPlace, places_in_case, podium_plot, podium_steps
+from podium.tools.report.plots.ranks import blob_plot, density, rank_counts, rank_heatmap, scheme_lines, tau_violin
+from podium.tools.report.plots.values import box_and_dots, distribution, is_yes_or_no, share_bars
+from podium.tools.report.submission_report import curve_of
 
 DICE = Metric(name="dice", title="Dice", direction="higher", lowest=0, highest=1, worst=0)
 HD = Metric(name="hd", title="HD95", direction="lower", lowest=0, highest=math.inf, worst=math.inf, unit="mm")

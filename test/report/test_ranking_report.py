@@ -9,10 +9,9 @@ import pytest
 from report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
 from report.page_check import Page
 
-from podium.ranking.ranking_file import ranking_from_json, ranking_to_json
-from podium.ranking.result import Ranking, Taus
-from podium.report.ranking_report import ranking_report as whole_report
-from podium.report.settings_table import settings_table
+from podium.tools.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
+from podium.tools.report.ranking_report import ranking_report as whole_report
+from podium.tools.report.tables import settings_table
 
 
 def ranking_report(ranking: Ranking) -> str:

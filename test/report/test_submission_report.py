@@ -11,7 +11,7 @@ from ranking.test_reports_rule import document as judged_document
 from report.page_check import Page
 
 from podium.cli.main import main
-from podium.ranking.ranking_file import ranking_from_json
+from podium.tools.ranking.result import ranking_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUND_TRUTH = ROOT / "ground-truth/carotid"

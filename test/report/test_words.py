@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from podium.report.words import (
+from podium.tools.report.page import (
     count,
     figure,
     fixed,

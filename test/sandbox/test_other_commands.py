@@ -12,14 +12,12 @@ import pytest
 from challenges.lesions_folders import LESION, write
 from sandbox.hijacking import decoders_with
 
-from podium.challenges.lesions.simulation.case_run import Plan
-from podium.challenges.lesions.simulation.images import find_cases
-from podium.challenges.lesions.simulation.simulation import simulate_on
 from podium.cli import main
 from podium.evaluation import evaluate
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.sandbox import decoder
+from podium.tools.simulation.run import Plan, find_cases, simulate_on
 from podium.validation import Problem, ValidationReport, validate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +79,7 @@ def test_overlays_are_the_same_and_a_reader_that_crashes_costs_its_own(
     apart = page("apart.html")
     with crashing("0128"):
         crashed = page("crashed.html")
-    read_here(monkeypatch, "podium.report.worst_overlays")
+    read_here(monkeypatch, "podium.tools.report.overlays")
     assert page("here.html") == apart
     assert (apart.count("data:image/png"), crashed.count("data:image/png")) == (8, 6)
     assert crashed.count(f"No picture: Reading &#39;csv_0128_pred.h5&#39; {DIED.removesuffix('.')}") == 1

@@ -22,5 +22,5 @@ IMAGES = arrays(
 @given(labels=IMAGES, likely=st.sets(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=6))
 def test_all_values_and_no_others_are_found(labels: NDArray[Any], likely: set[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("podium.challenges.declared.values.labels._COUNTED_AT_ONCE", at_once)
+        patch.setattr("podium.challenges.declared.values._COUNTED_AT_ONCE", at_once)
         assert _present_labels(labels, likely) == {int(value) for value in labels.flat}

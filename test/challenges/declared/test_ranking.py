@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from podium import rank
 from podium.cli import main
-from podium.ranking.options import RankingOptions
-from podium.ranking.result import Ranking
+from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.schemes import RankingOptions
 
 VALUES = """\
 [values.age]

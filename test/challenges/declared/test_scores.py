@@ -15,7 +15,7 @@ from podium import rank
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
-from podium.ranking.options import RankingOptions
+from podium.tools.ranking.schemes import RankingOptions
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
 LIVER = ORGAN + "labels = { liver = 1 }\n"

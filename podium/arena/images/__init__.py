@@ -1,1 +1,0 @@
-"""Case images, prepared for the page: pixels and a few numbers, nothing else."""

@@ -1,1 +1,0 @@
-"""Who votes, on what, and how consistently."""

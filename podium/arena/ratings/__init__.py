@@ -1,1 +1,0 @@
-"""From votes to ratings: Elo, Bradley-Terry, intervals, ranks and the stop rule."""

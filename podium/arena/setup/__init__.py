@@ -1,1 +1,0 @@
-"""`podium arena init`: from a ranking, the submissions and the case images to a new arena."""

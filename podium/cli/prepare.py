@@ -1,0 +1,326 @@
+"""Commands that prepare a challenge: new, check, manifest, leaderboard, bundle, keys, doctor."""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium import __version__
+from podium.cli.arguments import (
+    BAKED_GROUND_TRUTH,
+    Verbs,
+    add_case_timeout,
+    add_challenge,
+    add_ground_truth,
+    add_group,
+    add_verb,
+    add_workers,
+    chosen_challenge,
+    chosen_executor,
+    end,
+)
+
+if TYPE_CHECKING:
+    from podium.checking import Checked
+
+GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
+_TEMPLATE = Path(__file__).with_name("new_challenge.toml")
+_TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
+_REFERENCE_KEYS = ("reference", "reference_table")
+
+
+def add_verbs(verbs: Verbs) -> None:
+    add_new(verbs)
+    add_check(verbs)
+    add_manifest(verbs)
+    add_leaderboard(verbs)
+    add_bundle(verbs)
+    add_keys(verbs)
+    add_doctor(verbs)
+
+
+def add_new(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
+    parser.add_argument("name", metavar="NAME", help="the challenge's name, which is its folder's")
+    parser.add_argument("--like", metavar="GALLERY", help="start from this entry of gallery/ [a template]")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="where the folder NAME is made [ground-truth]")
+
+
+def _new(options: argparse.Namespace) -> int:
+    from podium.challenges.format import CHALLENGE_FILE, REFERENCES, check_name
+    from podium.errors import UsageError
+
+    root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
+    folder = root / options.name
+    check_name(options.name, folder)
+    if folder.exists():
+        raise UsageError(f"{folder} exists already; nothing is changed. Choose another name.")
+    text = _titled(_template() if options.like is None else _entry(options.like), options.name)
+    names = " and ".join(_reference_names(text))
+    try:
+        (folder / REFERENCES).mkdir(parents=True)
+        (folder / CHALLENGE_FILE).write_text(text, encoding="utf-8")
+        note = f"The references of all cases belong here: {names}. This file is ignored.\n"
+        (folder / REFERENCES / "README.md").write_text(note, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from None
+    build = f"./build.sh {options.name}"
+    if root.resolve() != BAKED_GROUND_TRUTH:
+        build = f"Move the folder into ground-truth/ of the repository, then {build}"
+    print(f"1. Fill in {folder / CHALLENGE_FILE}: its comments say what every table is for.")
+    print(f"2. Put the references into {folder / REFERENCES}: {names}.")
+    print(f"3. podium check {folder}")
+    print(f"4. {build}")
+    return end(f"Wrote {folder}; the four steps above are what is left to do.")
+
+
+def _template() -> str:
+    return _TEMPLATE.read_text(encoding="utf-8")
+
+
+def _entry(name: str) -> str:
+    """The challenge.toml of a gallery entry, with a line that says where it comes from."""
+    from podium.challenges.format import CHALLENGE_FILE
+    from podium.errors import UsageError
+    from podium.readers.files import escape_for_display
+
+    known = {file.parent.name: file for file in sorted(GALLERY.glob(f"*/{CHALLENGE_FILE}"))}
+    if not known:
+        raise UsageError("There is no gallery here: it is part of the repository, beside ground-truth/.")
+    if name not in known:
+        raise UsageError(f"The gallery has no entry '{escape_for_display(name)}'; it has: {', '.join(known)}.")
+    origin = f"# A copy of gallery/{name}, where all cases are public: decide what per_case may show of yours.\n"
+    return origin + known[name].read_text(encoding="utf-8")
+
+
+def _titled(text: str, name: str) -> str:
+    title = re.sub(r"[._-]+", " ", name).capitalize()
+    return _TITLE.sub(f'title = "{title}"', text, count=1)
+
+
+def _reference_names(text: str) -> list[str]:
+    """What the references of all values are called."""
+    values = tomllib.loads(text)["values"].values()
+    given = [value[key] for value in values for key in _REFERENCE_KEYS if key in value]
+    names = [name for each in given for name in ([each] if isinstance(each, str) else each)]
+    return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
+
+
+# `podium check`: an organiser's own check before a build.
+
+
+def add_check(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "check", _check, "check settings and references of a challenge before a build")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        default=BAKED_GROUND_TRUTH,
+        metavar="FOLDER",
+        help="a challenge folder, or a folder of challenge folders [ground-truth]",
+    )
+    parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    add_workers(parser)
+    add_case_timeout(parser)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from podium.challenges.format import challenge_paths
+    from podium.checking import check
+    from podium.errors import UsageError
+
+    if options.images is not None and not options.images.is_dir():
+        raise UsageError(f"There is no folder {options.images}.")
+    executor = chosen_executor(options)
+    results = []
+    for name, path in challenge_paths(options.folder).items():
+        results.append(check(name, path, images=options.images, executor=executor))
+        _print(results[-1])
+    errors = sum(len(each.errors) for each in results)
+    warnings = sum(len(each.warnings) for each in results)
+    found = f"{_count(errors, 'error')} and {_count(warnings, 'warning')}"
+    if errors:
+        return end(f"Found {found}; fix the errors before you build.", 2)
+    return end(f"Found {found}." if warnings else "Nothing is wrong.")
+
+
+def _print(checked: "Checked") -> None:
+    """One line for everything found, which can be searched."""
+    print(checked.name)
+    for kind, lines in (("error: ", checked.errors), ("warning: ", checked.warnings), ("", checked.statistics)):
+        for line in lines:
+            print(f"  {kind}{line}", flush=True)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+# `podium manifest`: the public case list.
+
+
+def add_manifest(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "manifest", _manifest, "write the public case list that participants validate against")
+    parser.add_argument(
+        "--output", type=Path, default=Path("cases.json"), metavar="FILE", help="the file to write [cases.json]"
+    )
+    add_ground_truth(parser)
+    add_challenge(parser)
+    add_workers(parser)
+    add_case_timeout(parser)
+
+
+def _manifest(options: argparse.Namespace) -> int:
+    from podium.challenges import KINDS, load_challenge
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge, prepare
+    from podium.validation import make_manifest, write_manifest
+
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    folders = read_challenge_folders(root, known=KINDS, named=chosen_challenge(options))
+    folder = choose_challenge(folders, named=chosen_challenge(options))
+    task = prepare(folder, load_challenge(folder), chosen_executor(options))
+    write_manifest(make_manifest(task), options.output)
+    return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")
+
+
+# `podium leaderboard`: the settings of a phase's leaderboard.
+
+
+def add_leaderboard(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
+    parser.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
+    add_ground_truth(parser)
+
+
+def _leaderboard(options: argparse.Namespace) -> int:
+    from podium.challenges import KINDS, phase_columns
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge
+    from podium.platform.privacy import phase_settings
+
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    name = chosen_challenge(options)
+    folders = read_challenge_folders(root, known=KINDS, named=name)
+    chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
+    settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
+    print(json.dumps(settings[name] if name else settings, indent=2))
+    return 0
+
+
+# `podium bundle`: what another platform makes a competition of.
+
+
+def add_bundle(verbs: Verbs) -> None:
+    platforms = add_group(verbs, "bundle", "write what another platform makes a competition of")
+    parser = add_verb(platforms, "codabench", _codabench, "write a competition bundle for Codabench")
+    parser.add_argument("challenge", metavar="NAME", help="the challenge")
+    parser.add_argument(
+        "--output", type=Path, metavar="PATH", help="an archive, if it ends with .zip, or a folder [NAME-codabench.zip]"
+    )
+    parser.add_argument(
+        "--image",
+        metavar="IMAGE",
+        help=f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]",
+    )
+    parser.add_argument(
+        "--start", type=date.fromisoformat, metavar="DATE", help="the first day of the phase, as 2026-12-31 [today]"
+    )
+    add_ground_truth(parser)
+
+
+def _codabench(options: argparse.Namespace) -> int:
+    from podium.challenges import KINDS
+    from podium.challenges.format import locate_ground_truth, read_challenge_folders
+    from podium.evaluation import choose_challenge
+    from podium.tools.platforms.bundle import BundlePlan, write_bundle
+
+    name = options.challenge
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    folder = choose_challenge(read_challenge_folders(root, known=KINDS, named=name), named=name)
+    plan = BundlePlan(
+        image=options.image or f"podium-codabench-{name}:{__version__}",
+        start=options.start or datetime.now(UTC).date(),
+    )
+    output = options.output or Path(f"{name}-codabench.zip")
+    files = write_bundle(folder, plan, output)
+    return end(f"Wrote {files} files to {output}; it holds the references, so it must not be published.")
+
+
+# `podium keys`: the organiser's key for sealed rows.
+
+
+def add_keys(verbs: Verbs) -> None:
+    tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
+    new = add_verb(tools, "new", _new_key, "make a key pair: write the secret key, print the public key")
+    new.add_argument("file", type=Path, metavar="FILE", help="where to write the secret key; keep it and back it up")
+
+
+def _new_key(options: argparse.Namespace) -> int:
+    from podium.platform.sealing import new_key
+
+    public_key = new_key(options.file)
+    print(f'[sealed]\npublic_key = "{public_key}"')
+    return end(f"Wrote the secret key to {options.file}; the lines above go into challenge.toml.")
+
+
+# `podium doctor`: what this machine offers to an evaluation.
+
+_PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
+_GIB = 1024**3
+
+
+def add_doctor(verbs: Verbs) -> None:
+    add_verb(verbs, "doctor", _doctor, "show what this machine offers: cores, memory, isolation, disk, versions")
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    for what, found in _findings():
+        print(f"{what + ':':<18} {found}")
+    return 0
+
+
+def _findings() -> Iterator[tuple[str, str]]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from podium.execution.executor import available_workers
+    from podium.sandbox.lock import LAYERS, has_seccomp, landlock_abi
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    abi = landlock_abi()
+    yield "podium", __version__
+    yield "python", platform.python_version()
+    yield "system", f"{platform.system()} {platform.release()} on {platform.machine()}"
+    yield "cores", f"{cores} ({available_workers()} workers by default)"
+    yield "memory", f"{memory / _GIB:.1f} GiB"
+    yield "temporary files", f"{shutil.disk_usage(tempfile.gettempdir()).free / _GIB:.1f} GiB free"
+    yield "Landlock", f"ABI {abi}" if abi else "not available"
+    yield "seccomp", "available" if has_seccomp() else "not available"
+    in_force = _layers_in_force()
+    complete = "" if len(in_force) == len(LAYERS) else " (--isolation full would refuse to run)"
+    yield "isolation", (", ".join(in_force) or "none") + complete
+    for package in _PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, "not installed"
+
+
+def _layers_in_force() -> list[str]:
+    """Tried, not asked: a decoder is started and says what holds it."""
+    from podium.kernel import Limits, is_linux
+    from podium.sandbox.decoders import started
+
+    if not is_linux():
+        return []
+    with started(Limits()) as found:
+        return list(found.layers)

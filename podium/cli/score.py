@@ -1,0 +1,242 @@
+"""Commands that score: `podium evaluate`, which the container runs, for every platform, and `podium validate`."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.cli.arguments import (
+    BAKED_GROUND_TRUTH,
+    CHALLENGE_VARIABLE,
+    Verbs,
+    add_case_timeout,
+    add_challenge,
+    add_ground_truth,
+    add_time_limit,
+    add_verb,
+    add_workers,
+    chosen_challenge,
+    chosen_executor,
+    end,
+    end_log,
+)
+from podium.errors import UsageError
+
+if TYPE_CHECKING:
+    from podium.platform.metrics_file import MetricsFile
+    from podium.validation import ValidationReport
+
+# `podium evaluate --platform`: the options of each platform, in that platform's own words, and what runs there.
+
+GRAND_CHALLENGE = "grand-challenge"
+_MEDPERF = Path("/mlcommons/volumes")
+# The options of each platform with their defaults; those without one must be given, except for the ground truth.
+_OPTIONS: Mapping[str, Mapping[str, Path | None]] = {
+    GRAND_CHALLENGE: {"input": Path("/input"), "output": Path("/output"), "ground_truth": None},
+    "codabench": {"input": Path("/app/input"), "output": Path("/app/output")},
+    "orca": {"predictions_file": None, "groundtruth_folder": None, "output_file": Path("results.json")},
+    "medperf": {
+        "predictions": _MEDPERF / "predictions",
+        "labels": _MEDPERF / "labels",
+        "parameters_file": _MEDPERF / "parameters/parameters_file.yaml",
+        "output_path": _MEDPERF / "results/results.yaml",
+        "ground_truth": None,
+    },
+}
+
+
+def add_verbs(verbs: Verbs) -> None:
+    add_evaluate(verbs)
+    add_validate(verbs)
+    add_invoke(verbs)
+
+
+def add_platforms(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--platform",
+        choices=tuple(_OPTIONS),
+        default=GRAND_CHALLENGE,
+        help="whose paths and result files are used; the figures are the same on all [%(default)s]",
+    )
+    parser.add_argument(
+        "--input", type=Path, metavar="DIR", help="the submission [/input]; on codabench the folder of ref/ and res/"
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="where to write metrics.json [/output]")
+    orca = parser.add_argument_group("Synapse (--platform orca)")
+    orca.add_argument(
+        "-p", "--predictions_file", type=Path, metavar="FILE", help="the submission: a file or an archive"
+    )
+    orca.add_argument("-g", "--groundtruth_folder", type=Path, metavar="DIR", help="the ground truth")
+    orca.add_argument("-o", "--output_file", type=Path, metavar="FILE", help="[results.json]")
+    orca.add_argument("--validate-only", action="store_true", help="the validation step: check, and score nothing")
+    medperf = parser.add_argument_group("MedPerf (--platform medperf)", f"The defaults are below {_MEDPERF}.")
+    medperf.add_argument("--predictions", type=Path, metavar="DIR", help="the submission [predictions]")
+    medperf.add_argument("--labels", type=Path, metavar="DIR", help="the references [labels]")
+    medperf.add_argument("--parameters_file", type=Path, metavar="FILE", help="[parameters/parameters_file.yaml]")
+    medperf.add_argument("--output_path", type=Path, metavar="FILE", help="[results/results.yaml]")
+
+
+def paths(options: argparse.Namespace) -> Mapping[str, Path]:
+    """The platform's paths, given or default; UsageError for an option of another platform, which would be ignored."""
+    own = _OPTIONS[options.platform]
+    every = dict.fromkeys(name for names in _OPTIONS.values() for name in names)
+    foreign = [name for name in every if name not in own and getattr(options, name) is not None]
+    foreign += ["validate_only"] if options.validate_only and options.platform != "orca" else []
+    if foreign:
+        raise UsageError(f"{_spelled(foreign[0])} is not an option of --platform {options.platform}.")
+    chosen = {name: getattr(options, name) or default for name, default in own.items()}
+    missing = [name for name, path in chosen.items() if path is None and name != "ground_truth"]
+    if missing:
+        raise UsageError(f"--platform {options.platform} needs {_spelled(missing[0])}.")
+    return {name: path for name, path in chosen.items() if path is not None}
+
+
+def _spelled(name: str) -> str:
+    return f"--{name.replace('_', '-')}" if name in ("ground_truth", "validate_only") else f"--{name}"
+
+
+def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
+    """Score a submission where the result is a file of figures and an error is an exit code."""
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import evaluate
+
+    executor, challenge = chosen_executor(options), chosen_challenge(options)
+    if platform == "codabench":
+        from podium.tools.platforms.results import evaluate_for_codabench
+
+        return evaluate_for_codabench(
+            folder=given["input"], output=given["output"], challenge=challenge, executor=executor
+        )
+    rules = locate_ground_truth(given.get("ground_truth"), beside=BAKED_GROUND_TRUTH)
+    if platform == "medperf":
+        from podium.tools.platforms.results import Volumes, evaluate_for_medperf
+
+        volumes = Volumes(**{name: path for name, path in given.items() if name != "ground_truth"})
+        return evaluate_for_medperf(volumes, rules=rules, challenge=challenge, executor=executor)
+    return evaluate(
+        submission=given["input"],
+        output=given["output"],
+        ground_truth=rules,
+        challenge=challenge,
+        executor=executor,
+        isolation=options.isolation,
+    )
+
+
+def evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) -> int:
+    """The status alone goes to stdout, where the workflow takes it from; the log goes to stderr."""
+    from podium.tools.platforms.results import evaluate_for_orca, validate_submission
+
+    step = validate_submission if options.validate_only else evaluate_for_orca
+    with redirect_stdout(sys.stderr):
+        status = step(
+            predictions=given["predictions_file"],
+            ground_truth=given["groundtruth_folder"],
+            results=given["output_file"],
+            challenge=chosen_challenge(options),
+            executor=chosen_executor(options),
+        )
+        end(f"Wrote {given['output_file']}: the submission is {status}.")
+    print(status)
+    return 0
+
+
+def add_evaluate(verbs: Verbs) -> None:
+    add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
+
+
+def add_invoke(verbs: Verbs) -> None:
+    summary = "evaluate whenever a web request asks for it: GET /health, POST /invoke"
+    parser = add_verb(verbs, "invoke", _invoke, summary)
+    add_options(parser)
+    parser.add_argument("--port", type=int, default=4743, metavar="N", help="where to listen [%(default)s]")
+
+
+def _invoke(options: argparse.Namespace) -> int:
+    from podium.cli.invoke import serve_evaluations  # a web server that no other command needs
+
+    return serve_evaluations(options)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_ground_truth(parser)
+    add_challenge(parser)
+    add_workers(parser)
+    add_case_timeout(parser)
+    add_time_limit(parser)
+    parser.add_argument(
+        "--isolation",
+        choices=("best", "full"),
+        default="best",
+        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
+    )
+    add_platforms(parser)
+
+
+def evaluate_submission(options: argparse.Namespace) -> int:
+    given = paths(options)
+    if options.platform == "orca":
+        return evaluate_on_orca(options, given)
+    counts = evaluate_on(options.platform, options, given).counts
+    numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
+    lost = [f"{number} {status}" for status, number in numbers if number]
+    summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."
+    end_log(summary)  # the platform shows the two streams separately
+    return end(summary)
+
+
+# `podium validate`: a participant's own check before submitting.
+
+
+def add_validate(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "validate", _validate, "check a submission before sending it, without ground truth")
+    parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="a folder or one archive")
+    parser.add_argument("--cases", type=Path, metavar="FILE", help="the challenge's case list (from its organisers)")
+    parser.add_argument(
+        "--challenge",
+        metavar="NAME",
+        help=f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+    )
+    add_ground_truth(parser)
+    add_workers(parser)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from podium.challenges.format import locate_ground_truth
+    from podium.validation import read_manifest, validate
+
+    report = validate(
+        options.submission,
+        manifest=read_manifest(options.cases) if options.cases else None,
+        challenge=chosen_challenge(options),
+        executor=chosen_executor(options),
+        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
+    )
+    _print_report(report)
+    if report.problems:
+        count = len(report.problems)
+        found = "1 problem; fix it" if count == 1 else f"{count} problems; fix them"
+        return end(f"Found {found} before you submit.", 1)
+    return end("The submission is ready.")
+
+
+def _print_report(report: "ValidationReport") -> None:
+    """What a participant has to fix, if anything, as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for warning in report.warnings:
+        console.print(Text(f"Warning: {warning}"))
+    if not report.problems:
+        console.print(f"{report.cases} predictions for '{report.challenge}' are fine.")
+        return
+    table = Table(title=f"Problems of this '{report.challenge}' submission", title_justify="left")
+    table.add_column("where", overflow="fold")
+    table.add_column("what", overflow="fold")
+    for problem in report.problems:
+        table.add_row(Text(problem.where), Text(problem.what))  # a name such as '[/b]' is no markup
+    console.print(table)

@@ -1,1 +1,0 @@
-"""From many teams' metrics.json to a final table and how sure it is. Nothing here opens an image."""

@@ -1,1 +1,0 @@
-"""Any table of scores as cohorts that can be ranked: for challenges that were not scored by Podium."""

@@ -1,0 +1,298 @@
+"""Bradley-Terry: i is preferred to j with probability s_i / (s_i + s_j); ties are half a win to each.
+
+Ratings are 1000 + 400 log10(s) with the geometric mean of s = 1, so that 400 points are odds of 10 to 1, as in Elo.
+Source: R. A. Bradley and M. E. Terry, Biometrika 39, 1952. The condition for a fit to exist: L. R. Ford, American
+Mathematical Monthly 64(8), 1957.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.tools.arena.settings import listed
+from podium.tools.arena.store import Answer, Ballot
+
+# Votes as counts: how often each method beat each other. All ratings except Elo need no more than this.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairCounts:
+    """Rows and columns in the order of `methods`.
+
+    wins  [i, j]: votes in which i was preferred to j
+    ties  [i, j] = [j, i]: votes that called them equal
+    """
+
+    methods: tuple[str, ...]
+    wins: NDArray[np.int64]
+    ties: NDArray[np.int64]
+
+    def __sub__(self, some: "PairCounts") -> "PairCounts":
+        """Without `some` of the votes, over the same methods."""
+        return PairCounts(methods=self.methods, wins=self.wins - some.wins, ties=self.ties - some.ties)
+
+    @property
+    def votes(self) -> NDArray[np.int64]:
+        """[i, j] = [j, i]: votes on this pair."""
+        return self.wins + self.wins.T + self.ties
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """[i, j]: what i won of j, a tie being half a win to each."""
+        return self.wins + self.ties / 2
+
+
+def counted(ballots: Iterable[Ballot]) -> list[Ballot]:
+    """The ballots that ratings and the stop rule count: neither repeats nor "cannot judge"."""
+    return [ballot for ballot in ballots if not ballot.repeat and ballot.answer != "cannot-judge"]
+
+
+def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts:
+    place = {method: index for index, method in enumerate(methods)}
+    wins = np.zeros((len(methods), len(methods)), dtype=np.int64)
+    ties = np.zeros_like(wins)
+    alike = Counter((ballot.left, ballot.right, ballot.answer) for ballot in counted(ballots))
+    for (left_name, right_name, answer), count in alike.items():
+        left, right = place[left_name], place[right_name]
+        match answer:
+            case "left":
+                wins[left, right] += count
+            case "right":
+                wins[right, left] += count
+            case "both-good" | "both-bad":
+                ties[left, right] += count
+                ties[right, left] += count
+    return PairCounts(methods=tuple(methods), wins=wins, ties=ties)
+
+
+# Elo: r' = r + K (S - E) with E = 1 / (1 + 10^((r_other - r) / 400)), S = 1, 1/2 or 0, from 1000 for everybody.
+#
+# Source: A. Elo, The Rating of Chessplayers, Past and Present, 1978. The figures depend on the order of the votes;
+# the average over permutations of the votes does not.
+
+INITIAL = 1000.0
+SCALE = 400.0
+_BLOCK = 64  # votes looked up at once
+_LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
+
+
+def online_elo(ballots: Iterable[Ballot], methods: Sequence[str], *, k_factor: float) -> dict[str, float]:
+    """Every vote replayed in the order in which it was cast, as the rules say."""
+    ratings = dict.fromkeys(methods, INITIAL)
+    for ballot in counted(ballots):
+        left, right = ratings[ballot.left], ratings[ballot.right]
+        gained = k_factor * (_LEFT_SCORE[ballot.answer] - 1 / (1 + 10 ** ((right - left) / SCALE)))
+        ratings[ballot.left] = left + gained
+        ratings[ballot.right] = right - gained
+    return ratings
+
+
+def averaged_elo(
+    ballots: Iterable[Ballot], methods: Sequence[str], *, k_factor: float, permutations: int, seed: int
+) -> dict[str, float]:
+    """Mean of Elo over seeded permutations of the votes.
+
+    The same votes in any other order, by other raters or with the sides swapped, give the same figures to the last bit:
+    before they are permuted, votes are sorted by what Elo sees of them.
+    """
+    names = sorted(methods)
+    place = {method: index for index, method in enumerate(names)}
+    votes = sorted(_seen_by_elo(ballot, place) for ballot in counted(ballots))
+    if not votes:
+        return dict.fromkeys(methods, INITIAL)
+    # Votes that look alike to Elo are one kind: permuting the few kinds keeps everything in the fastest memory.
+    kinds = sorted(set(votes))
+    kind_of = {kind: number for number, kind in enumerate(kinds)}
+    first, second, score = (np.array(column) for column in zip(*kinds, strict=True))
+    cast = np.array([kind_of[vote] for vote in votes], dtype=np.uint16)
+    order = np.random.default_rng(seed).permuted(np.tile(cast, (permutations, 1)), axis=1)
+    unit = SCALE / np.log(10)  # ratings are kept as (points - 1000) / unit: then 1 / (1 + exp(difference)) is enough
+    step = k_factor / unit
+    ratings = np.zeros(len(names) * permutations)  # one method after the other, in every permutation
+    column = np.arange(permutations)
+    ones, others, gained = (np.empty(permutations) for _ in range(3))
+    for start in range(0, len(votes), _BLOCK):
+        kind = order[:, start : start + _BLOCK].T.astype(np.intp)
+        places = (first * permutations).take(kind) + column, (second * permutations).take(kind) + column
+        for one, other, won in zip(*places, (step * score).take(kind), strict=True):  # one vote in every permutation
+            ratings.take(one, out=ones, mode="clip")
+            ratings.take(other, out=others, mode="clip")
+            np.exp(np.subtract(others, ones, out=gained), out=gained)
+            gained += 1
+            np.subtract(won, np.divide(step, gained, out=gained), out=gained)
+            ratings[one] = np.add(ones, gained, out=ones)
+            ratings[other] = np.subtract(others, gained, out=others)
+    means = INITIAL + unit * ratings.reshape(len(names), permutations).mean(axis=1)
+    return {method: float(means[place[method]]) for method in methods}
+
+
+def _seen_by_elo(ballot: Ballot, place: dict[str, int]) -> tuple[int, int, float]:
+    left, right, score = place[ballot.left], place[ballot.right], _LEFT_SCORE[ballot.answer]
+    return (left, right, score) if left < right else (right, left, 1 - score)
+
+
+VIRTUAL_DRAW = 0.5
+_LONGEST_STEP = 3.0  # of a log strength in one step of Newton's method
+_MOST_STEPS = 200
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BradleyTerry:
+    """`why_virtual_draw`: why no plain fit exists and half a virtual draw per pair was added; None if it exists."""
+
+    ratings: dict[str, float]
+    why_virtual_draw: str | None
+
+
+def bradley_terry(ballots: Iterable[Ballot], methods: Sequence[str]) -> BradleyTerry:
+    return fit_counts(count_pairs(ballots, methods))
+
+
+def fit_counts(counts: PairCounts) -> BradleyTerry:
+    why = None if plain_fit_exists(counts.points) else _why_no_plain_fit(counts)
+    points = counts.points if why is None else with_virtual_draws(counts.points)
+    (ratings,) = fit_ratings(points[None]).tolist()
+    return BradleyTerry(ratings=dict(zip(counts.methods, ratings, strict=True)), why_virtual_draw=why)
+
+
+def reachable(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """[..., i, j]: a chain of "beat or tied" leads from i to j. `points` may be a batch of matrices."""
+    size = points.shape[-1]
+    reached = (points > 0) | np.eye(size, dtype=bool)
+    for _ in range(size.bit_length()):  # every round doubles the length of the chains
+        reached = reached @ reached
+    return reached
+
+
+def plain_fit_exists(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """[...]: finite strengths that maximise the likelihood exist, and are unique, exactly where the directed graph
+    "beat or tied" is strongly connected."""
+    return np.asarray(reachable(points).all(axis=(-2, -1)))
+
+
+def with_virtual_draws(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Half a draw between every two methods: a draw of weight 0.5, thus a quarter of a win to each."""
+    return points + VIRTUAL_DRAW / 2 * (1 - np.eye(points.shape[-1]))
+
+
+def fit_ratings(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[batch, team]: the ratings for a batch of matrices of points. The fit must exist for each of them."""
+    return np.asarray(INITIAL + SCALE / np.log(10) * _log_strengths(points))
+
+
+def _log_strengths(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms of the strengths, of mean 0, by Newton's method. A step that lowers the likelihood is halved.
+
+    Where no fit exists the iteration may still end, with equal strengths for all teams, so this is checked first.
+    """
+    if not reachable(points).all():
+        raise ArithmeticError("The Bradley-Terry fit does not exist.")
+    size = points.shape[-1]
+    if size < 2:
+        return np.zeros(points.shape[:-1])
+    meetings = points + points.swapaxes(-1, -2)
+    found = np.zeros(points.shape[:-1])
+    likelihood = _log_likelihood(points, found)
+    for _ in range(_MOST_STEPS):
+        expected = 1 / (1 + np.exp(found[:, None, :] - found[:, :, None]))
+        gradient = (points - meetings * expected).sum(axis=-1)
+        weights = meetings * expected * (1 - expected)
+        curvature = 1 / size - weights + weights.sum(axis=-1)[..., None] * np.eye(size)  # 1 / size: the mean stays 0
+        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        longest = np.abs(step).max(axis=-1, keepdims=True)
+        if longest.max() < _TOLERANCE:
+            return found
+        step *= np.minimum(1, _LONGEST_STEP / np.maximum(longest, _TOLERANCE))
+        while True:
+            reached = _log_likelihood(points, found + step)
+            worse = reached < likelihood - 1e-9 * np.abs(likelihood)
+            if not worse.any():
+                break
+            step[worse] /= 2
+        found, likelihood = found + step, reached
+    raise ArithmeticError("The Bradley-Terry fit did not converge.")
+
+
+def _log_likelihood(points: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(-(points * np.logaddexp(0, found[:, None, :] - found[:, :, None])).sum(axis=(-2, -1)))
+
+
+def _why_no_plain_fit(counts: PairCounts) -> str:
+    """In words for people; the commonest reasons first, since each of them alone is enough."""
+    votes, won, tied = counts.votes.sum(axis=1), counts.wins.sum(axis=1), counts.ties.sum(axis=1)
+    reasons = [
+        ("got no vote", votes == 0),
+        ("won every vote", (votes > 0) & (won == votes)),
+        ("lost every vote", (votes > 0) & (won + tied == 0)),
+    ]
+    said = [
+        f"{listed([counts.methods[index] for index in np.flatnonzero(chosen)])} {words}"
+        for words, chosen in reasons
+        if chosen.any()
+    ]
+    if said:
+        return "; ".join(said)
+    start, goal = np.argwhere(~reachable(counts.points))[0]
+    return f"no chain of wins or ties leads from {counts.methods[start]} to {counts.methods[goal]}"
+
+
+# The uncertainty of a Bradley-Terry rating: percentile bootstrap over cases.
+#
+# Cases are drawn with replacement and every vote on a case goes with it, since votes on one case share its reports.
+# Source: B. Efron, The Annals of Statistics 7, 1979.
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+    def lies_above(self, other: "Interval") -> bool:
+        return self.low > other.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """Of a team, None where the votes cannot tell: a team without votes, or all votes on one case.
+
+    cases                     with votes, from which the replicates were drawn
+    replicates, virtual_draws how many there were, and in how many of them the plain fit does not exist, so that half a
+                              virtual draw was added to every pair
+    """
+
+    of: dict[str, Interval | None]
+    cases: int
+    replicates: int
+    virtual_draws: int
+
+
+def bootstrap_intervals(
+    ballots: Iterable[Ballot], methods: Sequence[str], *, replicates: int, confidence: float, seed: int
+) -> Intervals:
+    votes = counted(ballots)
+    cases: dict[str, list[Ballot]] = {}
+    for vote in votes:
+        cases.setdefault(vote.case, []).append(vote)
+    if len(cases) < 2:
+        return Intervals(of=dict.fromkeys(methods), cases=len(cases), replicates=0, virtual_draws=0)
+    by_case = np.stack([count_pairs(cases[case], methods).points for case in sorted(cases)])
+    drawn = np.random.default_rng(seed).multinomial(len(cases), np.full(len(cases), 1 / len(cases)), size=replicates)
+    points = np.tensordot(drawn, by_case, axes=1)
+    exists = plain_fit_exists(points)
+    ratings = fit_ratings(np.where(exists[:, None, None], points, with_virtual_draws(points)))
+    tails = (1 - confidence) / 2, (1 + confidence) / 2
+    low, high = np.quantile(ratings, tails, axis=0)
+    seen = {method for vote in votes for method in (vote.left, vote.right)}
+    return Intervals(
+        of={
+            method: Interval(float(low[index]), float(high[index])) if method in seen else None
+            for index, method in enumerate(methods)
+        },
+        cases=len(cases),
+        replicates=replicates,
+        virtual_draws=int(np.sum(~exists)),
+    )

@@ -1,0 +1,96 @@
+"""arena.toml: what an organiser may choose, with the published rules as defaults. `init` writes the file."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podium.errors import ConfigurationError, first_problem
+
+SETTINGS_FILE = "arena.toml"
+AtLeastOne = Annotated[int, Field(ge=1)]
+Reason = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S.*\S$")]
+MOST_REASONS = 8
+PresetName = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w -]+$")]
+DEFAULT_PRESETS = {"bone": (-500.0, 1300.0), "soft tissue": (-160.0, 240.0)}  # width 1800 at 400, width 400 at 40
+DEFAULT_REASONS = ("missed finding", "invented finding", "wrong side", "unclear language")
+
+
+class ArenaSettings(BaseModel):
+    """The rules of one arena. `init` writes them; ratings and the stop rule read them.
+
+    seed                of the pairing, the permutations and the bootstrap
+    url                 where raters reach the server; invitations are printed with it
+    matchups_per_rater  how many a rater is asked for, the repeats among them
+    repeat_share        of these, shown again with the sides swapped
+    practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
+    reasons             tags that a rater may add to an answer
+    window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
+    instructions        of the organiser, shown before the first matchup; a blank line begins a new paragraph
+    k_factor            of Elo
+    permutations        over which the order-free Elo is averaged
+    bootstraps          replicates over cases, for the intervals
+    min_votes_per_pair, min_votes, window, epsilon_points, vote_budget
+                        the stop rule; repeats do not count
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    url: str = "http://localhost:8000"
+    matchups_per_rater: AtLeastOne = 60
+    repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
+    practice_matchups: Annotated[int, Field(ge=0, le=10)] = 3
+    reasons: Annotated[tuple[Reason, ...], Field(max_length=MOST_REASONS)] = DEFAULT_REASONS
+    window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS
+    instructions: Annotated[str, Field(max_length=10_000)] = ""
+    k_factor: Annotated[float, Field(gt=0)] = 4.0
+    permutations: AtLeastOne = 1000
+    bootstraps: AtLeastOne = 1000
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    min_votes_per_pair: AtLeastOne = 10
+    min_votes: AtLeastOne = 100
+    window: AtLeastOne = 50
+    epsilon_points: Annotated[float, Field(gt=0)] = 10.0
+    vote_budget: AtLeastOne = 600
+
+
+def url_prefix(settings: ArenaSettings) -> str:
+    """The path below which a reverse proxy shows the arena: "/odin" for https://host/odin/, "" for https://host."""
+    return urlsplit(settings.url).path.rstrip("/")
+
+
+def write_settings(folder: Path, settings: ArenaSettings) -> None:
+    """One setting per line: numbers, strings and lists of them are written the same way in TOML and in JSON."""
+    values = dict(settings.model_dump(mode="json"))
+    for name, window in values.pop("window_presets").items():
+        values[f"window_presets.{json.dumps(name, ensure_ascii=False)}"] = window
+    lines = (
+        f"{key} = {json.dumps(value, ensure_ascii=False).replace(chr(127), '')}\n" for key, value in values.items()
+    )
+    (folder / SETTINGS_FILE).write_text("".join(lines), encoding="utf-8")
+
+
+def read_settings(folder: Path) -> ArenaSettings:
+    """The arena's settings; an error message names the key that is wrong."""
+    path = folder / SETTINGS_FILE
+    try:
+        return ArenaSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {first_problem(error)}.") from None
+
+
+# Wording shared by several messages of the arena.
+
+
+def listed(names: Sequence[str]) -> str:
+    """'A', 'A and B', 'A, B and C'."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

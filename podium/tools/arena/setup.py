@@ -1,0 +1,252 @@
+"""A new arena: the finalists' reports and the case images in one folder, created completely or not at all."""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from podium.challenges.reports.format import ReportsFormat, ReportsSettings
+from podium.challenges.settings import CasesSettings
+from podium.errors import Refused, SubmissionError, UsageError
+from podium.execution.executor import show_progress
+from podium.platform.submission import open_submission
+from podium.tools.arena.images import find_cases, prepare
+from podium.tools.arena.raters import Invitation, invite_organiser
+from podium.tools.arena.settings import ArenaSettings, listed, write_settings
+from podium.tools.arena.store import (
+    DATABASE,
+    LONGEST_REPORT,
+    PICTURES,
+    Contents,
+    Picture,
+    Store,
+    blind_report,
+    cut_report,
+    mixed_script_words,
+    write_contents,
+)
+from podium.tools.ranking.result import Ranking, ranking_from_json
+
+# The reports of one team, from whatever form of submission the challenge takes.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectedReports:
+    """One text for every case, as it was sent; "" where there is none to show.
+
+    `problems` tells the organiser why a text is empty, by case, in one sentence each.
+    """
+
+    texts: Mapping[str, str]
+    problems: Mapping[str, str]
+
+
+def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedReports:
+    """A team's reports of `cases`, found by name as the challenge finds them; what it sent for others is left aside.
+
+    A case without a usable report gets an empty one. A submission that cannot be opened, or that has no report of any
+    of these cases, is another matter: it is the wrong folder, and an arena of empty reports would be built on it.
+    """
+    files = ReportsFormat(CasesSettings(), ReportsSettings())
+    texts: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    try:
+        limit = files.submission_bytes([{}] * len(cases))
+        with open_submission(submission, max_bytes=limit) as opened:
+            collected = files.collect(opened, cases)
+            for case in sorted(cases):
+                texts[case] = ""
+                if case in collected.refused:
+                    problems[case] = collected.refused[case]
+                elif case not in collected.predictions:
+                    problems[case] = "There is no report of this case."
+                else:
+                    try:
+                        texts[case] = files.read(collected.predictions[case])
+                    except Refused as refusal:
+                        problems[case] = str(refusal)
+                    else:
+                        if not texts[case].strip():
+                            problems[case] = "The report is empty."
+    except (SubmissionError, Refused) as fault:
+        raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
+    if not collected.predictions and not collected.refused:
+        raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
+    return CollectedReports(texts=texts, problems=problems)
+
+
+# The finalists: the best teams of a ranking, and the files of their submissions.
+
+BEST = 7  # as the rules of the reports challenge say
+
+
+def read_ranking(path: Path) -> Ranking:
+    """The ranking in a ranking.json."""
+    try:
+        return ranking_from_json(path.read_bytes(), name=str(path))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:
+    """Teams in the order of the ranking: those of rank `top` or better; by default those the ranking marks as
+    finalists, else the best seven. Teams that share the last rank all come in."""
+    marked = [team.name for team in ranking.teams if team.finalist]
+    if top is None and marked:
+        chosen = marked
+    else:
+        chosen = [team.name for team in ranking.teams if team.rank is not None and team.rank <= (top or BEST)]
+    if len(chosen) < 2:
+        raise UsageError(f"An arena compares at least two teams; the ranking gives {len(chosen)}.")
+    return chosen
+
+
+def find_submission(submissions: Path, team: str) -> Path:
+    """The folder `<team>`, or an archive such as `<team>.zip`."""
+    try:
+        found = sorted(path for path in submissions.iterdir() if team in (path.name, path.name.split(".", 1)[0]))
+    except OSError as error:
+        raise UsageError(f"The submissions in {submissions} cannot be read: {error.strerror}.") from None
+    exact = [path for path in found if path.name == team]
+    if len(exact or found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise UsageError(f"{submissions} contains several submissions of '{team}': {names}. Keep only one of them.")
+    if not found:
+        raise UsageError(f"There is no submission of '{team}' in {submissions}.")
+    return (exact or found)[0]
+
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What an arena is made from. `top` is how many ranks come in; None leaves it to the ranking."""
+
+    ranking: Path
+    submissions: Path
+    cases: Path
+    top: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewArena:
+    """What `init` has to say: who takes part, what an organiser should look at, and the organiser's own link."""
+
+    methods: tuple[str, ...]
+    cases: tuple[str, ...]
+    notes: tuple[str, ...]
+    organiser: Invitation
+
+
+def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
+    """Build the arena in a temporary folder beside `folder`, then rename it: an interruption leaves nothing."""
+    folder = folder.resolve()
+    _check_place(folder)
+    ranking = read_ranking(sources.ranking)
+    methods = choose_finalists(ranking, sources.top)
+    images = find_cases(sources.cases)
+    collected = {
+        method: collect_reports(find_submission(sources.submissions, method), cases=images) for method in methods
+    }
+    texts = {
+        method: {case: blind_report(text) for case, text in reports.texts.items()}
+        for method, reports in collected.items()
+    }
+    notes = tuple(_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]))
+    for method in methods:
+        notes += tuple(_notes(method, texts[method], collected[method].problems))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
+    try:
+        contents = Contents(
+            methods=methods,
+            cases=_prepare(images, building / PICTURES),
+            reports={
+                method: {case: cut_report(text) for case, text in of_method.items()}
+                for method, of_method in texts.items()
+            },
+            notes=notes,
+        )
+        write_settings(building, settings)
+        write_contents(building, contents)
+        with closing(Store(building)) as store:
+            organiser = invite_organiser(store, settings)
+        building.replace(folder)
+        _flush(folder.parent)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return NewArena(methods=tuple(methods), cases=tuple(images), notes=notes, organiser=organiser)
+
+
+def _check_place(folder: Path) -> None:
+    if (folder / DATABASE).exists():
+        raise UsageError(f"{folder} is already an arena; its votes would be lost.")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UsageError(f"{folder} already exists and is not an empty folder.")
+
+
+def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, list[Picture]]:
+    """The pictures of every case, under random names."""
+    pictures: dict[str, list[Picture]] = {}
+    progress = show_progress("Preparing images", sum(map(len, images.values())))
+    try:
+        for case, paths in images.items():
+            pictures[case] = []
+            for path in paths:
+                key = secrets.token_hex(16)
+                pictures[case].append(Picture(key=key, **asdict(prepare(path, target / key))))
+                progress.advance()
+    finally:
+        progress.close()
+    return pictures
+
+
+def _flush(folder: Path) -> None:
+    """So that the renamed folder survives a power cut, as its votes do."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
+    if marked and set(marked) != set(methods):
+        beyond = " 'podium rank --arena' accepts no ratings of others." if set(methods) - set(marked) else ""
+        yield f"The ranking marks different finalists: {listed(marked)}.{beyond}"
+
+
+def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> Iterator[str]:
+    empty = [case for case, text in sorted(texts.items()) if not text]
+    if empty:
+        reason = problems.get(empty[0], "The report contains no visible text.")
+        yield f"'{team}': {len(empty)} of {len(texts)} reports will be shown as empty; {empty[0]}: {reason}"
+    name = re.compile(rf"(?<!\w){re.escape(team)}(?!\w)", re.IGNORECASE)
+    naming = [case for case, text in sorted(texts.items()) if name.search(text)]
+    if naming:
+        yield f"'{team}' appears in its own reports of {_some(naming)}: raters will see it; nothing is masked."
+    mixed = {case: words for case, text in sorted(texts.items()) if (words := mixed_script_words(text))}
+    if mixed:
+        first = next(iter(mixed.values()))[0]
+        yield f"'{team}': letters of different alphabets are mixed in words of {_some(mixed)}, first in '{first}'."
+    long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
+    if long:
+        yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."
+
+
+def _some(cases: Collection[str]) -> str:
+    """The first few by name, the others by number."""
+    named = list(cases)[:_MOST_NAMED]
+    rest = len(cases) - len(named)
+    return listed([*named, f"{rest} more"] if rest else named)

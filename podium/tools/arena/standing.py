@@ -1,0 +1,445 @@
+"""The standing of the teams: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import combinations, pairwise
+from typing import Any, Literal, TypeAlias
+
+from pydantic import TypeAdapter
+
+from podium import __version__
+from podium.tools.arena.agreement import ArenaAgreement, arena_agreement
+from podium.tools.arena.ratings import (
+    BradleyTerry,
+    Interval,
+    Intervals,
+    averaged_elo,
+    bootstrap_intervals,
+    bradley_terry,
+    count_pairs,
+    counted,
+    online_elo,
+)
+from podium.tools.arena.settings import ArenaSettings, listed
+from podium.tools.arena.store import Ballot
+
+RatingName: TypeAlias = Literal["elo-averaged", "elo", "bradley-terry"]
+TITLES: dict[RatingName, str] = {"elo-averaged": "averaged Elo", "elo": "Elo", "bradley-terry": "Bradley-Terry"}
+_FEW_CASES = 10
+_SAME = 1e-6  # points: closer ratings are equal
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamStanding:
+    """rank      1 + the number of teams whose interval lies above this one's
+    group     1 for the first tied group, 2 for the next: every interval of a group lies above every one of the next
+    interval  of the Bradley-Terry rating; None where the votes cannot tell
+    """
+
+    name: str
+    rank: int
+    group: int
+    elo: float
+    elo_averaged: float
+    bradley_terry: float
+    interval: Interval | None
+    votes: int
+    wins: int
+    losses: int
+    ties: int
+
+    def rating(self, by: RatingName) -> float:
+        return {"elo": self.elo, "elo-averaged": self.elo_averaged, "bradley-terry": self.bradley_terry}[by]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """teams          best first by `decided_by`; equal ratings in the order of the names
+    pair_votes     [row][column] in the order of `teams`: votes on this pair
+    pair_wins      [row][column]: votes in which row was preferred to column
+    disagreements  sentences: which ratings order which two teams differently
+    notes          sentences on what the figures rest on
+    votes          that count; repeats do not, and are counted apart
+    """
+
+    decided_by: RatingName
+    teams: tuple[TeamStanding, ...]
+    pair_votes: tuple[tuple[int, ...], ...]
+    pair_wins: tuple[tuple[int, ...], ...]
+    disagreements: tuple[str, ...]
+    notes: tuple[str, ...]
+    votes: int
+    repeats: int
+    raters: int
+    cases: int
+
+    @property
+    def ratings(self) -> dict[str, float]:
+        """The ratings that decide."""
+        return {team.name: team.rating(self.decided_by) for team in self.teams}
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The tied groups, best first."""
+        last = self.teams[-1].group if self.teams else 0
+        return tuple(tuple(team.name for team in self.teams if team.group == group) for group in range(1, last + 1))
+
+
+def standing(
+    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, by: RatingName = "elo-averaged"
+) -> Standing:
+    votes = counted(ballots)
+    fit = bradley_terry(votes, methods)
+    intervals = bootstrap_intervals(
+        votes, methods, replicates=settings.bootstraps, confidence=settings.confidence, seed=settings.seed
+    )
+    ratings: dict[RatingName, dict[str, float]] = {
+        "elo-averaged": averaged_elo(
+            votes, methods, k_factor=settings.k_factor, permutations=settings.permutations, seed=settings.seed
+        ),
+        "elo": online_elo(votes, methods, k_factor=settings.k_factor),
+        "bradley-terry": fit.ratings,
+    }
+    order = sorted(methods, key=lambda name: (-round(ratings[by][name] / _SAME), name))
+    counts = count_pairs(votes, order)
+    groups = tied_groups(order, intervals.of)
+    teams = tuple(
+        TeamStanding(
+            name=name,
+            rank=rank_of(name, intervals.of),
+            group=groups[name],
+            elo=ratings["elo"][name],
+            elo_averaged=ratings["elo-averaged"][name],
+            bradley_terry=ratings["bradley-terry"][name],
+            interval=intervals.of[name],
+            votes=int(counts.votes[row].sum()),
+            wins=int(counts.wins[row].sum()),
+            losses=int(counts.wins[:, row].sum()),
+            ties=int(counts.ties[row].sum()),
+        )
+        for row, name in enumerate(order)
+    )
+    return Standing(
+        decided_by=by,
+        teams=teams,
+        pair_votes=tuple(map(tuple, counts.votes.tolist())),
+        pair_wins=tuple(map(tuple, counts.wins.tolist())),
+        disagreements=tuple(_disagreements(teams)),
+        notes=tuple(_notes(teams, fit, intervals)),
+        votes=len(votes),
+        repeats=sum(ballot.repeat for ballot in ballots),
+        raters=len({ballot.rater for ballot in ballots}),
+        cases=len({vote.case for vote in votes}),
+    )
+
+
+def rank_of(name: str, intervals: Mapping[str, Interval | None]) -> int:
+    """An interval that is not known lies above none and below none."""
+    mine = intervals[name]
+    return 1 + sum(mine is not None and other is not None and other.lies_above(mine) for other in intervals.values())
+
+
+def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) -> dict[str, int]:
+    """A group ends where every team so far lies above every team to come: in the order given, the runs of teams that
+    overlap one with another, be it by way of a third."""
+    groups, group = {}, 1
+    for place, name in enumerate(order):
+        if place and all(_above(intervals[one], intervals[other]) for one in order[:place] for other in order[place:]):
+            group += 1
+        groups[name] = group
+    return groups
+
+
+def _above(one: Interval | None, other: Interval | None) -> bool:
+    return one is not None and other is not None and one.lies_above(other)
+
+
+def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:
+    for one, other in combinations(teams, 2):
+        margins = {by: one.rating(by) - other.rating(by) for by in TITLES}
+        first = [by for by, margin in margins.items() if margin > _SAME]
+        second = [by for by, margin in margins.items() if margin < -_SAME]
+        if first and second:
+            sentence = f"{_puts(first, one, other)}, but {_puts(second, other, one)}."
+            yield sentence[0].upper() + sentence[1:]
+
+
+def _puts(ratings: Sequence[RatingName], first: TeamStanding, second: TeamStanding) -> str:
+    shown = [f"{TITLES[by]} ({first.rating(by):.1f}, {second.rating(by):.1f})" for by in ratings]
+    return f"{listed(shown)} {'put' if len(shown) > 1 else 'puts'} {first.name} before {second.name}"
+
+
+def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: Intervals) -> Iterator[str]:
+    if not intervals.cases:
+        yield "There is no vote yet: every rating has its initial value."
+        return
+    added = "half a virtual draw was added to every pair"
+    if fit.why_virtual_draw:
+        yield f"The plain Bradley-Terry fit does not exist ({fit.why_virtual_draw}): {added}."
+    extreme = [team.name for team in teams if team.votes and team.votes in (team.wins, team.losses)]
+    if extreme and intervals.replicates:
+        yield f"{listed(extreme)} won or lost every vote: the true difference is unknown, and the interval too narrow."
+    if intervals.cases < 2:
+        yield "All votes are on one case: there are no intervals, since these are drawn over cases."
+    elif intervals.cases < _FEW_CASES:
+        yield f"Only {intervals.cases} cases have votes: intervals over few cases are rough."
+    unknown = [team.name for team in teams if not team.votes]
+    if unknown:
+        yield f"Without a vote, and so tied with everybody: {listed(unknown)}."
+    if intervals.virtual_draws and not fit.why_virtual_draw:
+        share = f"{intervals.virtual_draws} of {intervals.replicates}"
+        yield f"In {share} bootstrap replicates the plain fit does not exist: there, {added}."
+
+
+# When to stop: enough votes, ratings that have settled, and either a clear order or a spent budget.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """`reached` is compared with `needed`; None where there is nothing to compare yet."""
+
+    name: str
+    met: bool
+    sentence: str
+    reached: float | None
+    needed: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRule:
+    """All of `required` must be met, and one of `either`."""
+
+    required: tuple[Condition, ...]
+    either: tuple[Condition, ...]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.required + self.either
+
+    @property
+    def holds(self) -> bool:
+        return all(condition.met for condition in self.required) and any(condition.met for condition in self.either)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is still to come, in sentences; empty where the rule holds."""
+        missing = [condition.sentence for condition in self.required if not condition.met]
+        if not any(condition.met for condition in self.either):
+            missing.append(" ".join(condition.sentence for condition in self.either))
+        return tuple(missing)
+
+
+def stop_rule(ballots: Iterable[Ballot], reached: Standing, settings: ArenaSettings) -> StopRule:
+    """`reached`: the standing of the same ballots."""
+    methods = [team.name for team in reached.teams]
+    fitted = {team.name: team.bradley_terry for team in reached.teams}
+    intervals = {team.name: team.interval for team in reached.teams}
+    votes = counted(ballots)
+    return StopRule(
+        required=tuple(vote_conditions(votes, methods, settings)),
+        either=(intervals_separate(fitted, intervals), _budget_spent(len(votes), settings)),
+    )
+
+
+def vote_conditions(ballots: Iterable[Ballot], methods: Sequence[str], settings: ArenaSettings) -> Iterator[Condition]:
+    """Those that need no interval."""
+    votes = counted(ballots)
+    yield _votes_per_pair(votes, methods, settings.min_votes_per_pair)
+    yield Condition(
+        name="enough votes",
+        met=len(votes) >= settings.min_votes,
+        sentence=f"Cast: {len(votes)} of at least {_votes(settings.min_votes)}.",
+        reached=len(votes),
+        needed=settings.min_votes,
+    )
+    yield _settled(votes, methods, settings)
+
+
+def intervals_separate(fitted: Mapping[str, float], intervals: Mapping[str, Interval | None]) -> Condition:
+    """No two neighbours in the order of the Bradley-Terry ratings overlap."""
+    order = sorted(fitted, key=lambda name: (-fitted[name], name))
+    neighbours = list(pairwise(order))
+    overlapping = [
+        f"{one} and {other}"
+        for one, other in neighbours
+        if (upper := intervals[one]) is None or (lower := intervals[other]) is None or not upper.lies_above(lower)
+    ]
+    separate = len(neighbours) - len(overlapping)
+    sentence = (
+        f"The intervals of {len(overlapping)} of {len(neighbours)} neighbours overlap or are not known yet: "
+        f"{', '.join(overlapping)}."
+        if overlapping
+        else "The intervals of all neighbours are apart."
+    )
+    return Condition(
+        name="intervals apart", met=not overlapping, sentence=sentence, reached=separate, needed=len(neighbours)
+    )
+
+
+def _budget_spent(votes: int, settings: ArenaSettings) -> Condition:
+    return Condition(
+        name="budget spent",
+        met=votes >= settings.vote_budget,
+        sentence=f"Cast: {votes} of the budget of {_votes(settings.vote_budget)}.",
+        reached=votes,
+        needed=settings.vote_budget,
+    )
+
+
+def _votes_per_pair(votes: Sequence[Ballot], methods: Sequence[str], needed: int) -> Condition:
+    counts = count_pairs(votes, methods).votes
+    pairs = {(one, other): int(counts[one, other]) for one, other in combinations(range(len(methods)), 2)}
+    short = [pair for pair, count in pairs.items() if count < needed]
+    fewest = min(pairs, key=lambda pair: pairs[pair], default=None)
+    if fewest is None:
+        sentence = "There is no pair to compare."
+    elif short:
+        one, other = (methods[index] for index in fewest)
+        sentence = (
+            f"{len(short)} of {len(pairs)} pairs {'has' if len(short) == 1 else 'have'} fewer than {_votes(needed)}; "
+            f"the fewest, {one} against {other}, has {pairs[fewest]}."
+        )
+    else:
+        sentence = f"Every pair has at least {_votes(needed)}; the fewest is {pairs[fewest]}."
+    return Condition(
+        name="votes per pair",
+        met=not short,
+        sentence=sentence,
+        reached=None if fewest is None else pairs[fewest],
+        needed=needed,
+    )
+
+
+def _settled(votes: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings) -> Condition:
+    """The largest change of an online Elo rating over the last `window` votes."""
+    name, window, needed = "ratings settled", settings.window, settings.epsilon_points
+    if len(votes) < window or not methods:
+        sentence = f"The change of Elo is not known before {_votes(window)} are cast."
+        return Condition(name=name, met=False, sentence=sentence, reached=None, needed=needed)
+    now = online_elo(votes, methods, k_factor=settings.k_factor)
+    before = online_elo(votes[:-window], methods, k_factor=settings.k_factor)
+    team = max(methods, key=lambda method: abs(now[method] - before[method]))
+    change = abs(now[team] - before[team])
+    sentence = (
+        f"The largest change of Elo over the last {window} votes is {change:.1f} points, of {team}; "
+        f"less than {needed:g} is required."
+    )
+    return Condition(name=name, met=change < needed, sentence=sentence, reached=change, needed=needed)
+
+
+def _votes(count: int) -> str:
+    return f"{count} vote{'' if count == 1 else 's'}"
+
+
+# arena.json: the ratings that decide, and everything that defends them. `podium rank --arena` reads the ratings.
+#
+# Raters are counted, not named: the file may be published.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRuleResult:
+    """All of `required` must be met, and one of `either`; `missing` lists in sentences what is not met yet."""
+
+    holds: bool
+    required: tuple[Condition, ...]
+    either: tuple[Condition, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaResult:
+    """The whole result.
+
+    ratings        of every team by `decided_by`, larger is better
+    teams          best first; `pair_votes` and `pair_wins` are [row][column] in this order
+    votes          that count; `repeats` measure the raters, and `unjudged` are "cannot judge": both are left out of
+                   every rating
+    closed         no vote can follow; else the result is provisional
+    agreement      of the raters, who are counted and not named
+    disagreements  in words: which ratings order which teams differently
+    notes          in words: what the figures rest on, and what an organiser should look at
+    """
+
+    schema: Literal["podium-arena-1"] = "podium-arena-1"
+    podium_version: str
+    settings: Mapping[str, int | float | tuple[str, ...]]
+    decided_by: RatingName
+    ratings: Mapping[str, float]
+    teams: tuple[TeamStanding, ...]
+    pair_votes: tuple[tuple[int, ...], ...]
+    pair_wins: tuple[tuple[int, ...], ...]
+    votes: int
+    repeats: int
+    unjudged: int
+    raters: int
+    cases: int
+    closed: bool
+    stop_rule: StopRuleResult
+    agreement: ArenaAgreement
+    disagreements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
+    ballots: Sequence[Ballot],
+    methods: Sequence[str],
+    settings: ArenaSettings,
+    *,
+    notes: Sequence[str],
+    by: RatingName,
+    closed: bool = False,
+) -> ArenaResult:
+    """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the hour."""
+    reached = standing(ballots, methods, settings, by=by)
+    rule = stop_rule(ballots, reached, settings)
+    warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
+    return ArenaResult(
+        podium_version=__version__,
+        settings=settings.model_dump(exclude={"url", "instructions", "window_presets"}),
+        decided_by=by,
+        ratings=reached.ratings,
+        teams=reached.teams,
+        pair_votes=reached.pair_votes,
+        pair_wins=reached.pair_wins,
+        votes=reached.votes,
+        repeats=reached.repeats,
+        unjudged=sum(not ballot.is_judged for ballot in ballots),
+        raters=reached.raters,
+        cases=reached.cases,
+        closed=closed,
+        agreement=arena_agreement(ballots, methods),
+        stop_rule=StopRuleResult(
+            holds=rule.holds, required=rule.required, either=rule.either, missing=tuple(rule.missing)
+        ),
+        disagreements=reached.disagreements,
+        notes=(*warning, *reached.notes, *notes),
+    )
+
+
+def result_to_json(result: ArenaResult) -> str:
+    """The content of arena.json, the same bytes for the same result."""
+    document = _adapter().dump_python(result, mode="json")
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema of arena.json that is shipped with the package."""
+    schema: dict[str, Any] = json.loads(files("podium.tools.arena").joinpath("arena.schema.json").read_text("utf-8"))
+    return schema
+
+
+def schema_of_the_classes() -> dict[str, Any]:
+    """What the shipped schema has to be, from the classes above."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_adapter().json_schema(mode="serialization"),
+        "title": "arena.json as Podium writes it",
+    }
+
+
+@cache
+def _adapter() -> TypeAdapter[ArenaResult]:
+    return TypeAdapter(ArenaResult)

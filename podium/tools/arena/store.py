@@ -1,0 +1,538 @@
+"""The arena's database: one writer at a time, whose transaction is on disk once it ended, and as many readers as ask.
+
+WAL with synchronous=FULL: a commit returns after the log has been flushed, so not even a power cut takes it back. Other
+processes (invite, status, export) may work on the same file while the server runs.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import sqlite3
+import threading
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.errors import OrganiserError, UsageError
+
+DATABASE = "arena.sqlite"
+_APPLICATION, _VERSION = 1886350433, 2  # as schema.sql says
+_PATIENCE_SECONDS = 10.0
+
+Rows = list[tuple[Any, ...]]
+
+
+def create_database(path: Path) -> None:
+    """An empty arena that its owner alone can read; SQLite gives the log beside it the same mode."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with contextlib.closing(_connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(files("podium.tools.arena").joinpath("schema.sql").read_text("utf-8"))
+        connection.execute("INSERT INTO arena (id) VALUES (?)", (secrets.token_hex(8),))
+
+
+class Store:
+    """One arena's database, for any number of threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = folder / DATABASE
+        if not self._path.is_file():
+            raise UsageError(f"{folder} is not an arena: it has no {DATABASE}. Create one with 'podium arena init'.")
+        self._lock = threading.Lock()
+        self._own = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        with _in_words():
+            self._writer = _connect(self._path)
+            found = [
+                self._writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            ]
+        if found != [_APPLICATION, _VERSION]:
+            self._writer.close()
+            raise UsageError(
+                f"{self._path} was created by another version of Podium and can only be used with that version."
+            )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: on disk when the block is left, and none of it when the block raises."""
+        with self._lock, _in_words():
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # a failed commit may have rolled back by itself
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
+        """What is committed now."""
+        with _in_words():
+            return self._reader().execute(query, parameters).fetchall()
+
+    def row(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first of `rows`, if any."""
+        return next(iter(self.rows(query, parameters)), None)
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in (*self._readers, self._writer):
+                connection.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        """A connection for each thread: readers wait for nobody."""
+        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = _connect(self._path)
+            connection.execute("PRAGMA query_only = ON")
+            self._readers.append(connection)
+        return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    """Problems of the disk or the file, as a message for the organiser; programming errors are passed on."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        name = getattr(error, "sqlite_errorname", "")
+        for prefix, reason in _REASONS.items():
+            if name.startswith(prefix):
+                raise OrganiserError(f"The arena's database {reason}.", detail=f"{name}: {error}") from error
+        raise
+
+
+_REASONS = {
+    "SQLITE_FULL": "cannot grow: the disk is full",
+    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
+    "SQLITE_READONLY": "is read-only for this user",
+    "SQLITE_PERM": "is read-only for this user",
+    "SQLITE_CANTOPEN": "cannot be opened by this user",
+    "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_NOTADB": "is damaged",
+}
+
+
+# A case image prepared for the page: pixels and a few numbers, nothing else.
+
+MESH_FILE = "mesh.mz3.gz"
+MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
+_PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedImage:
+    """The files `0.png` ... in one folder, and for a volume `0.u16.gz` ... beside them.
+
+    slices                   of a volume, or the pages of a picture that has several
+    width, height            of a slice, in pixels
+    pixel_aspect             height of a pixel / width of a pixel
+    pixel_mm, slice_mm       width of a pixel, and distance of slices, in mm
+    value_low, value_high    what 0 and 65535 in the raw slices stand for, in the volume's own unit
+    window_low, window_high  which values are black and white in the PNGs
+    mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all around, `mesh.mz3.gz` is itself
+    """
+
+    is_volume: bool
+    slices: int
+    width: int
+    height: int
+    pixel_aspect: float = 1.0
+    pixel_mm: float = 1.0
+    slice_mm: float = 1.0
+    value_low: float = 0.0
+    value_high: float = 255.0
+    window_low: float = 0.0
+    window_high: float = 255.0
+    mesh_part: MeshPart | Literal[""] = ""
+
+    @property
+    def is_mesh(self) -> bool:
+        return self.mesh_part != ""
+
+    def files(self) -> Iterator[str]:
+        """The names of all files of this image."""
+        for number in range(self.slices):
+            yield f"{number}.png"
+            if self.is_volume:
+                yield f"{number}.u16.gz"
+        if self.is_mesh:
+            yield MESH_FILE
+
+
+def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
+    """An 8-bit PNG, grey (rows, columns) or RGB (rows, columns, 3): a fresh image carries no text, profile or date."""
+    from PIL import Image  # only `init` needs it
+
+    Image.fromarray(pixels).save(path, "PNG", compress_level=_PNG_COMPRESSION)
+
+
+# The contents of an arena: methods, cases with their pictures, and every method's report on every case.
+
+PICTURES = "pictures"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture(PreparedImage):
+    """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """`reports[method][case]`, "" where a method has none; `notes` are for the organiser."""
+
+    methods: Sequence[str]
+    cases: Mapping[str, Sequence[Picture]]
+    reports: Mapping[str, Mapping[str, str]]
+    notes: Sequence[str] = ()
+
+
+def write_contents(folder: Path, contents: Contents) -> None:
+    """A new database in `folder` that holds `contents` and nobody's votes yet."""
+    create_database(folder / DATABASE)
+    methods = {name: number for number, name in enumerate(contents.methods)}
+    cases = {name: number for number, name in enumerate(contents.cases)}
+    pictures = [
+        (cases[case], place, *(getattr(picture, field) for field in _PICTURE_FIELDS))
+        for case, shown in contents.cases.items()
+        for place, picture in enumerate(shown)
+    ]
+    reports = [
+        (number, cases[case], contents.reports[method].get(case, ""))
+        for method, number in methods.items()
+        for case in contents.cases
+    ]
+    store = Store(folder)
+    with store.writing() as connection:
+        connection.executemany("INSERT INTO methods (name, id) VALUES (?, ?)", methods.items())
+        connection.executemany("INSERT INTO cases (name, id) VALUES (?, ?)", cases.items())
+        connection.executemany(
+            f'INSERT INTO pictures ("case", place, {_PICTURE_COLUMNS}) VALUES (?, ?{", ?" * len(_PICTURE_FIELDS)})',  # noqa: S608
+            pictures,
+        )
+        connection.executemany('INSERT INTO reports (method, "case", text) VALUES (?, ?, ?)', reports)
+        connection.executemany("INSERT INTO notes (text) VALUES (?)", [(note,) for note in contents.notes])
+    store.close()
+
+
+def read_methods(store: Store) -> tuple[str, ...]:
+    """The methods' names in the order of the ranking; a method's number is its place in it."""
+    return tuple(name for (name,) in store.rows("SELECT name FROM methods ORDER BY id"))
+
+
+def read_cases(store: Store) -> tuple[str, ...]:
+    """The cases' names in order; a case's number is its place in it."""
+    return tuple(name for (name,) in store.rows("SELECT name FROM cases ORDER BY id"))
+
+
+def read_reports(store: Store) -> dict[tuple[str, str], str]:
+    """Every report as raters see it, by method and case."""
+    rows = store.rows(
+        """
+        SELECT methods.name, cases.name, text FROM reports
+        JOIN methods ON methods.id = method JOIN cases ON cases.id = "case"
+        """
+    )
+    return {(method, case): text for method, case, text in rows}
+
+
+def read_notes(store: Store) -> tuple[str, ...]:
+    """What `init` found worth saying."""
+    return tuple(text for (text,) in store.rows("SELECT text FROM notes ORDER BY id"))
+
+
+def read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
+    """The pictures of every case, by the case's number."""
+    found: dict[int, tuple[Picture, ...]] = {number: () for (number,) in store.rows("SELECT id FROM cases")}
+    rows = store.rows(f'SELECT "case", {_PICTURE_COLUMNS} FROM pictures ORDER BY "case", place')  # noqa: S608
+    for case, *values in rows:
+        named = dict(zip(_PICTURE_FIELDS, values, strict=True))
+        found[case] += (Picture(**{**named, "is_volume": bool(named["is_volume"])}),)
+    return found
+
+
+_PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
+_PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
+
+
+# A vote as the ratings see it: the two methods, the case, the rater and the answer.
+
+Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
+TIES: tuple[Answer, ...] = ("both-good", "both-bad")
+
+
+class Ballot(NamedTuple):
+    """One vote that stands: cast and not undone. A named tuple, since thousands are made for every organiser's page.
+
+    left, right  names of the two methods as they stood on the page
+    answer       which is better; both good and both bad are ties; "cannot-judge" enters no rating and is counted
+    repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater alone, and
+                 neither ratings nor the stop rule count it
+    cast_at      seconds since 1970; ballots are always in the order in which they were cast
+    """
+
+    rater: str
+    case: str
+    left: str
+    right: str
+    answer: Answer
+    repeat: bool = False
+    cast_at: float = 0.0
+
+    @property
+    def is_tie(self) -> bool:
+        return self.answer in TIES
+
+    @property
+    def is_judged(self) -> bool:
+        return self.answer != "cannot-judge"
+
+
+# What the organiser reads: the votes, the raters and their comments.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterLine:
+    """One rater. Times are seconds since 1970."""
+
+    name: str
+    done: int
+    total: int
+    revoked: bool
+    invited_at: float
+    last_vote_at: float | None
+    email: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentLine:
+    """A standing vote's comment and reasons; `left` and `right` are the methods' names."""
+
+    rater: str
+    case: str
+    left: str
+    right: str
+    answer: Answer
+    reasons: tuple[str, ...]
+    comment: str
+    cast_at: float
+
+
+class VoteRecord(NamedTuple):
+    """A vote as it was cast, standing or undone."""
+
+    ballot: Ballot
+    reasons: tuple[str, ...]
+    comment: str
+    is_undone: bool
+    is_practice: bool
+
+
+def votes(store: Store) -> list[VoteRecord]:
+    """Every vote ever cast, in that order."""
+    return list(_votes(store))
+
+
+def ballots(store: Store) -> list[Ballot]:
+    """The votes that stand, practice left out, in the order in which they were cast."""
+    return standing_ballots(_votes(store))
+
+
+def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
+    return [vote.ballot for vote in cast if not vote.is_undone and not vote.is_practice]
+
+
+def remarks(cast: Iterable[VoteRecord]) -> list[CommentLine]:
+    """What raters wrote or ticked with votes that stand, in the order in which they were cast."""
+    return [
+        CommentLine(
+            rater=vote.ballot.rater,
+            case=vote.ballot.case,
+            left=vote.ballot.left,
+            right=vote.ballot.right,
+            answer=vote.ballot.answer,
+            reasons=vote.reasons,
+            comment=vote.comment,
+            cast_at=vote.ballot.cast_at,
+        )
+        for vote in cast
+        if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice
+    ]
+
+
+def raters(store: Store) -> list[RaterLine]:
+    """Every rater in the order of invitation, also those whose link was ended."""
+    rows = store.rows(
+        """
+        SELECT r.name, r.revoked_at IS NOT NULL, r.invited_at,
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = r.id AND m.position > 0 AND m.replaces IS NULL),
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = r.id
+                AND m.position > 0 AND v.id NOT IN (SELECT vote FROM undos)),
+            (SELECT max(cast_at) FROM votes AS v WHERE v.rater = r.id AND v.id NOT IN (SELECT vote FROM undos)),
+            r.email, r.language
+        FROM raters AS r WHERE r.role = 'rater' ORDER BY r.id
+        """
+    )
+    return [
+        RaterLine(
+            name=name,
+            done=done,
+            total=total,
+            revoked=bool(revoked),
+            invited_at=invited,
+            last_vote_at=last,
+            email=email,
+            language=language,
+        )
+        for name, revoked, invited, total, done, last, email, language in rows
+    ]
+
+
+def last_change(store: Store) -> int:
+    """Grows with every vote, undo, invitation and revocation."""
+    ((number,),) = store.rows("SELECT number FROM changes")
+    return int(number)
+
+
+def _votes(store: Store) -> Iterator[VoteRecord]:
+    rows = store.rows(
+        """
+        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
+            v.reasons, v.comment, m.position < 0,
+            EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+        FROM votes AS v
+        JOIN matchups AS m ON m.id = v.matchup
+        JOIN raters ON raters.id = v.rater
+        JOIN cases ON cases.id = m."case"
+        JOIN methods AS l ON l.id = m."left"
+        JOIN methods AS r ON r.id = m."right"
+        ORDER BY v.id
+        """
+    )
+    for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows:
+        yield VoteRecord(
+            ballot=Ballot(
+                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
+            ),
+            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
+            comment=comment,
+            is_undone=bool(undone),
+            is_practice=bool(practice),
+        )
+
+
+# The end of an arena: no vote, undo or invitation after it. The database itself refuses them too.
+
+
+def close_arena(store: Store) -> None:
+    """For good: a result that can be reopened is not one."""
+    with store.writing() as connection:
+        if closed_at(connection) is not None:
+            raise UsageError("The arena is already closed.")
+        connection.execute("UPDATE arena SET closed_at = ?", (time.time(),))
+
+
+def closed_at(connection: sqlite3.Connection) -> float | None:
+    """Seconds since 1970; None while it is open."""
+    ((moment,),) = connection.execute("SELECT closed_at FROM arena").fetchall()
+    return None if moment is None else float(moment)
+
+
+# Texts as they are shown, without invisible characters: a hidden mark would identify a team.
+
+LONGEST_REPORT = 50_000
+LONGEST_COMMENT = 2_000
+CUT_NOTE = "[The report is longer; it was cut here.]"
+MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
+_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = re.compile(" {2,}")
+_TRAILING = re.compile(r" +$", re.MULTILINE)
+_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+_SPACE = re.compile(r"[^\S\n]")  # of any width
+# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
+
+
+def clean_text(text: str) -> str:
+    """`text` with LF line ends and plain spaces, without any control, zero-width, bidi or other invisible character,
+    blanks at the ends of lines, or blank lines around it.
+
+    Code points that are not text (lone surrogates, private use) are removed as well.
+    """
+    seen = "".join(
+        each
+        for each in _INVISIBLE.sub("", _SPACE.sub(" ", _LINE_END.sub("\n", text)))
+        if each == "\n" or not unicodedata.category(each).startswith("C")
+    )
+    return _TRAILING.sub("", seen).strip("\n")
+
+
+def blind_report(text: str) -> str:
+    """A report as raters see it: cleaned, and in one typography for all teams, so that no habit of writing tells one.
+
+    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
+    letter, runs of spaces as one. What a removed character kept apart may compose, hence twice.
+    """
+    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
+    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
+
+
+def mixed_script_words(text: str) -> list[str]:
+    """Words with letters of two of the alphabets that look alike, such as a Cyrillic "а" in a Latin word.
+
+    The Greek mu alone is the micro of units.
+    """
+    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
+
+
+def _alphabets(word: str) -> set[str]:
+    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
+    return names & _LOOK_ALIKE
+
+
+def _limit_marks(text: str) -> str:
+    kept, marks = [], 0
+    for each in text:
+        marks = marks + 1 if unicodedata.combining(each) else 0
+        if marks <= MOST_MARKS:
+            kept.append(each)
+    return "".join(kept)
+
+
+def cut_report(text: str) -> str:
+    """A cleaned report; one that is too long is cut with a visible note."""
+    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"
+
+
+def clean_comment(text: str) -> str:
+    """A rater's comment, up to the length that the page allows."""
+    return clean_text(text)[:LONGEST_COMMENT].strip()
+
+
+def clean_name(text: str) -> str:
+    """A rater's name on one line, with composed letters, so that two spellings of it are one person."""
+    return " ".join(unicodedata.normalize("NFC", clean_text(text)).split())

@@ -1,0 +1,363 @@
+"""A rater's list: the next matchup, the vote, and undoing the last vote."""
+
+import json
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from random import Random
+from statistics import median
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.tools.arena.store import Answer, Picture, Store, clean_comment, closed_at
+
+VoteOutcome = Literal["cast", "already", "refused", "closed"]
+_PACE_VOTES = 20
+_FEWEST_PAUSES = 3
+_LONGEST_PAUSE_SECONDS = 600.0  # longer ones are breaks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matchup:
+    """What a rater sees.
+
+    key                        names this matchup of this rater in forms; random and of fixed length
+    position                   in the rater's list, from 1
+    left_report, right_report  "" is an empty report, which is shown as such
+    comment, reasons           of the vote that was undone here, if any
+    """
+
+    key: str
+    position: int
+    left_report: str
+    right_report: str
+    pictures: tuple[Picture, ...]
+    comment: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_practice(self) -> bool:
+        return self.position < 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterProgress:
+    """done, total      of the list; practice is counted by itself
+    undoable         the matchup whose vote can be taken back, if any
+    seconds_left     for the rest of the list at the rater's own pace; None before there is one
+    """
+
+    done: int
+    total: int
+    undoable: str | None
+    practice_done: int = 0
+    practice_total: int = 0
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterVerdict:
+    """What a rater says. `reasons` are some of the organiser's tags."""
+
+    answer: Answer
+    comment: str = ""
+    reasons: Sequence[str] = ()
+
+
+def new_key() -> str:
+    """An opaque name for a matchup."""
+    return secrets.token_hex(16)
+
+
+def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]]) -> Matchup | None:
+    """The first matchup of the list without an answer; None at its end."""
+    found = store.row(
+        """
+        SELECT m.key, m.position, "case", l.text, r.text, coalesce(u.comment, ''), coalesce(u.reasons, '[]')
+        FROM matchups AS m JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
+        LEFT JOIN votes AS u ON u.matchup = m.replaces
+        WHERE m.rater = ? AND l.method = m."left" AND r.method = m."right"
+        AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
+        ORDER BY m.position LIMIT 1
+        """,
+        (rater,),
+    )
+    if found is None:
+        return None
+    key, position, case, left, right, comment, reasons = found
+    return Matchup(
+        key=key,
+        position=position,
+        left_report=left,
+        right_report=right,
+        pictures=pictures[case],
+        comment=comment,
+        reasons=tuple(json.loads(reasons)),
+    )
+
+
+def progress(store: Store, rater: int) -> RaterProgress:
+    """How far the rater is. A list's matchups are those no undo has replaced."""
+    found = store.row(
+        """
+        SELECT
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
+                AND m.position > 0 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.position > 0 AND m.replaces IS NULL),
+            (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
+                AND m.position < 0 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.position < 0 AND m.replaces IS NULL),
+            (SELECT m.key FROM votes AS v JOIN matchups AS m ON m.id = v.matchup
+                WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1)
+                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id))
+        """,
+        (rater,),
+    )
+    assert found is not None
+    done, total, practice_done, practice_total, undoable = found
+    pace = _median_pause(store, rater)
+    return RaterProgress(
+        done=done,
+        total=total,
+        undoable=undoable,
+        practice_done=practice_done,
+        practice_total=practice_total,
+        seconds_left=None if pace is None else pace * (total - done),
+    )
+
+
+def _median_pause(store: Store, rater: int) -> float | None:
+    """Between the rater's last votes, breaks left out, in seconds."""
+    rows = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
+    pauses = [later - earlier for (later,), (earlier,) in pairwise(rows) if later - earlier <= _LONGEST_PAUSE_SECONDS]
+    return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
+
+
+def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> VoteOutcome:
+    """A vote, on disk when this returns "cast".
+
+    "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
+    "refused": the matchup belongs to another rater, or the rater's link has been revoked.
+    "closed": no vote counts any more.
+    """
+    with store.writing() as connection:
+        found = connection.execute(
+            """
+            SELECT m.id, EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
+            FROM matchups AS m JOIN raters AS r ON r.id = m.rater
+            WHERE m.key = ? AND m.rater = ? AND r.revoked_at IS NULL
+            """,
+            (matchup, rater),
+        ).fetchone()
+        if found is None:
+            return "refused"
+        number, is_answered = found
+        if is_answered:
+            return "already"
+        if closed_at(connection) is not None:
+            return "closed"
+        connection.execute(
+            "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (rater, number, verdict.answer, json.dumps(verdict.reasons), clean_comment(verdict.comment), time.time()),
+        )
+    return "cast"
+
+
+def undo(store: Store, rater: int, *, matchup: str) -> bool:
+    """Undo the vote on `matchup`, if it is this rater's last action; the matchup is shown again under a new key.
+
+    The new key makes a stale page harmless: its form refers to a matchup that has been answered.
+    """
+    with store.writing() as connection:
+        found = connection.execute(
+            """
+            SELECT v.id, m.id FROM votes AS v JOIN matchups AS m ON m.id = v.matchup JOIN raters AS r ON r.id = v.rater
+            WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1) AND m.key = ?2 AND r.revoked_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+            """,
+            (rater, matchup),
+        ).fetchone()
+        if found is None or closed_at(connection) is not None:
+            return False
+        vote, number = found
+        connection.execute("INSERT INTO undos (vote, undone_at) VALUES (?, ?)", (vote, time.time()))
+        connection.execute(
+            """
+            INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of, replaces)
+            SELECT ?, rater, position, "case", "left", "right", repeat_of, id FROM matchups WHERE id = ?
+            """,
+            (new_key(), number),
+        )
+    return True
+
+
+# Which methods are compared on which case: seeded, and balanced over pairs, cases and raters in any order of arrival.
+#
+# Greedy: the next matchup is always one of those planned least often, so the plan is balanced at any moment, and the
+# next list compensates for a rater who joins late or leaves early. Over the matchups of all lists, repeats left out,
+# every pair is planned equally often within 1, and in any beginning of one rater's list within 2, as long as no rater
+# has run out of cases for a pair.
+
+MIN_PLACES_BETWEEN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """One place in a rater's list; methods and cases are numbers from 0.
+
+    repeat_of  the place (from 0) in the same list where it was shown first, with the sides swapped
+    """
+
+    case: int
+    left: int
+    right: int
+    repeat_of: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchupPlanner:
+    """How lists are planned in one arena: numbers of methods and cases, the share of repeats, and the seed."""
+
+    methods: int
+    cases: int
+    repeat_share: float
+    seed: int
+
+    def plan(
+        self,
+        count: int,
+        *,
+        rater: int,
+        mine: Sequence[Planned] = (),
+        practised: Iterable[Planned] = (),
+        others: Iterable[Planned] = (),
+    ) -> list[Planned]:
+        """The next `count` places of a rater's list, or as many as there are matchups he has not had.
+
+        mine       the rater's list so far
+        practised  what the rater has seen as practice: planned for nobody by it, but not for this rater again
+        others     what counts of everybody else's lists
+        """
+        random = Random(f"{self.seed} {rater} {len(mine)}")  # noqa: S311
+        board = _Board(self.methods, self.cases, random)
+        for planned in others:
+            board.add(planned)
+        for planned in mine:
+            board.add(planned, is_mine=True)
+        for planned in practised:
+            board.close(planned)
+        count = min(count, 2 * (len(mine) + board.left_over) + 1)  # less than half of a list are repeats
+        while count - self._repeats(count, mine) > board.left_over:
+            count -= 1
+        listed = list(mine)
+        slots = _repeat_slots(len(mine), count, self._repeats(count, mine), random)
+        while len(listed) < len(mine) + count:
+            repeat = _repeat(listed, random) if len(listed) in slots else None
+            if repeat is None and not board.left_over:
+                break
+            listed.append(repeat or board.draw())
+            board.add(listed[-1], is_mine=True)
+        return listed[len(mine) :]
+
+    def practice(self, count: int, *, rater: int, mine: Iterable[Planned]) -> list[Planned]:
+        """Up to `count` matchups that are not in the rater's whole list, `mine`."""
+        random = Random(f"{self.seed} {rater} practice")  # noqa: S311
+        board = _Board(self.methods, self.cases, random)
+        for planned in mine:
+            board.add(planned, is_mine=True)
+        drawn: list[Planned] = []
+        while len(drawn) < count and board.left_over:
+            drawn.append(board.draw())
+            board.add(drawn[-1], is_mine=True)
+        return drawn
+
+    def _repeats(self, count: int, mine: Sequence[Planned]) -> int:
+        """Repeats among the next `count` places, so that the whole list has its share after any extension."""
+        due = round(self.repeat_share * (len(mine) + count)) - sum(each.repeat_of is not None for each in mine)
+        return min(max(due, 0), count)
+
+
+def _repeat_slots(start: int, count: int, repeats: int, random: Random) -> set[int]:
+    """Places for the repeats: one random place in each of `repeats` equal stretches, so that none is predictable."""
+    ends = [start + count * number // repeats for number in range(repeats + 1)] if repeats else []
+    stretches = [range(max(low, MIN_PLACES_BETWEEN), high) for low, high in pairwise(ends)]
+    return {stretch[int(random.random() * len(stretch))] for stretch in stretches if stretch}
+
+
+def _repeat(listed: Sequence[Planned], random: Random) -> Planned | None:
+    """One shown at least five places ago and not repeated yet; none where the list is too short for that."""
+    repeated = {planned.repeat_of for planned in listed}
+    choices = [
+        place
+        for place in range(len(listed) - MIN_PLACES_BETWEEN + 1)
+        if listed[place].repeat_of is None and place not in repeated
+    ]
+    if not choices:
+        return None
+    place = choices[int(random.random() * len(choices))]
+    first = listed[place]
+    return replace(first, left=first.right, right=first.left, repeat_of=place)
+
+
+class _Board:
+    """How often everything is planned, without the repeats: they measure a rater, not the methods."""
+
+    def __init__(self, methods: int, cases: int, random: Random) -> None:
+        self._pairs = list(combinations(range(methods), 2))
+        self._number = {pair: number for number, pair in enumerate(self._pairs)}
+        self._random = random
+        pairs = len(self._pairs)
+        self._by_pair = np.zeros((pairs, 1), dtype=np.int64)
+        self._by_matchup = np.zeros((pairs, cases), dtype=np.int64)
+        self._by_case = np.zeros((1, cases), dtype=np.int64)
+        self._mine_by_case = np.zeros((1, cases), dtype=np.int64)
+        self._is_open = np.ones((pairs, cases), dtype=bool)  # the rater has not had it
+        self._lower_left = np.zeros(pairs, dtype=np.int64)  # how often the pair's first method stood left, less right
+
+    @property
+    def left_over(self) -> int:
+        return int(self._is_open.sum())
+
+    def add(self, planned: Planned, *, is_mine: bool = False) -> None:
+        if planned.repeat_of is not None:
+            return
+        pair, low = self._pair(planned)
+        self._by_pair[pair] += 1
+        self._by_matchup[pair, planned.case] += 1
+        self._by_case[0, planned.case] += 1
+        self._lower_left[pair] += 1 if planned.left == low else -1
+        if is_mine:
+            self._mine_by_case[0, planned.case] += 1
+            self.close(planned)
+
+    def close(self, planned: Planned) -> None:
+        """The rater has had it."""
+        self._is_open[self._pair(planned)[0], planned.case] = False
+
+    def _pair(self, planned: Planned) -> tuple[int, int]:
+        """The number of the pair, and its first method."""
+        low, high = sorted((planned.left, planned.right))
+        return self._number[low, high], low
+
+    def draw(self) -> Planned:
+        """One of the open matchups that were planned least: by pair, then with its case, by case, for this rater."""
+        best = self._is_open
+        for planned in (self._by_pair, self._by_matchup, self._by_case, self._mine_by_case):
+            best = _least(planned, best)
+        choices = np.flatnonzero(best)
+        pair, case = divmod(int(choices[int(self._random.random() * len(choices))]), best.shape[1])
+        low, high = self._pairs[pair]
+        excess = self._lower_left[pair]
+        is_lower_left = excess < 0 or (excess == 0 and self._random.random() < 0.5)
+        left, right = (low, high) if is_lower_left else (high, low)
+        return Planned(case=case, left=left, right=right)
+
+
+def _least(planned: npt.NDArray[np.int64], among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    counts = np.broadcast_to(planned, among.shape)
+    least: npt.NDArray[np.bool_] = among & (counts == counts[among].min())
+    return least

@@ -1,0 +1,183 @@
+"""The application: the handler of every address, and the page for a refused request."""
+
+import socket
+import ssl
+import sys
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from podium.errors import PodiumError, UsageError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.web.pages import OrganiserPages, RaterPages
+from podium.tools.arena.web.site import DeskThreads, SecureHeaders, Site, WithoutPrefix, static
+
+_TITLED_AS = {405: 404, 415: 400}
+
+
+class Crashes:
+    """Unexpected errors are logged and answered here; otherwise they would close the connection of the next vote."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app, self._site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            traceback.print_exc()
+            answer = self._site.page(
+                "refusal", Request(scope), visitor=None, status=500, title="title_500", sentence="crash", home="/"
+            )
+            await answer(scope, receive, send)
+
+
+def make_app(desk: Desk) -> ASGIApp:
+    """The server's pages for one arena. The caller closes the desk."""
+    threads, site = DeskThreads(), Site(desk)
+    rater, organiser = RaterPages(desk, site, threads), OrganiserPages(desk, site, threads)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        status, sentence = error.status_code, error.detail
+        cookie = site.cookie(request)
+        visitor = await threads.ask(lambda: desk.visitor(cookie)) if cookie else None
+        if visitor is None and status in (404, 405):
+            status, sentence = 401, "no_link"  # who has no link learns not even which addresses exist
+        elif status in (404, 405) and sentence in ("Not Found", "Method Not Allowed"):
+            sentence = "nothing_here"
+        home = "/organiser" if visitor and visitor.is_organiser else "/"
+        title = f"title_{_TITLED_AS.get(status, status)}"
+        response = site.page(
+            "refusal", request, visitor=visitor, status=status, title=title, sentence=sentence, home=home
+        )
+        response.headers.update(error.headers or {} if status == error.status_code else {})
+        return response
+
+    async def failed(request: Request, error: Exception) -> Response:
+        """The store could not do it, on a full disk for example: no vote was answered with success."""
+        detail = error.detail if isinstance(error, PodiumError) else None
+        print(f"A request failed: {error}", *filter(None, [detail]), file=sys.stderr, flush=True)
+        sentence = "unavailable_unsaved" if request.method == "POST" else "unavailable"
+        return site.page("refusal", request, visitor=None, status=503, title="title_503", sentence=sentence, home="/")
+
+    async def gone(_request: Request, _error: Exception) -> Response:
+        return Response(status_code=400)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        organiser.start()
+        yield
+        organiser.close()
+        threads.close()
+
+    app = Starlette(
+        routes=[
+            Route("/", rater.current),
+            Route("/enter/{token}", rater.enter),
+            Route("/vote", rater.vote, methods=["POST"]),
+            Route("/undo", rater.undo, methods=["POST"]),
+            Route("/language", rater.language, methods=["POST"]),
+            Route("/picture/{key}/{name}", rater.picture),
+            Route("/organiser", organiser.overview),
+            Route("/organiser/invite", organiser.invite, methods=["POST"]),
+            Route("/organiser/revoke", organiser.revoke, methods=["POST"]),
+            Route("/organiser/close", organiser.close_arena, methods=["POST"]),
+            Route("/organiser/votes.csv", organiser.votes),
+            Route("/organiser/arena.json", organiser.result),
+            Route("/static/{name}", static),
+        ],
+        exception_handlers={
+            HTTPException: refused,
+            PodiumError: failed,
+            ClientDisconnect: gone,
+        },
+        middleware=[Middleware(Crashes, site=site)],
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False  # it would redirect to whatever Host header was sent
+    return SecureHeaders(WithoutPrefix(app, site.prefix))
+
+
+# `podium arena serve`: one process that answers raters and the organiser until it is stopped.
+
+_GRACE_SECONDS = 5  # for answers under way when the server is stopped
+
+
+def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
+    """Serve the arena in `folder` until Ctrl-C or SIGTERM."""
+    _check_certificate(certificate, key)
+    with closing(Desk(folder)) as desk, _listen(host, port) as listener:
+        if missing := desk.missing_pictures():
+            raise UsageError(f"{folder} lacks {len(missing)} files of its pictures, first {missing[0]}.")
+        scheme = "https" if certificate else "http"
+        place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        print(f"The arena listens on {scheme}://{place} (links point to {desk.settings.url}).")
+        if not certificate and not _is_loopback(host):
+            print("Links and votes are sent unencrypted: use --certificate and --key, or an HTTPS reverse proxy.")
+        print("Press Ctrl-C to stop it; every confirmed vote is on disk.", flush=True)
+        config = uvicorn.Config(
+            make_app(desk),
+            access_log=False,  # links carry tokens
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,  # nothing here asks who the client is
+            ws="none",
+            lifespan="on",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
+        # uvicorn raises the signal again after it has shut down; where SIGINT is ignored, nothing comes of it.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+        print("Stopped.", file=sys.stderr, flush=True)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bind before anything else is started, so that a problem is reported clearly."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"{host} is not an address of this machine: {error}.") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)  # here, so that a port in use is noticed here
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"The arena cannot listen on {host}, port {port}: {error.strerror}. Is --port free?") from None
+    return listener
+
+
+def _check_certificate(certificate: Path | None, key: Path | None) -> None:
+    if (certificate is None) != (key is None):
+        raise UsageError("--certificate and --key must be given together.")
+    if certificate is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        except OSError as error:  # ssl.SSLError is one
+            reason = error.strerror or error
+            raise UsageError(f"The certificate {certificate} with the key {key} cannot be used: {reason}.") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,504 @@
+"""The rater's pages: welcome, one matchup after another, the end. Nothing here knows a method's name."""
+
+import asyncio
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from multiprocessing import get_context, parent_process
+from typing import get_args
+from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from podium.errors import UsageError
+from podium.tools.arena.agreement import RaterFigures, rater_figures
+from podium.tools.arena.archive import votes_csv
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import Guest, Invitation, Visitor, invite, revoke, speak
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import TITLES, ArenaResult, arena_result, result_to_json
+from podium.tools.arena.store import (
+    LONGEST_COMMENT,
+    Answer,
+    Ballot,
+    Picture,
+    VoteRecord,
+    clean_name,
+    close_arena,
+    remarks,
+    standing_ballots,
+    votes,
+)
+from podium.tools.arena.voting import Matchup, RaterProgress
+from podium.tools.arena.web.site import (
+    LANGUAGES,
+    DeskReply,
+    DeskThreads,
+    Site,
+    check_csrf,
+    check_origin,
+    csrf_token,
+    form_fields,
+    words_of,
+)
+
+_NOTICES = ("answered", "undone", "kept")
+_KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownPicture:
+    """A picture, and for volumes the slice on show and the links that show its neighbours without JavaScript."""
+
+    picture: Picture
+    number: int
+    field: str
+    slice: int
+    steps: Mapping[str, str]
+    others: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Where a rater stands."""
+
+    visitor: Visitor
+    matchup: Matchup | None
+    progress: RaterProgress
+    is_closed: bool
+
+
+class RaterPages:
+    """Handlers of a rater's requests. The desk blocks, so each request asks it in one go in a worker thread."""
+
+    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
+        self._desk, self._site = desk, site
+        self._ask = threads.ask
+
+    async def enter(self, request: Request) -> Response:
+        """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
+        navigation, a Strict cookie would not travel along a redirect."""
+
+        def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
+            cookie = self._desk.enter(token)
+            visitor = cookie and self._desk.visitor(cookie)
+            if not cookie or not visitor:
+                return None
+            return cookie, visitor, self._desk.progress(visitor.id), self._desk.is_closed()
+
+        entered = await self._ask(lambda: knock(request.path_params["token"]))
+        if entered is None:
+            raise HTTPException(401, "unknown_link")
+        cookie, visitor, progress, is_closed = entered
+        if is_closed and not visitor.is_organiser:
+            response: Response = self._site.page(
+                "thanks", request, visitor=visitor, progress=progress, is_closed=True, notice=None
+            )
+        else:
+            response = self._welcome(request, visitor, progress)
+        self._site.set_cookie(response, cookie, request)
+        return response
+
+    def _welcome(self, request: Request, visitor: Visitor, progress: RaterProgress) -> Response:
+        return self._site.page(
+            "welcome",
+            request,
+            visitor=visitor,
+            progress=progress,
+            instructions=paragraphs(self._desk.settings.instructions),
+            languages={code: words_of(code)("name") for code in LANGUAGES},
+            csrf=csrf_token(visitor),
+        )
+
+    async def language(self, request: Request) -> Response:
+        """The rater's choice, and the welcome page in it."""
+        visitor, fields = await self._posted(request)
+        if fields.get("language") not in LANGUAGES:
+            raise HTTPException(400, "unreadable_form")
+
+        def keep() -> tuple[Visitor, RaterProgress]:
+            speak(self._desk.store, visitor.id, fields["language"])
+            return replace(visitor, language=fields["language"]), self._desk.progress(visitor.id)
+
+        return self._welcome(request, *await self._ask(keep))
+
+    async def current(self, request: Request) -> Response:
+        cookie = self._site.cookie(request)
+        situation = await self._ask(lambda: self._situation(cookie))
+        matchup, notice = situation.matchup, request.query_params.get("notice", "")
+        return self._site.page(
+            "matchup" if matchup and not situation.is_closed else "thanks",
+            request,
+            visitor=situation.visitor,
+            is_closed=situation.is_closed,
+            matchup=matchup,
+            pictures=_shown(matchup.pictures, request.query_params, self._site.prefix) if matchup else [],
+            progress=situation.progress,
+            csrf=csrf_token(situation.visitor),
+            notice=f"notice_{notice}" if notice in _NOTICES else None,
+            longest_comment=LONGEST_COMMENT,
+            reasons=self._desk.settings.reasons,
+            presets=self._desk.settings.window_presets,
+            keys=_KEYS,
+        )
+
+    async def vote(self, request: Request) -> Response:
+        visitor, fields = await self._posted(request)
+        answer = _answer(fields.get("answer", ""))
+        reasons = _reasons(fields, self._desk.settings.reasons)
+        comment = fields.get("comment", "").replace("\r\n", "\n").strip()
+        if len(comment) > LONGEST_COMMENT:
+            raise HTTPException(400, "long_comment")
+
+        def cast() -> str:
+            return self._desk.cast(
+                visitor.id, matchup=fields.get("matchup", ""), answer=answer, comment=comment, reasons=reasons
+            )
+
+        outcome = await self._ask(cast)
+        if outcome == "refused":
+            raise HTTPException(404, "not_yours")
+        return self._back("answered" if outcome == "already" else None)
+
+    async def undo(self, request: Request) -> Response:
+        visitor, fields = await self._posted(request)
+        undone = await self._ask(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
+        return self._back("undone" if undone else "kept")
+
+    def _back(self, notice: str | None) -> Response:
+        """To the matchup that is next."""
+        return self._site.redirect(f"/?notice={notice}" if notice else "/")
+
+    async def picture(self, request: Request) -> Response:
+        key, name = request.path_params["key"], request.path_params["name"]
+        cookie = self._site.cookie(request)
+
+        def look() -> bytes:
+            rater = self._rater(cookie)
+            path = self._desk.picture_file(key, name) if self._desk.may_see(rater.id, key) else None
+            if path is None:
+                raise HTTPException(404)
+            return path.read_bytes()
+
+        content = await self._ask(look)
+        headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+        if name.endswith(".gz"):
+            headers |= {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
+        else:
+            headers["Content-Type"] = "image/png"
+        return Response(content, headers=headers)
+
+    def _rater(self, cookie: str) -> Visitor:
+        visitor = self._desk.visitor(cookie) if cookie else None
+        if visitor is None:
+            raise HTTPException(401, "no_link")
+        if visitor.is_organiser:
+            raise HTTPException(403, "for_raters")
+        return visitor
+
+    def _situation(self, cookie: str) -> Situation:
+        rater = self._rater(cookie)
+        closed = self._desk.is_closed()
+        return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id), closed)
+
+    async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
+        """The sender of a form and its fields; every error is reported before anything changes."""
+        cookie = self._site.cookie(request)
+        visitor = await self._ask(lambda: self._rater(cookie))
+        check_origin(request, url=self._site.url)
+        fields = await form_fields(request)
+        check_csrf(visitor, fields.get("csrf", ""))
+        return visitor, fields
+
+
+def paragraphs(text: str) -> list[str]:
+    """Of plain text: blank lines lie between them."""
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def _answer(text: str) -> Answer:
+    for answer in get_args(Answer):
+        if text == answer:
+            return answer  # type: ignore[no-any-return]  # get_args has forgotten the literals
+    raise HTTPException(400, "bad_answer")
+
+
+def _reasons(fields: Mapping[str, str], known: Sequence[str]) -> list[str]:
+    """The tags that are ticked, in the organiser's order. Fields are numbered, so that each may come once only."""
+    ticked = {value for name, value in fields.items() if name.startswith("reason")}
+    if not ticked <= set(known):
+        raise HTTPException(400, "bad_reason")
+    return [reason for reason in known if reason in ticked]
+
+
+def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str) -> list[ShownPicture]:
+    """Each volume with the slice, and each mesh with the view, that `?slice=`, `?slice2=` ... ask for, counted from 1;
+    else the one in the middle."""
+    fields: dict[int, str] = {}
+    for place, picture in enumerate(pictures):
+        if picture.is_volume or picture.is_mesh:
+            fields[place] = f"slice{len(fields) + 1}" if fields else "slice"
+    slices = {place: _wanted(query.get(field, ""), pictures[place].slices) for place, field in fields.items()}
+    chosen = {fields[place]: slices[place] for place in fields if fields[place] in query}
+
+    def show(place: int, picture: Picture) -> ShownPicture:
+        field, now = fields.get(place, ""), slices.get(place, 1)
+        targets = {"back_10": now - 10, "previous": now - 1, "next": now + 1, "on_10": now + 10}
+        steps = {
+            words: f"{prefix}/?" + urlencode({**chosen, field: target})
+            for words, target in targets.items()
+            if 1 <= target <= picture.slices
+        }
+        others = {name: value for name, value in chosen.items() if name != field}
+        return ShownPicture(picture=picture, number=place + 1, field=field, slice=now, steps=steps, others=others)
+
+    return [show(place, picture) for place, picture in enumerate(pictures)]
+
+
+def _wanted(text: str, slices: int) -> int:
+    asked = int(text) if text.isdecimal() and len(text) < 6 else (slices + 1) // 2
+    return min(max(asked, 1), slices)
+
+
+# The organiser's figures, computed in a process of their own: a thousand bootstraps must not keep a rater waiting.
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrganiserFigures:
+    """`result` is what arena.json would say now."""
+
+    result: ArenaResult
+    raters: tuple[RaterFigures, ...]
+
+
+def compute(
+    ballots: Sequence[Ballot], closed: bool, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]
+) -> OrganiserFigures:
+    return OrganiserFigures(
+        result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged", closed=closed),
+        raters=rater_figures(ballots, methods),
+    )
+
+
+class FiguresBeside:
+    """A process that computes the figures, one request at a time; they are kept until something changes."""
+
+    def __init__(self, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]) -> None:
+        self._given = methods, settings, notes
+        self._process: ProcessPoolExecutor | None = None
+        self._turn = asyncio.Lock()
+        self._known: tuple[int, OrganiserFigures] | None = None
+
+    async def of(self, ballots: Sequence[Ballot], *, change: int, closed: bool) -> OrganiserFigures:
+        """`change` is the number of the last change of the arena when the ballots were read, or before."""
+        async with self._turn:
+            if self._known is None or self._known[0] != change:
+                self._known = change, await self._compute(ballots, closed)
+            return self._known[1]
+
+    def start(self) -> ProcessPoolExecutor:
+        """Begin the process, unless it runs: it takes longer to start than to compute."""
+        if self._process is None:
+            self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
+            self._process.submit(int)  # the first work starts the process
+        return self._process
+
+    async def _compute(self, ballots: Sequence[Ballot], closed: bool) -> OrganiserFigures:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self.start(), compute, ballots, closed, *self._given
+            )
+        except BrokenProcessPool:
+            self._process = None  # it was killed; the next request starts another
+            raise
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.shutdown(cancel_futures=True)
+
+
+def _end_with_the_server() -> None:
+    """A server that was killed could not tell this process to end."""
+    server = parent_process()
+    assert server is not None
+    server.join()
+    os._exit(1)
+
+
+def _stand_back() -> None:
+    """Raters come first; Ctrl-C is handled by the server, which ends this process."""
+    os.nice(10)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# The organiser's pages: ratings, what is missing, how the raters voted, and the exports.
+
+_PLOT_WIDTH = 200.0
+START_SECONDS = 3.0
+MOST_COMMENTS = 200  # the newest; all of them are in the exports
+
+
+class OrganiserPages:
+    """Handlers of the organiser's requests."""
+
+    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
+        self._desk, self._site = desk, site
+        self._threads = threads
+        self._timer: asyncio.TimerHandle | None = None
+        self._known: tuple[int, list[VoteRecord]] = -1, []
+        self._figures = FiguresBeside(desk.methods, desk.settings, desk.notes)
+
+    def start(self) -> None:
+        """Compute the figures soon, before anybody asks: the first page after a restart must not take long. Raters who
+        wait for the server come first."""
+        self._figures.start()
+        self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._prepare)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._figures.close()
+
+    def _prepare(self) -> None:
+        self._preparing = asyncio.create_task(self._compute())
+
+    async def _compute(self) -> tuple[OrganiserFigures, list[VoteRecord], bool]:
+        change, cast = await self._threads.ask(self._cast)
+        is_closed = await self._threads.ask(self._desk.is_closed)
+        return await self._figures.of(standing_ballots(cast), change=change, closed=is_closed), cast, is_closed
+
+    async def overview(self, request: Request) -> Response:
+        return await self._overview(request, await self._ask(request, lambda visitor: visitor))
+
+    async def _overview(
+        self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
+    ) -> Response:
+        """`invitation` shows its link, this once."""
+        computed, lines = await asyncio.gather(self._compute(), self._threads.ask(self._desk.raters))
+        figures, cast, is_closed = computed
+        comments = remarks(cast)
+        by_name = {one.rater: one for one in figures.raters}
+        return self._site.page(
+            "organiser",
+            request,
+            visitor=organiser,
+            status=400 if refusal else 200,
+            csrf=csrf_token(organiser),
+            invitation=invitation,
+            refusal=refusal,
+            is_closed=is_closed,
+            languages={code: words_of(code)("name") for code in LANGUAGES},
+            settings=self._desk.settings,
+            result=figures.result,
+            decided_by=TITLES[figures.result.decided_by],
+            plots=_plots(figures.result),
+            raters=[(line, by_name.get(line.name)) for line in lines],
+            comments=comments[-MOST_COMMENTS:],
+            comments_left_out=max(0, len(comments) - MOST_COMMENTS),
+            cases=len(self._desk.cases),
+            now=datetime.now(UTC),
+            moment=_moment,
+        )
+
+    async def invite(self, request: Request) -> Response:
+        organiser, fields = await self._posted(request)
+        language = fields.get("language", "")
+        if language and language not in LANGUAGES:
+            raise HTTPException(400, "unreadable_form")
+        guest = Guest(name=fields.get("name", ""), email=clean_name(fields.get("email", "")), language=language)
+        return await self._changed(request, organiser, lambda: invite(self._desk.store, self._desk.settings, guest))
+
+    async def revoke(self, request: Request) -> Response:
+        organiser, fields = await self._posted(request)
+        return await self._changed(request, organiser, lambda: revoke(self._desk.store, fields.get("name", "")))
+
+    async def close_arena(self, request: Request) -> Response:
+        """For good, so the form asks for a tick beside the button."""
+        organiser, fields = await self._posted(request)
+        if fields.get("sure") != "yes":
+            return await self._overview(request, organiser, refusal="Tick the box to close the arena.")
+        return await self._changed(request, organiser, lambda: close_arena(self._desk.store))
+
+    async def _changed(
+        self, request: Request, organiser: Visitor, change: Callable[[], Invitation | str | None]
+    ) -> Response:
+        """The page after a change, with the sentence of one that was refused. Only a link must not be lost by a
+        redirect: everything else is shown by a new request, which reloading does not send again."""
+        try:
+            done = await self._threads.ask(change)
+        except UsageError as error:
+            return await self._overview(request, organiser, refusal=str(error))
+        if isinstance(done, Invitation):
+            return await self._overview(request, organiser, invitation=done)
+        return self._site.redirect("/organiser")
+
+    async def votes(self, request: Request) -> Response:
+        table = await self._ask(request, lambda _: votes_csv(votes(self._desk.store)))
+        return _download(table, "votes.csv", "text/csv; charset=utf-8")
+
+    async def result(self, request: Request) -> Response:
+        await self._ask(request, lambda visitor: visitor)
+        figures, _, _ = await self._compute()
+        return _download(result_to_json(figures.result), "arena.json", "application/json")
+
+    def _cast(self) -> tuple[int, list[VoteRecord]]:
+        """Every vote, read again only after a change. The number of the last change comes first: what is cast in
+        between is counted, and counted again next time."""
+        change = self._desk.last_change()
+        if self._known[0] != change:
+            self._known = change, votes(self._desk.store)
+        return self._known
+
+    async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
+        """The organiser and the fields of a form; every error is reported before anything changes."""
+        organiser = await self._ask(request, lambda visitor: visitor)
+        check_origin(request, url=self._site.url)
+        fields = await form_fields(request)
+        check_csrf(organiser, fields.get("csrf", ""))
+        return organiser, fields
+
+    async def _ask(self, request: Request, question: Callable[[Visitor], DeskReply]) -> DeskReply:
+        """Of the organiser alone."""
+        cookie = self._site.cookie(request)
+
+        def answer() -> DeskReply:
+            visitor = self._desk.visitor(cookie) if cookie else None
+            if visitor is None:
+                raise HTTPException(401, "no_link")
+            if not visitor.is_organiser:
+                raise HTTPException(403, "for_organiser")
+            return question(visitor)
+
+        return await self._threads.ask(answer)
+
+
+def _download(content: str, name: str, media_type: str) -> Response:
+    headers = {"Content-Type": media_type, "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers)
+
+
+def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
+    """Where each interval and its rating lie on a common line; none where the votes cannot tell."""
+    known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
+    low = min((interval.low for interval, _ in known.values()), default=0.0)
+    high = max((interval.high for interval, _ in known.values()), default=0.0)
+
+    def place(points: float) -> float:
+        return round(8 + (_PLOT_WIDTH - 16) * (min(max(points, low), high) - low) / ((high - low) or 1), 1)
+
+    return {
+        name: (place(interval.low), place(rating), place(interval.high)) for name, (interval, rating) in known.items()
+    }
+
+
+def _moment(seconds: float | None) -> str:
+    return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d\n%H:%M")

@@ -1,0 +1,147 @@
+"""A process for the cases of one Dask worker: what a case does to its process does not reach the worker.
+
+A Dask worker cannot end a task that hangs, and when it dies it takes every task with it, the innocent ones too. It is
+also a process with threads, from which forking is not safe. So a worker starts this program, sends it the work once and
+then one case after the other.
+"""
+
+import multiprocessing
+import os
+import pickle
+import platform
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from podium.errors import MachineError, UsageError
+from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, took_too_long
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_END = 5.0
+
+
+class CaseProcess:
+    """One process that works on one case at a time."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = multiprocessing.Pipe()
+        command = [sys.executable, "-m", "podium.tools.batch.case_process", str(theirs.fileno()), str(os.getpid())]
+        # The folder of the package first: a worker may have been started anywhere.
+        paths = [str(Path(__file__).resolve().parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
+        theirs.close()
+        self._has: str | None = None
+
+    def run(self, name: str, work: bytes, case: str, *, limit_seconds: float) -> CaseOutcome[Any] | str:
+        """The outcome of a case, or how the process ended instead; it is then of no further use.
+
+        `work` is the pickled function and `name` tells it from others. Raises the errors of the work that end a run.
+        """
+        try:
+            if self._has != name:
+                self._connection.send(work)
+                self._connection.recv()  # starting and importing is not the case's time
+                self._has = name
+            self._connection.send(case)
+            if not self._connection.poll(limit_seconds):
+                self.kill()
+                return took_too_long(limit_seconds)
+            outcome = self._connection.recv()
+        except (EOFError, OSError):
+            return self.kill()
+        if isinstance(outcome, UsageError | MachineError):
+            raise outcome
+        assert isinstance(outcome, CaseOutcome)
+        return outcome
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._connection.closed and self._process.poll() is None
+
+    def kill(self) -> str:
+        """End the process; says how it ended, by itself if it already had."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=0.2)
+        self._process.kill()
+        code = self._process.wait()
+        self._connection.close()
+        with suppress(ValueError):
+            return f"by signal {signal.Signals(-code).name}"
+        return f"with exit code {code}"
+
+
+_idle: list[CaseProcess] = []
+
+
+@contextmanager
+def borrowed_process() -> Iterator[CaseProcess]:
+    """A process for one case: an idle one of this worker, else a new one; afterwards it serves the next case."""
+    try:
+        process = _idle.pop()  # atomic: a worker may have several threads
+    except IndexError:
+        process = CaseProcess()
+    try:
+        yield process
+    finally:
+        if process.is_alive:
+            _idle.append(process)
+
+
+def _serve(connection: Connection, worker: int) -> None:
+    """Take the work and cases until the connection ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
+    with suppress(OSError):  # where memory runs out, the kernel should end this process (one case), not the worker
+        Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
+    work: Any = None
+    while True:
+        try:
+            given = connection.recv()
+        except (EOFError, OSError):
+            return
+        if isinstance(given, bytes):
+            work = _loaded(given)
+            connection.send(None)
+            continue
+        try:
+            connection.send(attempt(work, given))
+        except (UsageError, MachineError) as error:
+            connection.send(error)
+
+
+def _loaded(work: bytes) -> Callable[[str], Any]:
+    try:
+        loaded: Callable[[str], Any] = pickle.loads(work)  # noqa: S301  (from our own worker)
+    except Exception:
+        detail = traceback.format_exc()
+
+        def loaded(_: str) -> Any:
+            message = (
+                f"The worker on {platform.node()} cannot load what it should run: install the same packages there."
+            )
+            raise UsageError(message, detail=detail)
+
+    return loaded
+
+
+def _end_with(worker: int) -> None:
+    """A worker that was killed closes the connection, but a case that never ends would not notice."""
+    while os.getppid() == worker:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os.kill(os.getpid(), signal.SIGTERM)  # what the case has started, such as a container, is ended by its own code
+    time.sleep(_SECONDS_TO_END)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])), int(sys.argv[2]))

@@ -1,0 +1,370 @@
+"""A run over all teams: groups of teams are opened, scored and written one after the other."""
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podium.challenges import load_challenge, published_settings
+from podium.challenges.format import Collected
+from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
+from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
+from podium.execution.executor import CaseOutcome, Executor, Progress, ProgressFactory, attempt, no_progress
+from podium.figures import Figures
+from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
+from podium.platform.submission import ARCHIVE_ENDINGS
+from podium.readers.archives import MAX_BYTES
+from podium.readers.files import SafeFile, escape_for_display
+from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.tools.batch.kept import KeptScores, code_version, digest_or_none, files_of
+from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder, Url
+
+# The unit of work of a batch: one case for several teams.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamCaseOutcome:
+    """The outcome of one case of one team. `is_new` where it was not kept before; `is_kept` where it is now;
+    `was_unreachable` where its files could not be fetched, which is not the team's fault."""
+
+    outcome: CaseOutcome[CaseScore]
+    is_new: bool
+    is_kept: bool
+    was_unreachable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseUnit:
+    """One case for some teams."""
+
+    case: str
+    teams: Sequence[str]
+
+
+def unit_scorer(
+    task: Task,
+    units: Mapping[str, CaseUnit],
+    *,
+    predictions: Mapping[str, Mapping[str, Any]],
+    kept: KeptScores,
+    mirrors: Mirrors,
+) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
+    """The function that scores a unit, given its name. What it uses is sent to other machines with it: not the task."""
+    challenge, references, digests = task.challenge, task.references, task.digests
+    libraries = tuple(challenge.format.libraries)
+
+    def score(name: str) -> Mapping[str, TeamCaseOutcome]:
+        ensure_decoders(*libraries)  # on another machine there are none yet
+        unit = units[name]
+        files = challenge.format.reference_files(references[unit.case])
+        try:
+            mirrors.fetch(file.path for file in files)
+        except StorageError as error:
+            return dict.fromkeys(unit.teams, _unreachable(error))
+        _check_files(files, kept.folder)
+        found: dict[str, TeamCaseOutcome] = {}
+        expected: list[Any] = []
+        for team in unit.teams:
+            prediction = predictions[team][unit.case]
+            try:
+                mirrors.fetch(files_of(prediction))
+            except StorageError as error:
+                found[team] = _unreachable(error)
+                continue
+            content = digest_or_none(prediction)
+            key = kept.key(digests[unit.case], content) if content is not None else None
+            before = kept.find(key) if key is not None else None
+            if before is not None:
+                found[team] = TeamCaseOutcome(outcome=before, is_new=False, is_kept=True)
+                continue
+            if not expected:
+                expected.append(challenge.scorer.read_reference(references[unit.case]))
+
+            def one(_: str, prediction: Any = prediction) -> CaseScore:
+                return challenge.score(prediction, expected[0])
+
+            outcome = attempt(one, unit.case)
+            is_kept = key is not None and kept.keep(key, outcome)
+            found[team] = TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=is_kept)
+        return found
+
+    return score
+
+
+def _unreachable(error: StorageError) -> TeamCaseOutcome:
+    """Not kept, so the next run tries it again."""
+    outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
+    return TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
+
+
+def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
+    """A worker that does not see the files would fail every prediction, and blame its author."""
+    is_there = kept.is_dir() if isinstance(kept, Path) else True
+    if not is_there or not all(file.path.is_file() for file in references):
+        raise UsageError("A worker does not see the references or the output folder: mount them at the same path.")
+
+
+# Who has submitted: the folders and archives of all teams, on this machine or behind a URL.
+
+_MOST_TEAMS = 10_000
+_LONGEST_NAME = 255  # bytes: it becomes the name of a folder
+
+
+def find_teams(submissions: Location) -> Mapping[str, Location]:
+    """The folders and archives of a folder by the names of their teams, which are theirs without the ending."""
+    found: dict[str, Location] = {}
+    for name, is_folder in sorted(_members(submissions)):
+        ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
+        if name.startswith(".") or not (is_folder or ending):
+            continue
+        team, path = name if is_folder else name[: -len(ending)], submissions / name
+        if isinstance(path, Url) and not (team and team.isprintable() and len(team.encode()) <= _LONGEST_NAME):
+            raise UsageError(f"'{escape_for_display(name)}' in {submissions} cannot be the name of a team.")
+        if team in found:
+            raise UsageError(f"{found[team]} and {path} are both of the team '{escape_for_display(team)}'.")
+        found[team] = path
+    if not found:
+        raise UsageError(f"{submissions} holds no submission: neither a folder nor an archive.")
+    return found
+
+
+def _members(submissions: Location) -> Iterator[tuple[str, bool]]:
+    """The names in a folder, and whether each is a folder itself; only folders and files."""
+    if isinstance(submissions, Path):
+        if not submissions.is_dir():
+            raise UsageError(f"{submissions} is not a folder with one submission per team.")
+        yield from ((path.name, path.is_dir()) for path in submissions.iterdir() if path.is_dir() or path.is_file())
+        return
+    for number, entry in enumerate(RemoteFolder(submissions).entries(deep=False)):
+        if number == _MOST_TEAMS:
+            raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
+        yield entry.name, entry.is_folder
+
+
+LOG = logging.getLogger(__name__)
+TEAMS_FOLDER = "teams"
+_KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
+TEAMS_PER_TASK = 8
+"""How many teams share one reading of a reference, and how many submissions are unpacked at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamOutcome:
+    """What became of one team: its counts, or why it could not be evaluated; `new` cases were scored in this run."""
+
+    team: str
+    counts: Counts | None = None
+    new: int = 0
+    error: str | None = None
+
+
+def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
+    *,
+    submissions: Location,
+    output: Location,
+    ground_truth: Location,
+    challenge: str | None,
+    executor: Callable[[ProgressFactory], Executor],
+    progress: ProgressFactory = no_progress,
+    teams_per_task: int = TEAMS_PER_TASK,
+    cache: Path = DEFAULT_CACHE,
+) -> Sequence[TeamOutcome]:
+    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails costs no other anything.
+
+    `cache` is for copies of what lies behind URLs.
+    """
+    cache = cache.resolve()
+    results, mirrors = Output.at(output, cache=cache), Mirrors(cache)
+    results.check()
+    teams = find_teams(submissions)
+    try:
+        truth = mirrors.local(ground_truth)
+    except SubmissionError as error:
+        raise GroundTruthError(str(error)) from None
+    folder = find_challenge(truth, challenge)
+    loaded = load_challenge(folder)
+    with decoders(libraries=loaded.format.libraries):
+        task = prepare(folder, loaded, executor(progress), fetch=mirrors.fetch)
+        for name in (TEAMS_FOLDER, _KEPT_FOLDER):
+            prepare_output(results.folder / name)
+        shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
+        names = sorted(teams)
+        groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
+        overall = _Overall(
+            progress(f"scoring {len(names)} teams, {len(groups[0])} at a time", len(groups) * len(task.cases))
+        )
+        batch = _Batch(
+            task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
+        )
+        outcomes: list[TeamOutcome] = []
+        try:
+            for group in groups:
+                outcomes += batch.evaluate({team: teams[team] for team in group})
+        finally:
+            overall.finish()
+            shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)
+        return outcomes
+
+
+@dataclass
+class _Batch:
+    task: Task
+    output: Output
+    mirrors: Mirrors  # of the ground truth
+    executor: Executor  # shows the progress on all cases
+    quiet: Executor  # for what comes after a failure
+    worst: dict[str, CaseOutcome[Figures]] = field(default_factory=dict)  # the same for every team
+
+    def __post_init__(self) -> None:
+        challenge = self.task.challenge
+        # Some figures depend on what is installed beside Podium, such as WordNet.
+        figures = [metric.name for metric in challenge.scoreboard.metrics]
+        basis = json.dumps([code_version(), challenge.kind, published_settings(challenge), figures])
+        folder = self.output.below(_KEPT_FOLDER) or self.output.folder / _KEPT_FOLDER
+        self.kept = KeptScores(folder=folder, basis=basis)
+        self.task.challenge.scorer.import_packages()
+
+    def evaluate(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
+        """A few teams together."""
+        outcomes: dict[str, TeamOutcome] = {}
+        mirrors = Mirrors(self.mirrors.cache, list(self.mirrors.opened))
+        with ExitStack() as opened:
+            collected: dict[str, Collected[Any]] = {}
+            for team, given in teams.items():
+                try:
+                    prepare_output(self.output.folder / TEAMS_FOLDER / team)
+                    self.output.withdraw(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
+                    collected[team] = self._open(team, given, mirrors, opened)
+                except (SubmissionError, StorageError) as error:
+                    outcomes[team] = TeamOutcome(team=team, error=str(error))
+            found = self._score({team: each.predictions for team, each in collected.items()}, mirrors)
+        self._fill_in(collected, found)
+        for team, each in collected.items():
+            outcomes[team] = self._write(team, each, found[team])
+        return [outcomes[team] for team in teams]
+
+    def _open(self, team: str, given: Location, mirrors: Mirrors, opened: ExitStack) -> Collected[Any]:
+        """The predictions of a team, fetched and unpacked; workers on other machines can fetch them too."""
+        limit = max(MAX_BYTES, self.task.challenge.format.submission_bytes(list(self.task.shapes.values())))
+        path = mirrors.local(given, max_bytes=limit)
+        unpacked = self.output.folder / _UNPACKED_FOLDER / team
+        unpacked.mkdir(parents=True, exist_ok=True)
+        collected = opened.enter_context(open_predictions(self.task, path, unpack_in=unpacked))
+        remote = self.output.below(f"{_UNPACKED_FOLDER}/{team}")
+        if remote is not None and not self.executor.is_local and any(unpacked.iterdir()):
+            names = mirrors.add_uploaded(remote, unpacked)
+            opened.callback(remote.delete, *names)
+        return collected
+
+    def _score(
+        self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors
+    ) -> Mapping[str, dict[str, TeamCaseOutcome]]:
+        """Every case of every team. Where a unit fails as a whole, by a crash or its time, its teams are told apart."""
+        found: dict[str, dict[str, TeamCaseOutcome]] = {team: {} for team in predictions}
+        units = [
+            CaseUnit(case=case, teams=[team for team in predictions if case in predictions[team]])
+            for case in self.task.cases
+        ]
+        together = self._run(units, predictions, mirrors, self.executor)
+        singles = []
+        for unit, outcome in zip(units, together, strict=True):
+            if outcome.value is None:
+                singles += [CaseUnit(case=unit.case, teams=[team]) for team in unit.teams]
+                continue
+            for team, each in outcome.value.items():
+                found[team][unit.case] = each
+        for unit, outcome in zip(singles, self._run(singles, predictions, mirrors, self.quiet), strict=True):
+            (team,) = unit.teams
+            failed = CaseOutcome[CaseScore](error=outcome.error, detail=outcome.detail)
+            one = outcome.value or {team: TeamCaseOutcome(outcome=failed, is_new=True, is_kept=False)}
+            found[team][unit.case] = one[team]
+        return found
+
+    def _run(
+        self,
+        units: Sequence[CaseUnit],
+        predictions: Mapping[str, Mapping[str, Any]],
+        mirrors: Mirrors,
+        executor: Executor,
+    ) -> Sequence[CaseOutcome[Mapping[str, TeamCaseOutcome]]]:
+        """The units on the executor."""
+        named = {f"{unit.case}/{number}": unit for number, unit in enumerate(units)}
+        score = unit_scorer(self.task, named, predictions=predictions, kept=self.kept, mirrors=mirrors)
+        return list(executor.run(list(named), score, label="scoring").values())
+
+    def _fill_in(
+        self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, TeamCaseOutcome]]
+    ) -> None:
+        """The worst values of every case that some team has not: they depend on the reference alone."""
+        challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
+
+        def lost(case: str) -> Figures:
+            mirrors.fetch(file.path for file in challenge.format.reference_files(references[case]))
+            return challenge.lost(references[case])
+
+        lacking = [
+            case
+            for case in self.task.cases
+            if case not in self.worst and not all(_is_scored(found[team].get(case)) for team in collected)
+        ]
+        self.worst.update(self.quiet.run(lacking, lost, label="filling in worst values"))
+
+    def _write(self, team: str, collected: Collected[Any], found: Mapping[str, TeamCaseOutcome]) -> TeamOutcome:
+        scored = {case: each.outcome for case, each in found.items()}
+        errors = dict(collected.refused)
+        for case, outcome in sorted(scored.items()):
+            if outcome.error is not None:
+                errors[case] = outcome.error
+                LOG.info("failed: %s: %s: %s %s", team, case, outcome.error, outcome.detail or "")
+        lacking = {case: self.worst[case] for case in self.task.cases if case in errors or case not in scored}
+        results = [result_of(case, scored, errors, lacking) for case in self.task.cases]
+        new = sum(each.is_new for each in found.values())
+        lost = sum(each.outcome.value is not None and not each.is_kept for each in found.values())
+        if lost:
+            LOG.info("not kept: %s: %d scores could not be written; the next run computes them again", team, lost)
+        counts = Counts.of(results, unmatched=len(collected.unmatched))
+        error = _why_unreachable(list(found.values()))
+        try:
+            write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team)
+        except SubmissionError as fault:  # metrics.json is written: not a single case could be scored
+            error = error or str(fault)
+        try:
+            self.output.send(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
+        except StorageError as fault:
+            error = str(fault)
+        return TeamOutcome(team=team, counts=counts, new=new, error=error)
+
+
+def _is_scored(found: TeamCaseOutcome | None) -> bool:
+    return found is not None and found.outcome.value is not None
+
+
+def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
+    unreachable = [each for each in found if each.was_unreachable]
+    if not unreachable:
+        return None
+    first = unreachable[0].outcome.error
+    return f"{len(unreachable)} cases are failed because their files could not be fetched; run it again. {first}"
+
+
+class _Overall:
+    """One progress for the runs of all groups of teams."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+
+    def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
+        return self
+
+    def advance(self) -> None:
+        self._shown.advance()
+
+    def close(self) -> None:
+        """The next group of teams goes on with it."""
+
+    def finish(self) -> None:
+        self._shown.close()

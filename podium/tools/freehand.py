@@ -1,0 +1,300 @@
+"""One scan's .npy fields as the recommended HDF5: chunks of one frame, shuffled, gzip level 1.
+
+The fields of a rigid motion become some fifteen times smaller; what participants upload shrinks with them. Everything
+is checked on the way as the evaluation would check it. Fields of float64 are rounded to float32, in which they are
+scored.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.freehand.reading import (
+    ARRAYS,
+    LANDMARK_SETS,
+    PIXEL_SETS,
+    TRANSFORM_SETS,
+    ComparedField,
+    ExpectedSizes,
+    FreehandPrediction,
+    ReferenceScan,
+    check_finite,
+    frame_errors,
+    open_arrays,
+    read_scan_prediction,
+    run_in_order,
+)
+from podium.errors import UsageError, h5py, missing_packages
+from podium.metrics.displacement import Coefficients, PixelGrid
+from podium.readers.files import SafeFile
+from podium.readers.frames import FrameStream, Tile
+from podium.readers.hdf5 import SIGNATURE
+
+LEVEL = 1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What became of one scan."""
+
+    path: Path
+    bytes_before: int
+    bytes_after: int
+
+
+def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
+    """Pack a folder of .npy files, or one .npz, into `<scan>.h5` beside it or in the folder `output`."""
+    name = scan.name if scan.is_dir() else scan.stem
+    target = (output or scan.parent) / f"{name}.h5"
+    if target.exists():
+        raise UsageError(f"{target} exists already; remove it, or name another folder with --output.")
+    prediction, before = _source(scan)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.part")
+    try:
+        with open_arrays(prediction, None) as source:
+            found = read_scan_prediction(source, None, name=scan.name)
+            with h5py.File(unfinished, "w") as file:
+                for level, stream in found.fields.items():
+                    _write_field(file, PIXEL_SETS[level], stream, threads=threads)
+                for array in (*LANDMARK_SETS.values(), *TRANSFORM_SETS.values()):
+                    if source.has(array):
+                        file.create_dataset(array, data=source.read(array), track_times=False)
+        unfinished.rename(target)
+    finally:
+        with suppress(FileNotFoundError):
+            unfinished.unlink()
+    return Packed(target, before, target.stat().st_size)
+
+
+def _source(scan: Path) -> tuple[FreehandPrediction, int]:
+    """The scan's files, and how many bytes they are."""
+    if scan.is_file():
+        file = SafeFile.inside(scan.parent, scan.name)
+        if file.first_bytes(len(SIGNATURE)) == SIGNATURE:
+            raise UsageError(f"{scan} is HDF5 already; pack the .npy files or the .npz it was made from.")
+        return FreehandPrediction(file), file.size
+    files = {
+        array: SafeFile.inside(scan.parent, f"{scan.name}/{array}.npy")
+        for array in ARRAYS
+        if (scan / f"{array}.npy").exists()
+    }
+    if not files:
+        raise UsageError(f"{scan} holds no {ARRAYS[0]}.npy or any other array of a scan.")
+    return FreehandPrediction(files), sum(file.size for file in files.values())
+
+
+def _write_field(file: Any, name: str, stream: FrameStream, *, threads: int) -> None:
+    """Compression takes most of the time, so frames are compressed by several threads and written by whoever is
+    done."""
+    frames, components, pixels = stream.shape
+    dataset = file.create_dataset(
+        name,
+        (frames, components, pixels),
+        np.float16 if stream.dtype == np.float16 else np.float32,
+        chunks=(1, components, pixels),
+        shuffle=True,
+        compression="gzip",
+        compression_opts=LEVEL,
+        track_times=False,
+    )
+    writing = Lock()
+
+    def piece(span: range) -> Callable[[], None]:
+        def work() -> None:
+            for tile in stream.tiles(span):
+                packed = _compressed(stream, tile, dataset.dtype)
+                with writing:
+                    dataset.id.write_direct_chunk((tile.frame, 0, 0), packed)
+
+        return work
+
+    run_in_order([piece(span) for span in stream.spans()], threads=threads)
+    stream.finish()
+
+
+def _compressed(stream: FrameStream, tile: Tile, dtype: np.dtype[Any]) -> bytes:
+    with np.errstate(over="ignore"):
+        values: NDArray[Any] = tile.values.astype(dtype)
+    check_finite(stream.label, Tile(tile.frame, tile.start, values))
+    planes = values.reshape(-1).view(np.uint8).reshape(-1, dtype.itemsize).T
+    return zlib.compress(planes.tobytes(), LEVEL)
+
+
+# What a picture of a scan shows: where the corners of its frames lie, and how far off each frame is.
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Corners (frames, 4, 3) in mm of the first frame's image system, the first frame among them."""
+
+    reference: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
+    errors: Mapping[str, NDArray[np.float64]]  # level -> mean error of every frame but the first, mm
+    identity: Mapping[str, NDArray[np.float64]]  # the same for a prediction that moves nothing
+
+
+def scan_trajectory(
+    scan: ReferenceScan, prediction: FreehandPrediction | None, *, grid: PixelGrid, threads: int
+) -> Trajectory:
+    """Read what a picture needs; without a prediction the reference alone."""
+    references = {"global": scan.global_field, "local": scan.local_field}
+    identity = _errors({level: np.zeros_like(field) for level, field in references.items()}, references, grid, threads)
+    start = _corner_points(grid, scan.pixel_to_mm)
+    moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(scan.global_field, grid)])
+    if prediction is None:
+        return Trajectory(start + moved, None, {}, identity)
+    expected = ExpectedSizes(scan.frames, grid.pixels, len(scan.landmarks))
+    with open_arrays(prediction, expected) as source:
+        found = read_scan_prediction(source, expected, name="the prediction")
+        fields = {level: found.pixels(level, scan.pixel_to_mm) for level in references}
+        errors = _errors(fields, references, grid, threads)
+        guessed = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])
+    return Trajectory(start + moved, start + guessed, errors, identity)
+
+
+def _errors(
+    fields: Mapping[str, FrameStream | Coefficients],
+    references: Mapping[str, Coefficients],
+    grid: PixelGrid,
+    threads: int,
+) -> dict[str, NDArray[np.float64]]:
+    pairs = [ComparedField(fields[level], reference) for level, reference in references.items()]
+    return dict(zip(references, frame_errors(pairs, grid, threads=threads), strict=True))
+
+
+def _corner_pixels(grid: PixelGrid) -> NDArray[np.int64]:
+    """(x, y) from 1, around the frame."""
+    return np.array([[1, 1], [grid.width, 1], [grid.width, grid.height], [1, grid.height]])
+
+
+def _corner_points(grid: PixelGrid, pixel_to_mm: NDArray[np.float64]) -> NDArray[np.float64]:
+    pixels = _corner_pixels(grid)
+    points = np.column_stack([pixels, np.zeros(4), np.ones(4)]) @ pixel_to_mm.T
+    return np.asarray(points[:, :3])
+
+
+def _affine_corners(coefficients: Coefficients, grid: PixelGrid) -> NDArray[np.float64]:
+    places = np.column_stack([np.ones(4), _corner_pixels(grid)])
+    return np.asarray(np.einsum("fcj,kj->fkc", coefficients, places))
+
+
+def _corners(field: FrameStream | Coefficients, grid: PixelGrid) -> NDArray[np.float64]:
+    """Displacements of the corners of every frame but the first."""
+    if not isinstance(field, FrameStream):
+        return _affine_corners(field, grid)
+    found = np.zeros((field.shape[0], 4, 3))
+    flat = [int((y - 1) * grid.width + x - 1) for x, y in _corner_pixels(grid)]
+    for span in field.spans():
+        for tile in field.tiles(span):
+            for corner, pixel in enumerate(flat):
+                if tile.start <= pixel < tile.start + tile.values.shape[1]:
+                    found[tile.frame, corner] = tile.values[:, pixel - tile.start]
+    return found
+
+
+# A picture of one scan: both trajectories in 3-D, and the error over the frames.
+
+# From the Okabe-Ito palette: told apart with every common kind of colour blindness.
+REFERENCE, PREDICTED, IDENTITY = "#0072B2", "#D55E00", "#8c8c8c"
+INK = "#222222"
+MOST_PLANES = 7
+TITLES = {"global": "GP error to the first frame", "local": "LP error to the frame before"}
+
+
+def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
+    """Write the picture as PNG."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(missing_packages("matplotlib", extra="simulate")) from None
+    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 11, "axes.edgecolor": INK}):
+        figure = Figure(figsize=(12, 6), dpi=100, facecolor="white")
+        FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(
+            2, 2, width_ratios=(1.15, 1), left=0.0, right=0.975, top=0.87, bottom=0.1, wspace=0.13, hspace=0.42
+        )
+        space = figure.add_subplot(grid[:, 0], projection="3d")
+        _draw_space(space, trajectory)
+        for row, level in enumerate(TITLES):
+            _draw_errors(figure.add_subplot(grid[row, 1]), trajectory, level, last=row == len(TITLES) - 1)
+        figure.suptitle(title, x=0.02, ha="left", fontsize=14, color=INK)
+        handles, labels = space.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.012, 0.945), ncols=3, frameon=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+
+
+def _draw_space(axes: Any, trajectory: Trajectory) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    shown = np.unique(np.linspace(0, len(trajectory.reference) - 1, MOST_PLANES).round().astype(int))
+    paths: list[tuple[NDArray[np.float64], str, str, Any]] = [(trajectory.reference, REFERENCE, "reference", "solid")]
+    if trajectory.predicted is not None:
+        paths.append((trajectory.predicted, PREDICTED, "prediction", (0, (4, 2))))
+    for corners, colour, label, style in paths:
+        _draw_path(axes, corners, shown, colour=colour, label=label, style=style)
+    everything = np.concatenate([corners.reshape(-1, 3) for corners, *_ in paths])
+    lowest, highest = everything.min(axis=0), everything.max(axis=0)
+    middle, reach = (lowest + highest) / 2, max(1.0, float((highest - lowest).max())) / 2
+    # The image's depth (y) points down in the picture, as it does in an ultrasound image.
+    axes.set(
+        xlim=(middle[0] - reach, middle[0] + reach),
+        ylim=(middle[2] - reach, middle[2] + reach),
+        zlim=(middle[1] + reach, middle[1] - reach),
+    )
+    axes.set_xlabel("x, width (mm)", labelpad=6)
+    axes.set_ylabel("z, sweep (mm)", labelpad=6)
+    axes.set_zlabel("y, depth (mm)", labelpad=4)
+    axes.set_box_aspect((1, 1, 1), zoom=1.02)
+    axes.view_init(elev=22, azim=-52)
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.pane.set_facecolor("#f6f6f6")
+        axis.set_major_locator(MaxNLocator(4))
+    axes.tick_params(labelsize=9, pad=1)
+    axes.plot([], [], [], color=IDENTITY, linewidth=1.2, label="not moving at all")
+
+
+def _draw_path(  # noqa: PLR0913  (a line and its looks)
+    axes: Any, corners: NDArray[np.float64], shown: NDArray[np.int64], *, colour: str, label: str, style: Any
+) -> None:
+    """The way of each corner, and some of the frames as planes."""
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    placed = corners[:, :, [0, 2, 1]]
+    for corner in range(4):
+        x, y, z = placed[:, corner].T
+        axes.plot(x, y, z, color=colour, linestyle=style, linewidth=1.4, label=label if corner == 0 else None)
+    planes = Poly3DCollection(list(placed[shown]), facecolor=colour, edgecolor=colour, alpha=0.06, linewidth=0.7)
+    axes.add_collection3d(planes)
+
+
+def _draw_errors(axes: Any, trajectory: Trajectory, level: str, *, last: bool) -> None:
+    frames = np.arange(1, len(trajectory.reference))
+    from matplotlib.ticker import MaxNLocator
+
+    axes.plot(frames, trajectory.identity[level], color=IDENTITY, linewidth=1.2)
+    if trajectory.errors:
+        errors = trajectory.errors[level]
+        axes.plot(frames, errors, color=PREDICTED, linewidth=1.8)
+        mean, largest = errors.mean(), trajectory.identity[level].mean()
+        words = f"mean {mean:.2f} mm, not moving {largest:.2f} mm"
+        axes.text(1, 1.03, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=10, color=INK)
+    axes.set_title(TITLES[level], loc="left", fontsize=11, color=INK)
+    axes.set_ylabel("mm")
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)
+    axes.grid(color="#e3e3e3", linewidth=0.7)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    if last:
+        axes.set_xlabel("frame")

@@ -1,0 +1,244 @@
+"""What the engine's questions are put to: a server, or nothing in a dry run."""
+
+import hashlib
+import json
+import re
+import sqlite3
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from podium.errors import OrganiserError, UsageError
+
+ResponseFormat = Mapping[str, Any]
+
+
+class Message(Protocol):
+    """One message of a question, as radfact-lite makes it."""
+
+    @property
+    def role(self) -> str: ...
+
+    @property
+    def content(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeReply:
+    """JSON that follows the question's schema, and the day it was given (UTC, `2026-06-12`)."""
+
+    content: dict[str, Any]
+    day: str
+
+
+class Asker(Protocol):
+    """Answers a question or raises CallFailed; may be called from several threads."""
+
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply: ...
+
+
+class CallFailed(Exception):
+    """One question has no answer after all attempts. It costs the verdicts that needed it, nothing else."""
+
+
+class JudgeStopped(OrganiserError):
+    """No further question makes sense: the key is refused, the model is unknown, the server does not answer."""
+
+
+# All answers of the judge, on disk: a stopped run resumes, a second run asks nothing and gives the same result.
+
+_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT NOT NULL, day TEXT NOT NULL)"
+
+
+class AnswerCache:
+    """A SQLite file, asked for the answers of one model to one version of the engine.
+
+    An answer is on disk before `put` returns, so a killed process loses none.
+    """
+
+    def __init__(self, path: Path, *, model: str, engine_version: str) -> None:
+        self._model, self._engine_version = model, engine_version
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"The judge's cache {path} cannot be used: {error}.") from None
+
+    def key(self, messages: Sequence[Message], response_format: ResponseFormat) -> str:
+        """A hash of all that decides an answer: model, prompt, text, schema and the engine's version."""
+        question = {
+            "engine": self._engine_version,
+            "model": self._model,
+            "messages": [[message.role, message.content] for message in messages],
+            "response_format": response_format,
+        }
+        return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+
+    def get(self, key: str) -> JudgeReply | None:
+        with self._lock:
+            row = self._database.execute("SELECT content, day FROM answers WHERE key = ?", (key,)).fetchone()
+        return JudgeReply(content=json.loads(row[0]), day=row[1]) if row else None
+
+    def put(self, key: str, answer: JudgeReply) -> None:
+        """The first answer stays: two runs side by side must not end in two results."""
+        content = json.dumps(answer.content, ensure_ascii=False)
+        with self._lock:
+            self._database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, content, answer.day))
+
+    def close(self) -> None:
+        """No answer is looked up or kept after this, not even by a thread that is still waiting for one."""
+        with self._lock:
+            self._database.close()
+
+
+# What a run costs, counted while it runs and shown on stderr: calls, cache hits, failures, tokens, time left.
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+@dataclass
+class Totals:
+    """Counted over a whole run."""
+
+    calls: int = 0
+    hits: int = 0
+    failures: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)  # of the failures
+
+
+class Meter:
+    """Thread-safe. Prices are in the currency of the price list, per million tokens; 0 shows tokens alone."""
+
+    def __init__(self, *, prompt_price: float = 0.0, answer_price: float = 0.0, stream: TextIO | None = None) -> None:
+        self.totals = Totals()
+        self._prices = (prompt_price, answer_price)
+        self._stream = stream or sys.stderr
+        self._lock = threading.Lock()
+        self._label, self._done, self._total = "", 0, 0
+        self._started = self._shown = time.monotonic()
+
+    def start(self, label: str, total: int) -> None:
+        """A new stage of `total` questions."""
+        with self._lock:
+            self._label, self._done, self._total = label, 0, total
+            self._started = self._shown = time.monotonic()
+
+    def answered(self, *, prompt_tokens: int, answer_tokens: int) -> None:
+        with self._lock:
+            self.totals.calls += 1
+            self.totals.prompt_tokens += prompt_tokens
+            self.totals.answer_tokens += answer_tokens
+
+    def found(self) -> None:
+        with self._lock:
+            self.totals.hits += 1
+
+    def failed(self, reason: str) -> None:
+        with self._lock:
+            self.totals.failures += 1
+            self.totals.reasons[reason] += 1
+
+    def advance(self) -> None:
+        """One question of the stage is settled."""
+        with self._lock:
+            self._done += 1
+            now = time.monotonic()
+            live = self._stream.isatty()
+            if live or now - self._shown >= _SECONDS_BETWEEN_LINES:
+                self._shown = now
+                line = self._line(now)
+                print(f"\r\x1b[2K{line}" if live else line, file=self._stream, end="" if live else "\n", flush=True)
+
+    def close(self) -> None:
+        """Leave a terminal's line as it was found."""
+        if self._stream.isatty():
+            print("\r\x1b[2K", file=self._stream, end="", flush=True)
+
+    def _line(self, now: float) -> str:
+        left = (now - self._started) / self._done * (self._total - self._done)
+        return f"{self._label}: {self._done} of {self._total}, {self.summary()}, {left:.0f} s left"
+
+    def summary(self) -> str:
+        """The totals in words."""
+        totals = self.totals
+        words = (
+            f"{totals.calls} calls, {totals.hits} from the cache, {totals.failures} failed, "
+            f"{totals.prompt_tokens + totals.answer_tokens:,} tokens"
+        )
+        cost = self.cost(prompt_tokens=totals.prompt_tokens, answer_tokens=totals.answer_tokens)
+        return words if cost is None else f"{words}, cost {cost:.2f}"
+
+    def cost(self, *, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """In the currency of the prices; None where there are none."""
+        if not any(self._prices):
+            return None
+        return (prompt_tokens * self._prices[0] + answer_tokens * self._prices[1]) / 1e6
+
+
+def by_count(reasons: Counter[str]) -> str:
+    """ "connection refused: 20, status 500: 3", the most frequent first."""
+    return ", ".join(
+        f"{reason}: {count}" for reason, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    )
+
+
+# What a run would cost, found by a run that asks no server.
+
+_CHARACTERS_PER_TOKEN = 4
+_SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
+
+
+@dataclass
+class CostEstimate:
+    """Questions not in the cache, and roughly how many tokens they and their answers take.
+
+    `cost` is in the currency of the price list, None where no price is configured.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    cost: float | None = None
+
+
+class DryRunAsker:
+    """Answers from the cache where that can, else as if every sentence were one finding and nothing entailed."""
+
+    def __init__(self, cache: AnswerCache | None) -> None:
+        self.estimate = CostEstimate()
+        self._cache = cache
+        self._lock = threading.Lock()
+
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
+        known = self._cache.get(self._cache.key(messages, response_format)) if self._cache else None
+        content = known.content if known else _made_up(messages[-1].content, response_format["json_schema"]["name"])
+        with self._lock:
+            if known:
+                self.estimate.cached += 1
+            else:
+                self.estimate.calls += 1
+                self.estimate.prompt_tokens += sum(len(m.content) for m in messages) // _CHARACTERS_PER_TOKEN
+                self.estimate.answer_tokens += len(json.dumps(content)) // _CHARACTERS_PER_TOKEN
+        return JudgeReply(content=content, day="")
+
+
+def _made_up(question: str, schema: str) -> dict[str, Any]:
+    match schema:
+        case "parsed_report":
+            sentences = [part for part in _SENTENCE_END.split(question) if part.strip()]
+            return {"sentence_list": [{"orig": sentence, "new": [sentence]} for sentence in sentences]}
+        case "kept_phrases":
+            return {"phrases": json.loads(question)}
+    return {"phrase": json.loads(question)["hypothesis"], "evidence": [], "status": "not_entailment"}

@@ -1,0 +1,223 @@
+"""radfact-lite's three questions, put to our asker: split a report, drop normal findings, does this entail that.
+
+Prompts, schemas and wording are the engine's own, unchanged; only the client that asks is ours.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from podium.challenges.reports.format import ReportType
+from podium.errors import UsageError, missing_packages
+from podium.tools.judge.asking import Asker, JudgeReply, Message, ResponseFormat
+
+# Reports are written by participants, who may address the judge: what is cleaned away, and what is noticed.
+#
+# Nothing here decides a score. A finding or verdict that looks made up is marked, counted, and left for people to
+# read; beside the scores stands a lower bound, in which everything marked counts as not entailed.
+
+# What chat templates use to tell who speaks: a server that takes them literally would let a report speak for others.
+_ROLE_MARK = r"(?:<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>)"
+_ANY_MARK = re.compile(_ROLE_MARK, re.IGNORECASE)
+_MARK_AT_END = re.compile(_ROLE_MARK + r"\Z", re.IGNORECASE)
+_MARK_ENDS = ">]"
+_LONGEST_MARK = 44
+
+# Words of the judge's own task, which no radiology report needs.
+_ADDRESSES_JUDGE = re.compile(
+    r"\b(?:not[_ ])?entail(?:s|ed|ment)?\b|\bhypothes[ei]s\b|\bpremises?\b"
+    r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instruction|prompt|rule|above|previous|prior)"
+    r"|\b(?:system|user|assistant) ?(?:prompt|message|role)\b|\bas an ai\b|\blanguage model\b|\bjson\b"
+    r"|\b(?:the|dear|as a|you are a) (?:judge|evaluator|grader)\b"
+    r"|\b(?:all|every) (?:findings?|phrases?|statements?) (?:is|are|must be) (?:true|correct|supported|present)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_WORD = re.compile(r"\w+")
+_NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
+_KEPT_CONTROLS = "\n\t"
+
+
+def clean(text: str) -> str:
+    """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
+    return _without_marks("".join(kept)).strip()
+
+
+def _without_marks(text: str) -> str:
+    """The text with a space for every role mark, and for every mark that taking one out would make.
+
+    One pass: a mark can only be complete where its last character is added, and is then at the end of what was kept.
+    """
+    if not _ANY_MARK.search(text):
+        return text
+    kept: list[str] = []
+    for character in text:
+        kept.append(character)
+        if character in _MARK_ENDS and (mark := _MARK_AT_END.search("".join(kept[-_LONGEST_MARK:]))):
+            kept[len(kept) - len(mark.group()) :] = " "
+    return "".join(kept)
+
+
+def addresses_judge(text: str) -> bool:
+    """Whether the text speaks of the judge's task instead of a patient."""
+    return _ADDRESSES_JUDGE.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
+    """The findings of a split report that do not occur in it, or that address the judge.
+
+    The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings), so a finding occurs if its
+    words do, one after the other, or if the sentence it is said to come from does, and holds at least half of its
+    words and all of its numbers (which a range, "13 to 23", may leave unsaid).
+    """
+    text = _words(report)
+    marked: set[str] = set()
+    for sentence in split["sentence_list"]:
+        origin = sentence["orig"]
+        for phrase in sentence["new"]:
+            occurs = _contains(text, _words(phrase)) or (
+                _contains(text, _words(origin)) and _could_come_from(phrase, origin)
+            )
+            if not occurs or addresses_judge(phrase) or addresses_judge(origin):
+                marked.add(phrase.strip())
+    return frozenset(marked)
+
+
+def suspicious_evidence(evidence: Sequence[str], premises: Sequence[str], *, marked: Collection[str]) -> bool:
+    """Whether "entailed" rests on nothing: no evidence, none that is a premise, or only premises that are marked."""
+    sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
+    return not any(tuple(_words(each)) in sound for each in evidence)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether `part` is a run of words of `text`."""
+    return bool(part) and f" {' '.join(part)} " in f" {' '.join(text)} "
+
+
+def _could_come_from(phrase: str, origin: str) -> bool:
+    words, known = _words(phrase), set(_words(origin))
+    shared = sum(word in known for word in words)
+    numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
+    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)
+
+
+PACKAGE = "radfact-lite"
+# Another version has other prompts, and its figures are not comparable.
+PINNED_VERSION = "0.2.0"
+
+Status = Literal["entailed", "not_entailed", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What one report says, finding by finding; `marked` are those that look made up. None was found: `()`."""
+
+    phrases: tuple[str, ...]
+    marked: frozenset[str] = frozenset()
+    day: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingVerdict:
+    """Whether the other report entails a finding, with the evidence given."""
+
+    finding: str
+    status: Status
+    evidence: tuple[str, ...] = ()
+    suspicious: bool = False
+    day: str = ""
+
+
+class _Recorder:
+    """The engine's JSON-client protocol for a single question; keeps the answer, which the engine passes on in part."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+        self.answer = JudgeReply(content={}, day="")
+
+    def complete_json(self, messages: Sequence[Message], response_format: ResponseFormat) -> Mapping[str, Any]:
+        self.answer = self._asker.ask(messages, response_format)
+        return self.answer.content
+
+
+class Engine:
+    """The questions about reports of one type."""
+
+    def __init__(self, asker: Asker, *, report_type: ReportType, remove_normal_findings: bool) -> None:
+        from radfact_lite import ReportType as TheirReportType
+
+        self._asker = asker
+        self._type = TheirReportType(report_type)
+        self._remove_normal_findings = remove_normal_findings
+
+    def split(self, report: str) -> Findings:
+        """The findings of a cleaned report, the abnormal ones alone where the settings say so."""
+        from radfact_lite.finding_filter import remove_normal_findings
+        from radfact_lite.phrase_parser import parse_report_to_phrases
+
+        recorder = _Recorder(self._asker)
+        phrases = [clean(phrase) for phrase in parse_report_to_phrases(recorder, report, self._type)]
+        marked = suspicious_findings(recorder.answer.content, report)
+        days = [recorder.answer.day]
+        if self._remove_normal_findings and phrases:
+            phrases = remove_normal_findings(recorder, phrases, self._type)
+            days.append(recorder.answer.day)
+        return Findings(
+            phrases=tuple(phrase for phrase in phrases if phrase),
+            marked=frozenset(clean(phrase) for phrase in marked),
+            day=max(days),
+        )
+
+    def judge(self, finding: str, premises: Findings) -> FindingVerdict:
+        """Whether the premises entail the finding. Without premises nothing is entailed, and the judge is not asked."""
+        from radfact_lite.entailment import assess_entailment
+
+        if not premises.phrases:
+            return FindingVerdict(finding=finding, status="not_entailed")
+        recorder = _Recorder(self._asker)
+        decision = assess_entailment(recorder, list(premises.phrases), finding, self._type)
+        entailed = decision.status == "entailment"
+        return FindingVerdict(
+            finding=finding,
+            status="entailed" if entailed else "not_entailed",
+            evidence=tuple(decision.evidence),
+            suspicious=entailed and suspicious_evidence(decision.evidence, premises.phrases, marked=premises.marked),
+            day=recorder.answer.day,
+        )
+
+
+def check_installed() -> None:
+    """Raises UsageError where the judge's packages are not installed, or in another version."""
+    try:
+        found = version(PACKAGE)
+        import openai  # noqa: F401
+    except (PackageNotFoundError, ImportError):
+        raise UsageError(missing_packages(PACKAGE, extra="judge")) from None
+    if found != PINNED_VERSION:
+        raise UsageError(f"{PACKAGE} {found} is installed; its figures are comparable only in {PINNED_VERSION}.")
+
+
+def prompt_hash(report_type: ReportType) -> str:
+    """Identifies the prompts and schemas of a report type."""
+    from radfact_lite import ReportType as TheirReportType
+    from radfact_lite import entailment, finding_filter, phrase_parser
+    from radfact_lite.prompts import load_few_shot_json, load_system_prompt
+
+    theirs = TheirReportType(report_type)
+    content = [
+        [load_system_prompt(task, theirs), load_few_shot_json(task, theirs)]
+        for task in ("report_to_phrases", "finding_filter", "entailment")
+    ]
+    schemas = [phrase_parser._PARSE_SCHEMA, finding_filter._FILTER_SCHEMA, entailment._ENTAILMENT_SCHEMA]
+    return hashlib.sha256(json.dumps([content, schemas], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,513 @@
+"""`podium judge`: submissions and references in, metrics.json with RadFact out."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from podium.challenges import KINDS, load_challenge
+from podium.challenges.format import CHALLENGE_FILE, REFERENCES, ChallengeFolder, only_of_kind, read_challenge_folders
+from podium.challenges.reports import REPORTS
+from podium.challenges.reports.format import JudgeSettings, ReportsSettings, read_report
+from podium.errors import OrganiserError, PodiumError, Refused, SubmissionError, UsageError, first_problem
+from podium.evaluation import Task, evaluate, prepare
+from podium.execution.executor import Executor
+from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics, write_metrics
+from podium.platform.privacy import PerCase, published_results
+from podium.platform.submission import open_submission
+from podium.readers.files import escape_for_display
+from podium.tools.judge.asking import (
+    AnswerCache,
+    Asker,
+    CostEstimate,
+    DryRunAsker,
+    JudgeStopped,
+    Meter,
+    Totals,
+    by_count,
+)
+from podium.tools.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
+from podium.tools.judge.judging import (
+    CONFIDENTIAL,
+    CaseFigures,
+    JudgedPair,
+    ReportPair,
+    case_figures,
+    failure_share,
+    final_figures,
+    final_lower_bound,
+    judge_pairs,
+    radfact_aggregates,
+)
+
+# What became of each team, in words: its score, how much of it rests on doubtful verdicts, what went wrong.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubts:
+    """Counted over a team's cases."""
+
+    verdicts: int
+    failed: int
+    suspicious_verdicts: int
+    suspicious_findings: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.suspicious_verdicts:,} suspicious and {self.failed:,} failed of {self.verdicts:,} verdicts, "
+            f"{self.suspicious_findings:,} suspicious findings"
+        )
+
+
+def count_doubts(cases: Sequence[CaseFigures]) -> Doubts:
+    return Doubts(
+        verdicts=sum(case.verdicts for case in cases),
+        failed=sum(case.failed for case in cases),
+        suspicious_verdicts=sum(case.suspicious_verdicts for case in cases),
+        suspicious_findings=sum(case.suspicious_findings for case in cases),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamVerdict:
+    """The file written, the final score and its lower bound if there are any, and what went wrong if anything."""
+
+    team: str
+    written: Path | None = None
+    score_final: float | None = None
+    lower_bound: float | None = None
+    doubts: Doubts | None = None
+    problem: PodiumError | None = None
+
+    def __str__(self) -> str:
+        said = [str(self.problem)] if self.problem else []
+        if self.score_final is not None:
+            said.append(f"{self.score_final:.4f}, lower bound {self.lower_bound:.4f}")
+        if self.doubts:
+            said.append(f"{self.doubts}")
+        if self.score_final is not None:
+            said.append(f"in {self.written}")
+        return f"{escape_for_display(self.team)}: {'; '.join(said)}"
+
+
+def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
+    """A sentence where the teams are in another order by the lower bound than by the score; teams may share a place."""
+    teams = [each.team for each in outcomes if each.score_final is not None]
+    scores = [each.score_final for each in outcomes if each.score_final is not None]
+    bounds = [each.lower_bound for each in outcomes if each.lower_bound is not None]
+    by_score, by_bound = _places(scores), _places(bounds)
+    if by_score == by_bound:
+        return None
+    return (
+        "Warning: the order of the teams depends on suspicious or failed verdicts. By score: "
+        f"{_in_order(teams, by_score)}. By lower bound: {_in_order(teams, by_bound)}."
+    )
+
+
+def _places(values: Sequence[float]) -> list[int]:
+    return [1 + sum(other > value for other in values) for value in values]
+
+
+def _in_order(teams: Sequence[str], places: Sequence[int]) -> str:
+    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in sorted(zip(places, teams, strict=True)))
+
+
+# How a team's RadFact figures were computed, for its metrics.json.
+
+
+def provenance(settings: ReportsSettings, cases: Sequence[CaseFigures], *, host: str) -> dict[str, Any]:
+    """How the figures were computed. The day is that of the newest answer used, so that a second run gives the same."""
+    judge = settings.judge
+    used = [
+        item
+        for case in cases
+        for item in (
+            case.judged.candidate,
+            case.judged.reference,
+            *case.judged.candidate_verdicts,
+            *case.judged.reference_verdicts,
+        )
+        if item is not None
+    ]
+    return {
+        "package": PACKAGE,
+        "package_version": PINNED_VERSION,
+        "model": judge.model,
+        "server": hashlib.sha256(host.encode()).hexdigest()[:16],
+        "report_type": judge.report_type,
+        "remove_normal_findings": judge.remove_normal_findings,
+        "prompt_hash": prompt_hash(judge.report_type),
+        "clinical": settings.clinical,
+        "max_report_characters": judge.max_report_characters,
+        "date": max((item.day for item in used), default=""),
+        "verdicts": sum(case.verdicts for case in cases),
+        "failure_threshold": judge.failure_threshold,
+        "failed_verdicts": sum(case.failed for case in cases),
+    }
+
+
+# What is to be judged: each team's reports, and how they scored in the container.
+
+_BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
+_SAME_FIGURES = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamSubmission:
+    """`metrics` is the metrics.json it was named by, if it was."""
+
+    name: str
+    submission: Path
+    metrics: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamReports:
+    """A team's evaluation as the container makes it, and the text of every report it could score."""
+
+    team: TeamSubmission
+    evaluation: MetricsFile
+    texts: Mapping[str, str]
+
+
+def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[TeamSubmission]:
+    """A target is a submission, or a metrics.json whose submission is `submissions`/<team> (or `submissions` itself).
+
+    A team's name is its folder's, as in `podium rank`.
+    """
+    teams = [_team(target, submissions, alone=len(targets) == 1) for target in targets]
+    names = [team.name for team in teams]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"Two of the submissions are called '{twice[0]}'; rename one, the results go by these names.")
+    return teams
+
+
+def _team(target: Path, submissions: Path | None, *, alone: bool) -> TeamSubmission:
+    if not target.exists():
+        raise UsageError(f"{target} does not exist.")
+    if target.is_dir() or target.suffix != ".json" or not _is_metrics(target):
+        name = target.resolve().name
+        return TeamSubmission(name=name if target.is_dir() else name.split(".", 1)[0], submission=target)
+    name = target.resolve().parent.name if target.name == METRICS_FILE else target.stem
+    if submissions is None:
+        raise UsageError(f"{target} holds no reports; name the folder that does with --submissions.")
+    submission = submissions / name
+    if not submission.exists():
+        if not alone:
+            raise UsageError(f"There is no submission of '{name}' in {submissions}.")
+        submission = submissions
+    return TeamSubmission(name=name, submission=submission, metrics=target)
+
+
+def _is_metrics(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "aggregates" in content and "schema" in content
+
+
+@contextmanager
+def open_references(folder: Path) -> Iterator[ChallengeFolder]:
+    """The challenge whose references `folder` holds: a ground truth, its `references`, or just a folder of texts."""
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder} with references.")
+    if folder.resolve().name == REFERENCES and (folder.resolve().parent / CHALLENGE_FILE).is_file():
+        folder = folder.resolve().parent
+    if (folder / CHALLENGE_FILE).is_file() or any(folder.glob(f"*/{CHALLENGE_FILE}")):
+        yield only_of_kind(read_challenge_folders(folder, known=KINDS), REPORTS.name)
+        return
+    with TemporaryDirectory(prefix="podium-") as workspace:
+        root = Path(workspace)
+        (root / CHALLENGE_FILE).write_text(_BARE_CHALLENGE, encoding="utf-8")
+        (root / REFERENCES).symlink_to(folder.resolve(), target_is_directory=True)
+        yield only_of_kind(read_challenge_folders(root, known=KINDS, named=REPORTS.name), REPORTS.name)
+
+
+def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
+    """Score the submission as the container does, compare that with the team's metrics.json, and keep the texts."""
+    with TemporaryDirectory(prefix="podium-") as workspace:
+        evaluation = evaluate(
+            submission=team.submission,
+            output=Path(workspace),
+            ground_truth=task.folder.path,
+            challenge=task.folder.name,
+            executor=executor,
+        )
+    if team.metrics is not None:
+        _check_same(team.metrics, evaluation)
+    scored = {result.case for result in evaluation.results if result.status == "scored"}
+    texts: dict[str, str] = {}
+    limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
+    with open_submission(team.submission, max_bytes=limit, shape=task.folder.common.submission) as opened:
+        collected = task.challenge.format.collect(opened, task.references.keys())
+        for case in scored:
+            try:
+                texts[case] = read_report(collected.predictions[case], socket=task.challenge.settings.sockets.report)
+            except Refused as refusal:
+                raise UsageError(f"A report of '{team.name}' changed while it was read: {refusal}") from None
+    return TeamReports(team=team, evaluation=evaluation, texts=texts)
+
+
+def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
+    """A metrics.json of another submission, or of other references, must not get this one's verdicts."""
+    theirs, ours = read_metrics(metrics).aggregates, evaluation.aggregates
+    for name in ("bleu_4", "meteor"):
+        figure = theirs.get(name)
+        if not isinstance(figure, int | float) or abs(figure - ours[name]) > _SAME_FIGURES:
+            raise UsageError(f"{metrics} was not made from this submission and these references: '{name}' differs.")
+
+
+Key = tuple[str, str]  # team, case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to judge and where the results go. `overrides` take precedence over challenge.toml."""
+
+    targets: Sequence[Path]
+    references: Path
+    submissions: Path | None
+    output: Path
+    overwrite: bool
+    cache: Path
+    overrides: Mapping[str, Any]
+    per_case: PerCase | None
+    keep_evidence: bool
+    api_key: str | None
+    executor: Executor
+
+
+@dataclass(frozen=True)
+class _PreparedRun:
+    task: Task
+    settings: ReportsSettings
+    per_case: PerCase
+    teams: Sequence[TeamReports]
+    unusable: Sequence[TeamVerdict]
+
+    @property
+    def judge(self) -> JudgeSettings:
+        return self.settings.judge
+
+    def pairs(self) -> dict[Key, ReportPair]:
+        """Every case of every team; a missing or failed report is an empty one."""
+        socket = self.settings.sockets.report
+        references = {case: read_report(self.task.references[case], socket=socket) for case in self.task.cases}
+        return {
+            (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
+            for team in self.teams
+            for case, reference in references.items()
+        }
+
+
+def judge(request: Request) -> list[TeamVerdict]:
+    """Judge every team and write its metrics.json; nothing is asked before everything is checked."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    for team in teams:
+        _check_target(request, team)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, _task(request, folder))
+        meter = _meter(prepared.judge)
+        judged, host = _ask(request, prepared, meter)
+        print(meter.summary(), flush=True)
+        _check_answered(meter.totals)
+        written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
+    return [*written, *prepared.unusable]
+
+
+def estimate(request: Request) -> CostEstimate:
+    """The questions a run would ask, as far as they can be known before the answers; no server is needed."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, _task(request, folder))
+        cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
+        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
+        _judge_pairs(prepared, asker, meter)
+        if cache:
+            cache.close()
+        found = asker.estimate
+        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
+        return found
+
+
+def _meter(settings: JudgeSettings) -> Meter:
+    return Meter(
+        prompt_price=settings.price_per_million_prompt_tokens, answer_price=settings.price_per_million_answer_tokens
+    )
+
+
+def _task(request: Request, folder: Any) -> Task:
+    return prepare(folder, load_challenge(folder), request.executor)
+
+
+def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _PreparedRun:
+    settings = _with_overrides(task.challenge.settings, request.overrides)
+    per_case = request.per_case or task.folder.common.per_case
+    if request.keep_evidence and per_case != "full":
+        raise UsageError(
+            f"--keep-evidence writes what references say into the rows, which are to be '{per_case}'; "
+            "add --per-case full if the file stays with the organisers."
+        )
+    readable: list[TeamReports] = []
+    unusable: list[TeamVerdict] = []
+    for team in teams:
+        try:
+            readable.append(read_team(team, task, request.executor))
+        except SubmissionError as error:
+            unusable.append(TeamVerdict(team=team.name, problem=error))
+    return _PreparedRun(task, settings, per_case, readable, unusable)
+
+
+def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
+    try:
+        merged = {**dict(settings.judge), **overrides}
+        return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
+    except ValidationError as error:
+        raise UsageError(f"The judge's setting {first_problem(error)}.") from None
+
+
+def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
+    import openai
+
+    from podium.tools.judge.server import Judge, RetryPolicy
+
+    settings = prepared.judge
+    if settings.model is None:
+        raise UsageError(
+            "Name the judge's model with --model, PODIUM_JUDGE_MODEL or [reports.judge] in challenge.toml."
+        )
+    if request.api_key is None and settings.base_url is None:
+        raise UsageError("Set OPENAI_API_KEY, or name a server that needs no key with --base-url.")
+    client = openai.OpenAI(
+        api_key=request.api_key or "none",
+        base_url=settings.base_url,
+        timeout=settings.timeout_seconds,
+        max_retries=0,  # ours are counted, shown, and honour Retry-After
+    )
+    patience = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
+    cache = _cache(request, settings.model)
+    asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
+    try:
+        return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
+    finally:
+        asker.stop()
+        client.close()
+        cache.close()
+
+
+def _check_answered(totals: Totals) -> None:
+    """A run of few questions may end before the server counts as gone; without any answer nothing is written."""
+    reasons = by_count(totals.reasons)
+    if totals.failures and not totals.calls and not totals.hits:
+        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
+    if totals.failures:
+        print(f"Questions that failed: {reasons}.", flush=True)
+
+
+def _cache(request: Request, model: str) -> AnswerCache:
+    return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
+
+
+def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
+    settings = prepared.judge
+    engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=settings.remove_normal_findings)
+    return judge_pairs(
+        prepared.pairs(),
+        engine=engine,
+        meter=meter,
+        concurrency=settings.concurrency,
+        max_characters=settings.max_report_characters,
+    )
+
+
+def _check_target(request: Request, team: TeamSubmission) -> None:
+    """Nothing is overwritten unless asked; a file that this command left without aggregates may be replaced."""
+    target = request.output / team.name / METRICS_FILE
+    existing = next(folder for folder in target.absolute().parents if folder.exists())
+    if not os.access(existing, os.W_OK):  # found out before a single answer is paid for
+        raise UsageError(f"{existing} cannot be written to; give another --output.")
+    if not target.exists() or request.overwrite:
+        return
+    with suppress(UsageError):
+        existing_file = read_metrics(target)
+        if "judge" in existing_file.provenance and not existing_file.aggregates["radfact_known"]:
+            return
+    raise UsageError(f"{target} exists; give another --output, or --overwrite.")
+
+
+def _finish(
+    request: Request, prepared: _PreparedRun, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
+) -> TeamVerdict:
+    name, evaluation = reports.team.name, reports.evaluation
+    cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
+    counted = list(cases.values())
+    share = failure_share(counted)
+    complete = share <= prepared.judge.failure_threshold
+    aggregates = dict(evaluation.aggregates)
+    if complete:
+        aggregates |= _final_aggregates(prepared.settings, counted, captioning=aggregates["captioning"])
+    rows = published_results(
+        [
+            _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
+            for result in evaluation.results
+        ],
+        per_case=prepared.per_case,
+        key=prepared.task.digest,
+        confidential=(*prepared.task.challenge.confidential, *CONFIDENTIAL),
+    )
+    common = prepared.task.folder.common.model_copy(update={"per_case": prepared.per_case})
+    (request.output / name).mkdir(parents=True, exist_ok=True)
+    judged_file = evaluation.model_copy(
+        update={
+            "aggregates": prepared.task.challenge.published(
+                aggregates, evaluation.results, per_case=prepared.per_case, decimals=common.published_decimals
+            ),
+            "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
+            "provenance": {"judge": provenance(prepared.settings, counted, host=host)},
+            "results": rows,
+        }
+    )
+    written = write_metrics(judged_file, request.output / name)
+    doubts = count_doubts(counted)
+    if complete:
+        return TeamVerdict(
+            team=name,
+            written=written,
+            score_final=aggregates["score_final"],
+            lower_bound=aggregates["score_final_lower_bound"],
+            doubts=doubts,
+        )
+    problem = OrganiserError(
+        f"{share:.1%} of the verdicts on '{name}' failed, more than {prepared.judge.failure_threshold:.1%}: "
+        "no aggregate was written. Run it again to ask only what failed."
+    )
+    return TeamVerdict(team=name, written=written, doubts=doubts, problem=problem)
+
+
+def _final_aggregates(settings: ReportsSettings, cases: Sequence[CaseFigures], *, captioning: float) -> dict[str, Any]:
+    radfact = radfact_aggregates(cases)
+    rule, weights = settings.clinical, settings.weights
+    lower = final_lower_bound(radfact, captioning=captioning, rule=rule, weights=weights)
+    figures = final_figures(radfact, captioning=captioning, rule=rule, weights=weights)
+    return {**figures, "score_final_lower_bound": lower}
+
+
+def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
+    return result.model_copy(
+        update={
+            "metrics": {**result.metrics, "radfact": figures.row(keep_evidence=keep_evidence)},
+            "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
+        }
+    )

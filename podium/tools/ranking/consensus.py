@@ -1,0 +1,175 @@
+"""One order of the teams from the rankings of several tasks: by mean rank, and the order nearest to all of them."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from podium.tools.ranking.documents import Cohort
+from podium.tools.ranking.rank import DrawnRanking, rank_with_replicates
+from podium.tools.ranking.result import Interval, Intervals, Row, Stability, csv_safe, plain_row
+from podium.tools.ranking.schemes import RankingOptions
+from podium.tools.ranking.statistics import (
+    MOST_TEAMS,
+    Ranks,
+    kemeny_order,
+    percentile_intervals,
+    positions,
+    stability,
+    tau_b,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consensus:
+    """Teams by mean rank over the tasks, equals by name.
+
+    ranks      [task][team]; `task_taus` are Kendall's tau-b of each to the consensus
+    kemeny     the order with the fewest disagreements with the tasks, pair by pair; None for more than 12 teams, for
+               which it takes too long
+    mean_rank_intervals, stability
+               from the tasks' own replicates; None where a task has none
+    """
+
+    schema: str = "podium-consensus-1"
+    title: str
+    tasks: tuple[str, ...]
+    teams: tuple[str, ...]
+    consensus_ranks: tuple[int, ...]
+    mean_ranks: tuple[float, ...]
+    mean_rank_intervals: Intervals | None
+    ranks: tuple[tuple[int, ...], ...]
+    task_taus: Row
+    kemeny: tuple[str, ...] | None
+    kemeny_disagreements: int | None
+    stability: Stability | None
+    confidence: float
+    cases: int  # of the task that has the fewest
+    sentences: tuple[str, ...]
+
+    def mean_rank_interval(self, team: int) -> Interval | None:
+        return self.mean_rank_intervals[team] if self.mean_rank_intervals else None
+
+
+def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
+    """Every task. Tasks with the same cases draw the same ones, so that what their figures share is kept; the others
+    have seeds of their own."""
+    seeds: dict[frozenset[str], int] = {}
+    rankings = []
+    for cohort in cohorts:
+        seed = seeds.setdefault(cohort.files[0].cases, options.seed + len(seeds))
+        rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
+    return rankings
+
+
+def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Consensus:
+    """`rankings` are of the same teams, one per task."""
+    names = sorted(team.name for team in rankings[0].ranking.teams)
+    tasks = [" ".join(each.ranking.division.values()) for each in rankings]
+    columns = [[[team.name for team in each.ranking.teams].index(name) for name in names] for each in rankings]
+    ranks = np.array(
+        [
+            [each.ranking.teams[column].rank or len(names) for column in order]
+            for each, order in zip(rankings, columns, strict=True)
+        ],
+        dtype=np.int64,
+    )
+    drawn = [
+        None if each.replicates is None else each.replicates[:, order]
+        for each, order in zip(rankings, columns, strict=True)
+    ]
+    full, means = _by_mean_rank(ranks)
+    order = sorted(range(len(names)), key=lambda team: (full[team], names[team]))
+    best = kemeny_order(ranks[:, order]) if len(names) <= MOST_TEAMS else None
+    known = [each for each in drawn if each is not None]
+    replicates, drawn_means = _by_mean_rank(np.stack(known)) if len(known) == len(drawn) else (None, None)
+    return Consensus(
+        title=rankings[0].ranking.title,
+        tasks=tuple(tasks),
+        teams=tuple(names[team] for team in order),
+        consensus_ranks=tuple(full[order].tolist()),
+        mean_ranks=tuple(means[order].tolist()),
+        mean_rank_intervals=None
+        if drawn_means is None
+        else percentile_intervals(drawn_means[:, order], confidence=options.confidence),
+        ranks=tuple(tuple(row) for row in ranks[:, order].tolist()),
+        task_taus=plain_row(tau_b(ranks, full)),
+        kemeny=None if best is None else tuple(names[order[place]] for place in best.order),
+        kemeny_disagreements=None if best is None else best.disagreements,
+        stability=None
+        if replicates is None
+        else stability(replicates[:, order], full[order], confidence=options.confidence),
+        confidence=options.confidence,
+        cases=min(len(each.ranking.cases) for each in rankings),
+        sentences=tuple(_sentences(rankings, options, replicates is not None)),
+    )
+
+
+def _by_mean_rank(ranks: Ranks) -> tuple[Ranks, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+    """Positions by the mean over the first axis, the tasks; whole numbers are added, so equal means tie exactly."""
+    totals = ranks.sum(axis=0).astype(np.float64)
+    return positions([(totals, "lower")]), totals / ranks.shape[0]
+
+
+def _sentences(rankings: Sequence[DrawnRanking], options: RankingOptions, is_drawn: bool) -> Iterator[str]:
+    first = rankings[0].ranking
+    yield (
+        f"{len(first.teams)} teams were ranked in each of {len(rankings)} tasks ({first.deciding.words}), and by the "
+        "mean of these ranks; equal means share the smaller position."
+    )
+    if len(first.teams) <= MOST_TEAMS:
+        yield "The Kemeny order has the fewest pairs of teams in another order than in a task, counted over all tasks."
+    if is_drawn:
+        yield (
+            f"In each of {options.bootstraps:,} bootstrap replicates the cases of every task were drawn with "
+            "replacement, tasks with the same cases together, and the consensus was formed again."
+        )
+
+
+def consensus_json(result: Consensus) -> str:
+    """The content of consensus.json, the same bytes for the same consensus."""
+    document = _adapter().dump_python(result, mode="json")
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def consensus_csv(result: Consensus) -> str:
+    """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
+    in every task."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = (
+        "rank",
+        "team",
+        "mean_rank",
+        "mean_rank_low",
+        "mean_rank_high",
+        "rank_low",
+        "rank_high",
+        "win_probability",
+        "kemeny_place",
+    )
+    writer.writerow([*head, *(csv_safe(f"rank.{task}") for task in result.tasks)])
+    for number, team in enumerate(result.teams):
+        stable = result.stability
+        ends: Sequence[float | str] = result.mean_rank_interval(number) or ("", "")
+        low, high = stable.rank_intervals[number] if stable else ("", "")
+        writer.writerow(
+            [
+                *(result.consensus_ranks[number], csv_safe(team), result.mean_ranks[number], *ends, low, high),
+                stable.win_probabilities[number] if stable else "",
+                result.kemeny.index(team) + 1 if result.kemeny else "",
+                *(ranks[number] for ranks in result.ranks),
+            ]
+        )
+    return text.getvalue()
+
+
+@cache
+def _adapter() -> TypeAdapter[Consensus]:
+    return TypeAdapter(Consensus)

@@ -1,0 +1,343 @@
+"""The teams' metrics.json files: found, read, and compared before anything is ranked."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from podium.challenges import KINDS, challenge_from_settings
+from podium.challenges.base import AnyChallenge
+from podium.challenges.board import RankingRule
+from podium.errors import ConfigurationError, UsageError
+from podium.figures import Figures, agrees
+from podium.metrics.declaration import Scoreboard
+from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics
+from podium.platform.privacy import Column, are_anonymous
+from podium.platform.sealing import Belonging, open_box, read_key
+from podium.readers.files import escape_for_display
+
+# What a cohort is ranked by: a challenge, or the columns of a table of scores.
+
+
+class Rules(Protocol):
+    """The part of a challenge that ranking needs."""
+
+    @property
+    def name(self) -> str:
+        """Of the challenge, for messages."""
+
+    @property
+    def scoreboard(self) -> Scoreboard[Any]:
+        """The declared figures."""
+
+    @property
+    def ranking(self) -> RankingRule | None:
+        """The official rule; None where there is none, as for a table of scores."""
+
+    def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        """The teams' aggregates again, now that all teams are known."""
+
+    def columns(self) -> Sequence[Column]:
+        """The leaderboard, the score first."""
+
+    def offline_columns(self) -> Sequence[Column]:
+        """Figures that offline tools add."""
+
+
+# metrics.json files with sealed rows, opened with the organiser's key: as if every row had been published.
+
+
+def unsealed(content: MetricsFile, *, secret_key: bytes, label: str) -> tuple[MetricsFile, str]:
+    """The file with all rows and the exact aggregates, and the digest of its ground truth.
+
+    Raises UsageError where the file has no box, the box cannot be opened or belongs to another file, or the published
+    figures are not those of the box. What offline tools have added since stays.
+    """
+    if content.sealed is None:
+        raise UsageError(f"{label} has no sealed rows, so --key opens nothing there.")
+    belonging = Belonging(challenge=content.challenge, version=content.version, settings=content.settings)
+    found = open_box(content.sealed, belonging=belonging, secret_key=secret_key, label=label)
+    wrong = next(_differing(found.aggregates, content.aggregates), None)
+    if wrong is not None:
+        raise UsageError(f"{label} has another aggregates.{wrong} than its sealed rows: one of the two was exchanged.")
+    if len(found.results) != content.counts.expected:
+        raise UsageError(f"{label} expects {content.counts.expected} cases, but {len(found.results)} are sealed.")
+    added = {row.case: row.metrics for row in content.results}
+    rows: list[CaseResult] = [
+        row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results
+    ]
+    aggregates = _merged(content.aggregates, found.aggregates)
+    return content.model_copy(update={"results": rows, "aggregates": aggregates}), found.ground_truth
+
+
+def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
+    """The paths of figures that the file has in another way than the box; what tells about few cases is in the box
+    alone."""
+    for key, value in inside.items():
+        if key not in outside:
+            continue
+        other = outside[key]
+        if isinstance(value, Mapping):
+            yield from _differing(value, other if isinstance(other, Mapping) else {}, f"{path}{key}.")
+        elif not isinstance(other, int | float) or not agrees(float(other), float(value)):
+            yield f"{path}{key}"
+
+
+def _merged(published: Figures, exact: Figures) -> dict[str, Any]:
+    merged: dict[str, Any] = dict(published)
+    for key, value in exact.items():
+        other = merged.get(key)
+        merged[key] = _merged(other, value) if isinstance(value, Mapping) and isinstance(other, Mapping) else value
+    return merged
+
+
+# May be beside the teams' files; they are no metrics.json.
+OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
+OUR_FOLDER = "figures"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamFile:
+    """One team's metrics.json. `label` is the path as the user would name it; `absent` are, by metric, the cases whose
+    worst value only stands in for a value that is not there."""
+
+    team: str
+    label: str
+    content: MetricsFile
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ground_truth: str = ""  # a digest, where sealed rows told it
+
+    @property
+    def cases(self) -> frozenset[str]:
+        return frozenset(row.case for row in self.content.results)
+
+
+RulesT = TypeVar("RulesT", bound=Rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort(Generic[RulesT]):
+    """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences on
+    how they were read."""
+
+    challenge: RulesT
+    division: Mapping[str, str]
+    files: Sequence[TeamFile]  # sorted by team
+    notes: Sequence[str] = ()
+
+    @property
+    def common(self) -> MetricsFile:
+        """Any of the files, for what they all share."""
+        return self.files[0].content
+
+
+def read_cohorts(
+    paths: Sequence[Path], *, skip_broken: bool = False, key: Path | None = None
+) -> list[Cohort[AnyChallenge]]:
+    """The files below `paths`, one cohort per value of the setting that divides the challenge (most have none).
+
+    Raises UsageError, naming the file and the difference, where files do not belong together; and where a team has no
+    usable metrics.json, unless `skip_broken`: it is then left out and named in the notes. `key` is the organiser's
+    secret key, which opens sealed rows.
+    """
+    broken: dict[Path, str] = {}
+    found = [path for given in paths for path in _find(given, broken)]
+    files = list(_read(dict.fromkeys(found), broken))
+    if not found and not broken:
+        raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
+    if broken and not (skip_broken and files):
+        raise UsageError(_broken_words(broken, has_others=bool(files)))
+    if key is not None:
+        secret_key = read_key(key)
+        files = [_opened(file, secret_key) for file in files]
+    _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
+    _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
+    notes = [f"Left out: {reason}" for reason in broken.values()]
+    if key is None and any(file.content.sealed for file in files):
+        notes.append("The files hold sealed rows: --key opens them for intervals and tests.")
+    division = _challenge(files[0]).ranking.division
+    parts: dict[str, list[TeamFile]] = defaultdict(list)
+    for file in files:
+        value = str(getattr(_challenge(file).settings, division)) if division else ""
+        team = _outer_name(file.label) if division and file.team == value else file.team
+        parts[value].append(replace(file, team=team))
+    return [
+        _cohort(parts[value], division={division: value} if division else {}, notes=notes)
+        for value in sorted(parts, reverse=True)
+    ]
+
+
+def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Sequence[str]) -> Cohort[AnyChallenge]:
+    by_team: dict[str, TeamFile] = {}
+    for file in files:
+        if file.team in by_team:
+            raise UsageError(f"{by_team[file.team].label} and {file.label} are both of the team '{file.team}'.")
+        by_team[file.team] = file
+    _refuse_difference(files, "has the version", lambda file: file.content.version)
+    _refuse_settings(files)
+    _refuse_difference(files, "was scored against references with the digest", lambda file: file.ground_truth)
+    _refuse_cases(files)
+    challenge = _challenge(files[0])
+    ordered = [by_team[team] for team in sorted(by_team)]
+    return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
+
+
+# Finding and reading
+
+
+def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
+    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams. A folder of a team
+    without any is added to `broken`, with a sentence."""
+    if not path.is_dir():
+        yield path
+    elif (path / METRICS_FILE).is_file():
+        yield path / METRICS_FILE
+    else:
+        for entry in sorted(path.iterdir()):
+            if entry.is_dir():
+                inner = list(_find(entry, broken))
+                if not inner and not _is_ours(entry):
+                    for below in [each for each in broken if entry in each.parents]:
+                        del broken[below]
+                    broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
+                yield from inner
+            elif entry.suffix == ".json" and entry.name not in OUR_FILES:
+                yield entry
+
+
+def _is_ours(folder: Path) -> bool:
+    """Hidden folders, results of `podium rank` and their figures belong to no team."""
+    names = {each.name for each in folder.iterdir()}
+    beside = {each.name for each in folder.parent.iterdir()}
+    is_of_figures = folder.name == OUR_FOLDER and not beside.isdisjoint(OUR_FILES)
+    return folder.name.startswith(".") or not names.isdisjoint(OUR_FILES) or is_of_figures
+
+
+def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
+    for path in paths:
+        try:
+            yield TeamFile(team=_team(path), label=str(path), content=read_metrics(path))
+        except UsageError as error:
+            broken[path] = str(error)
+
+
+def _opened(file: TeamFile, secret_key: bytes) -> TeamFile:
+    content, ground_truth = unsealed(file.content, secret_key=secret_key, label=file.label)
+    return replace(file, content=content, ground_truth=ground_truth)
+
+
+def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
+    number = f"{len(broken)} teams have no usable metrics.json. " if len(broken) > 1 else ""
+    advice = " --skip-broken ranks the others." if has_others else ""
+    return f"{number}{' '.join(broken.values())}{advice}"
+
+
+def _team(path: Path) -> str:
+    """As a printable line: a name may hold anything, and goes into tables, JSON and HTML."""
+    return escape_for_display(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
+
+
+def _outer_name(label: str) -> str:
+    """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: what is named for the half it holds is not the team."""
+    folder = Path(label).resolve().parent
+    return escape_for_display(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
+
+
+def _challenge(file: TeamFile) -> AnyChallenge:
+    """The challenge under the settings that the file was scored by."""
+    content = file.content
+    if content.kind not in KINDS:
+        raise UsageError(f"{file.label} is of the kind '{content.kind}', which is not known here.")
+    try:
+        return challenge_from_settings(content.challenge, content.kind, dict(content.settings))
+    except ConfigurationError as problem:
+        raise UsageError(f"{file.label} has settings that this version does not know: {problem}.") from None
+
+
+# Refusing mixtures
+
+
+def _most(files: Sequence[TeamFile], key: Any) -> TeamFile:
+    """The first of the majority: a file that differs from it is more likely the wrong one."""
+    winner = Counter(key(file) for file in files).most_common(1)[0][0]
+    return next(file for file in files if key(file) == winner)
+
+
+def _refuse_difference(files: Sequence[TeamFile], words: str, key: Any) -> None:
+    usual = _most(files, key)
+    for file in files:
+        if key(file) != key(usual):
+            raise UsageError(
+                f"{file.label} {words} '{key(file)}', but {usual.label} '{key(usual)}': they cannot be ranked together."
+            )
+
+
+def _refuse_settings(files: Sequence[TeamFile]) -> None:
+    def flat(file: TeamFile) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(_flat(file.content.settings)))
+
+    usual = _most(files, flat)
+    for file in files:
+        if flat(file) != flat(usual):
+            mine, theirs = dict(flat(file)), dict(flat(usual))
+            key = next(key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key))
+            raise UsageError(
+                f"{file.label} was scored with {key} = {mine.get(key, 'nothing')}, but {usual.label} with {key} = "
+                f"{theirs.get(key, 'nothing')}: they cannot be ranked together."
+            )
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, member in value.items():
+            yield from _flat(member, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for number, member in enumerate(value):
+            yield from _flat(member, f"{path}.{number}")
+    else:
+        # 3 and 3.0 are one setting; True and 1 are two.
+        yield (
+            path,
+            repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else repr(value),
+        )
+
+
+def _refuse_cases(files: Sequence[TeamFile]) -> None:
+    for file in files:
+        twice = [case for case, count in Counter(row.case for row in file.content.results).items() if count > 1]
+        if twice:
+            raise UsageError(f"{file.label} has the case '{twice[0]}' twice.")
+    usual = _most(files, lambda file: file.cases)
+    for file in files:
+        if file.cases == usual.cases:
+            continue
+        _refuse_anonymous(file, usual)
+        for one, other in ((file, usual), (usual, file)):
+            extra = sorted(one.cases - other.cases)
+            if extra and not other.cases:
+                raise UsageError(
+                    f"{other.label} holds no single cases, but {one.label} does: they cannot be ranked together."
+                )
+            if extra:
+                raise UsageError(
+                    f"{other.label} does not have the case '{extra[0]}' that {one.label} has "
+                    f"({len(extra)} such): they cannot be ranked together."
+                )
+    _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
+
+
+def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:
+    """Where cases differ because rows are anonymous, a pseudonym that is missing explains nothing."""
+    hidden = [each for each in (file, usual) if are_anonymous(each.cases)]
+    if len(hidden) == 2 and not file.cases & usual.cases:
+        raise UsageError(
+            f"The rows of {file.label} and {usual.label} are anonymous and have no pseudonym in common, so the two "
+            "were scored against different references: they cannot be ranked together."
+        )
+    if len(hidden) == 1 and file.cases and usual.cases:
+        named = usual if hidden[0] is file else file
+        raise UsageError(
+            f"The rows of {hidden[0].label} are anonymous, but {named.label} names its cases, so the rows cannot be "
+            "paired: they cannot be ranked together. Score both with the same 'per_case'."
+        )

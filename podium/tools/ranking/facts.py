@@ -1,0 +1,220 @@
+"""What a cohort's files say, gathered once: teams, cases, aggregates, tables of single cases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from podium.challenges.board import RankingRule
+from podium.errors import UsageError
+from podium.figures import Figures, finite_number
+from podium.metrics import Floats
+from podium.metrics.aggregation import CohortValues
+from podium.metrics.declaration import Scoreboard
+from podium.metrics.resampling import Resamples
+from podium.platform.metrics_file import CaseResult
+from podium.platform.privacy import are_anonymous
+from podium.tools.ranking.documents import Cohort, Rules, TeamFile
+from podium.tools.ranking.schemes import CaseTable, RankingOptions, case_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything in the order of `files`.
+
+    cases        sorted; empty where the files hold no single cases
+    aggregates   after the cohort's quantities were recomputed, if the challenge has any (`is_adjusted`)
+    tables       by metric, those that the rows hold
+    in_schemes   the tables that the general schemes rank by, and `weights` those of their positions
+    notes        sentences on how the files were read
+    """
+
+    files: Sequence[TeamFile]
+    challenge: Rules
+    rule: RankingRule | None
+    cases: Sequence[str]
+    aggregates: Sequence[Figures]
+    is_adjusted: bool
+    rows: Sequence[Mapping[str, CaseResult]]
+    tables: Mapping[str, CaseTable]
+    in_schemes: Sequence[CaseTable]
+    weights: Sequence[float]
+    notes: Sequence[str]
+    missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
+
+    def in_order(self, teams: Sequence[int]) -> "Facts":
+        """The same facts with the teams in this order."""
+        tables = {name: replace(table, values=table.values[list(teams)]) for name, table in self.tables.items()}
+        return replace(
+            self,
+            files=[self.files[team] for team in teams],
+            aggregates=[self.aggregates[team] for team in teams],
+            rows=[self.rows[team] for team in teams],
+            tables=tables,
+            in_schemes=[tables[table.metric.name] for table in self.in_schemes],
+        )
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether the rows have pseudonyms, and so lack the figures that would reveal a reference."""
+        return are_anonymous(self.cases)
+
+    @property
+    def teams(self) -> Sequence[str]:
+        return [file.team for file in self.files]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return [file.label for file in self.files]
+
+
+def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
+    """Raises UsageError where a chosen metric is not in the files, or a figure is not a number."""
+    challenge: Rules = cohort.challenge
+    files, rule = cohort.files, challenge.ranking
+    adjusted = challenge.among({file.team: file.content.aggregates for file in files})
+    cases = sorted(row.case for row in cohort.common.results)
+    rows = [{row.case: row for row in file.content.results} for file in files]
+    tables = _tables(challenge, files, cases, rows)
+    wanted = _chosen(options.metrics, challenge, tables) or (rule.case_metrics if rule else tuple(tables))
+    weights = _weights(options.weights, challenge, wanted)
+    return Facts(
+        files=files,
+        challenge=challenge,
+        rule=rule,
+        cases=cases,
+        aggregates=[adjusted[file.team] for file in files],
+        is_adjusted=any(adjusted[file.team] is not file.content.aggregates for file in files),
+        rows=rows,
+        tables=tables,
+        in_schemes=[tables[name] for name in wanted if name in tables],
+        weights=[weights.get(name, 1.0) for name in wanted if name in tables],
+        notes=cohort.notes,
+        missing_metrics=[name for name in wanted if name not in tables],
+    )
+
+
+def _tables(
+    challenge: Rules,
+    files: Sequence[TeamFile],
+    cases: Sequence[str],
+    rows: Sequence[Mapping[str, CaseResult]],
+) -> dict[str, CaseTable]:
+    tables = {}
+    for metric in challenge.scoreboard.all_metrics:
+        values = [
+            [_case_figure(file, team[case], metric.name) for case in cases]
+            for file, team in zip(files, rows, strict=True)
+        ]
+        if any(value is not None for team in values for value in team):
+            tables[metric.name] = case_table(metric, values)
+    return tables
+
+
+def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
+    if row.case in file.absent.get(path, ()):
+        return None
+    value: Any = row.metrics
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None:
+        return None
+    number = finite_number(value)
+    if number is None:
+        raise UsageError(f"{file.label}: '{path}' of the case '{row.case}' is not a number.")
+    return number
+
+
+def _chosen(names: Sequence[str], challenge: Rules, tables: Mapping[str, CaseTable]) -> Sequence[str]:
+    found = [_metric_name(name, challenge) for name in names]
+    for name, metric in zip(names, found, strict=True):
+        if metric not in tables:
+            raise UsageError(f"The files hold no single cases of the metric '{name}'.")
+    return found
+
+
+def _metric_name(given: str, challenge: Rules) -> str:
+    """The name of a declared metric, which may be given by its title too."""
+    declared = challenge.scoreboard.all_metrics
+    found = [metric.name for metric in declared if metric.name == given]
+    found += [metric.name for metric in declared if metric.title == given]
+    if not found:
+        raise UsageError(f"There is no metric '{given}'; there is: {', '.join(metric.name for metric in declared)}.")
+    return found[0]
+
+
+def _weights(weights: Mapping[str, float], challenge: Rules, wanted: Sequence[str]) -> dict[str, float]:
+    found = {_metric_name(name, challenge): weight for name, weight in weights.items()}
+    for name in found:
+        if name not in wanted:
+            raise UsageError(f"There is a weight of '{name}', but teams are ranked by: {', '.join(wanted)}.")
+    return found
+
+
+# Every figure of the leaderboard in every replicate of a bootstrap, for all teams.
+
+
+def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
+    """Dotted path to `[replicate, team]`: the criteria of the official rule and every column.
+
+    A path is left out where a row of any team does not hold what the figure is made of, as anonymous rows may not, and
+    where the figure does not come from the cases.
+    """
+    board = facts.challenge.scoreboard
+    columns = (*facts.challenge.offline_columns(), *facts.challenge.columns())
+    criteria = facts.rule.criteria if facts.rule else ()
+    given = {figure.path for figure in board.given}
+    paths = dict.fromkeys([*(each.path for each in criteria), *(each.path for each in columns)])
+    means = _means(facts, resamples)
+    by_team = []
+    for number, (rows, aggregates) in enumerate(zip(facts.rows, facts.aggregates, strict=True)):
+        known = {path: value for path in given if (value := finite_number(aggregates.get(path))) is not None}
+        own = {path: values[:, number] for path, values in means.items()}
+        by_team.append(_TeamValues(board, [rows[case].metrics for case in facts.cases], resamples, known, own))
+    found = {}
+    for path in paths:
+        if board.resolved(path) not in given:
+            values = _of_all(path, by_team, resamples.replicates)
+            if values is not None:
+                found[path] = values
+    return found
+
+
+class _TeamValues(CohortValues):
+    """The figures of one team, with the means that were computed for all teams at once."""
+
+    def __init__(
+        self,
+        board: Scoreboard[Any],
+        rows: Sequence[Figures],
+        resamples: Resamples,
+        given: Mapping[str, float],
+        means: Mapping[str, Floats],
+    ) -> None:
+        super().__init__(board, rows, resamples, given)
+        self._resolved, self._means = board.resolved, means
+
+    def __getitem__(self, path: str) -> Floats:
+        resolved = self._resolved(path)
+        return self._means[resolved] if resolved in self._means else super().__getitem__(path)
+
+
+def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
+    """`[replicate, team]` by the path of the mean, where every team has every value: one matrix product instead of one
+    per team."""
+    return {
+        table.metric.mean_path: resamples.mean(table.values.T)
+        for table in facts.tables.values()
+        if table.metric.mean_path and not np.isnan(table.values).any()
+    }
+
+
+def _of_all(path: str, by_team: Sequence[_TeamValues], replicates: int) -> Floats | None:
+    columns = []
+    for values in by_team:
+        try:
+            columns.append(np.broadcast_to(values[path], (replicates,)))
+        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
+            return None
+    return np.stack(columns, axis=1)

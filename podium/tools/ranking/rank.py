@@ -1,0 +1,266 @@
+"""The main job: a cohort of metrics.json files in, a `Ranking` out."""
+
+import math
+import platform
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from podium import __version__
+from podium.errors import UsageError
+from podium.figures import agrees, put
+from podium.metrics.resampling import Resamples
+from podium.readers.files import escape_for_display
+from podium.tools.ranking.arena import arena_section
+from podium.tools.ranking.documents import Cohort
+from podium.tools.ranking.facts import Facts, gather_facts, replicate_figures
+from podium.tools.ranking.official import (
+    Bootstrap,
+    MissingFigure,
+    Official,
+    Ranked,
+    deciding_ranks,
+    figure,
+    official_ranking,
+    scheme_rankings,
+    taus_between,
+)
+from podium.tools.ranking.result import (
+    Arena,
+    Calibration,
+    Difference,
+    Methods,
+    Ranking,
+    SchemeRanking,
+    read_calibration,
+)
+from podium.tools.ranking.schemes import MEAN, OFFICIAL, SCHEMES, RankingOptions, neighbour_differences, rank_groups
+from podium.tools.ranking.sections import (
+    Groups,
+    MethodFacts,
+    aggregate_columns,
+    case_metrics,
+    notes,
+    sentences,
+    significance,
+    team_lines,
+)
+from podium.tools.ranking.statistics import Ranks
+
+# Figures are recomputed, not believed: what the rows give replaces what a file says, which must agree with it.
+
+
+def with_recomputed_figures(facts: Facts) -> Facts:
+    """The facts with every column that the rows give computed again: published figures may be rounded.
+
+    Raises UsageError, naming file, figure and values, where an aggregate is not what the rows give, or a row has a
+    figure outside the range of its metric. What the rows do not tell, as anonymous ones may not, is not checked.
+    """
+    _refuse_out_of_range(facts)
+    if not facts.cases:
+        return facts
+    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
+    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
+        for team, expected in enumerate(values[0].tolist()):
+            published = figure(facts.aggregates[team], path)
+            if published is None or math.isnan(expected):  # undefined over these cases: what then stands is a rule
+                continue
+            if not agrees(published, expected):
+                raise UsageError(
+                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its own rows give "
+                    f"{expected:.10g}: it was changed after it was written, or written by another version."
+                )
+            put(again[team], path, expected)
+    return replace(facts, aggregates=again)
+
+
+def _refuse_out_of_range(facts: Facts) -> None:
+    for table in facts.tables.values():
+        metric = table.metric
+        with np.errstate(invalid="ignore"):
+            outside = (table.values < metric.lowest) | (table.values > metric.highest)
+        for team, case in np.argwhere(outside).tolist():
+            raise UsageError(
+                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
+                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnRanking:
+    """A ranking, and its teams' ranks in every replicate of the deciding scheme: `[replicate, team]`."""
+
+    ranking: Ranking
+    replicates: Ranks | None
+
+
+def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
+    """Everything about one cohort, its teams in the order of the deciding scheme, equals by name."""
+    return rank_with_replicates(cohort, options).ranking
+
+
+def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:
+    """`rank`, for those who need the replicates too. A table of scores has no official rule: its mean decides."""
+    if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
+        options = replace(options, scheme=MEAN.name)
+    facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
+    official = _official(facts, options)
+    bootstrap = _bootstrap(facts, options)
+    ranked = scheme_rankings(facts, official, bootstrap, options)
+    schemes = [each.ranking for each in ranked]
+    chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
+    deciding = chosen.ranking
+    common = facts.files[0].content
+    arena = (
+        arena_section(official.arena, facts.teams, ties_broken=options.break_arena_ties)
+        if official is not None and official.arena is not None
+        else None
+    )
+    groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
+    columns = aggregate_columns(facts, arena, bootstrap, options)
+    given = {figure.path for figure in facts.challenge.scoreboard.given}
+    not_resampled = tuple(column.title for column in columns if column.path in given) if bootstrap else ()
+    ranking = Ranking(
+        challenge=common.challenge,
+        title=escape_for_display(common.title),
+        version=escape_for_display(common.version),
+        division=cohort.division,
+        settings=common.settings,
+        deciding_scheme=options.scheme,
+        teams=team_lines(facts, official, deciding, groups),
+        cases=tuple(facts.cases),
+        statuses=tuple(tuple(rows[case].status for case in facts.cases) for rows in facts.rows),
+        columns=columns,
+        metrics=case_metrics(facts, bootstrap, options),
+        schemes=tuple(schemes),
+        differences=differences,
+        not_resampled=not_resampled,
+        scheme_taus=taus_between(schemes),
+        significance=tuple(
+            significance(table, alpha=options.alpha, workers=options.workers) for table in facts.in_schemes
+        ),
+        arena=arena,
+        methods=_methods(facts, arena, deciding, options, division=cohort.division, not_resampled=not_resampled),
+        notes=tuple(
+            notes(
+                facts,
+                official=official,
+                arena=arena,
+                deciding=deciding,
+                by_the_rule=schemes[0] if official else None,
+                options=options,
+            )
+        ),
+        calibration=_calibration(facts, options),
+    )
+    return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
+
+
+def _bootstrap(facts: Facts, options: RankingOptions) -> Bootstrap | None:
+    if not options.bootstraps or not facts.cases:
+        return None
+    resamples = Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
+    return Bootstrap(resamples=resamples, figures=replicate_figures(facts, resamples))
+
+
+def _comparisons(
+    facts: Facts, chosen: Ranked, arena: Arena | None, options: RankingOptions
+) -> tuple[Groups, tuple[Difference, ...]]:
+    """Where the arena decided, its groups are the groups."""
+    nothing: tuple[None, ...] = (None,) * len(facts.teams)
+    if arena is not None:
+        return (tuple(team.group if team else None for team in arena.teams), nothing), ()
+    if chosen.full is None or chosen.replicates is None:
+        return (nothing, nothing), ()
+    groups = rank_groups(chosen.full, chosen.replicates, cases=len(facts.cases), alpha=options.alpha)
+    return groups, neighbour_differences(facts.teams, chosen.full, chosen.replicates, confidence=options.confidence)
+
+
+def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
+    if options.scheme in SCHEMES and not facts.in_schemes:
+        raise UsageError(
+            f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "
+            '(per_case = "none", or figures that are not published).'
+        )
+    official = _official(facts, options)
+    ranks = deciding_ranks(facts, official, options)
+    last = len(ranks) + 1
+    ratings = np.zeros(len(ranks))  # of the arena: teams that share a rank stand in their order
+    if options.scheme == OFFICIAL and official is not None and official.ratings is not None:
+        ratings = np.nan_to_num(official.ratings)
+    order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
+    return facts.in_order(order)
+
+
+def _calibration(facts: Facts, options: RankingOptions) -> Calibration | None:
+    """As the file has it, if it is of teams that are ranked here."""
+    if options.calibration is None:
+        return None
+    found = read_calibration(options.calibration)
+    strangers = [team.name for team in found.teams if team.name not in facts.teams]
+    if strangers:
+        raise UsageError(f"{options.calibration} has an estimate of '{strangers[0]}', which is not ranked here.")
+    return found
+
+
+def _official(facts: Facts, options: RankingOptions) -> Official | None:
+    """None where the files do not have what the official rule compares, and another scheme was asked for."""
+    try:
+        return official_ranking(facts, options)
+    except MissingFigure:
+        if options.scheme == OFFICIAL:
+            raise
+        return None
+
+
+def _methods(  # noqa: PLR0913  (what the sentences are made of)
+    facts: Facts,
+    arena: Arena | None,
+    deciding: SchemeRanking,
+    options: RankingOptions,
+    *,
+    division: Mapping[str, str],
+    not_resampled: tuple[str, ...],
+) -> Methods:
+    versions = {
+        "Podium": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+    }
+    common = facts.files[0].content
+    prose = sentences(
+        MethodFacts(
+            title=escape_for_display(common.title),
+            version=escape_for_display(common.version),
+            division=division,
+            teams=len(facts.teams),
+            cases=common.counts.expected,
+            rule=facts.rule,
+            missing=str(common.settings["table"]["missing"]) if facts.rule is None else None,
+            deciding=deciding,
+            metrics=[table.metric for table in facts.in_schemes],
+            weights=facts.weights,
+            options=options,
+            bootstraps=options.bootstraps if facts.cases else 0,
+            versions=versions,
+            arena=arena,
+            not_resampled=not_resampled,
+        )
+    )
+    return Methods(
+        podium_version=versions["Podium"],
+        python_version=versions["Python"],
+        numpy_version=versions["NumPy"],
+        scipy_version=versions["SciPy"],
+        seed=options.seed,
+        bootstraps=options.bootstraps,
+        confidence=options.confidence,
+        alpha=options.alpha,
+        quantile=options.quantile,
+        sentences=tuple(prose),
+    )

@@ -1,0 +1,574 @@
+"""What a ranking found: everything a table, a report or a paper needs, as plain frozen facts.
+
+Teams are always in the order of the final table, cases in sorted order: `[team][case]` and `[team][team]` tables follow
+these two orders and become arrays with `numpy.array(table, dtype=float)`, where a missing value turns into NaN.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from podium.errors import UsageError, first_problem
+from podium.metrics.declaration import Direction
+from podium.platform.metrics_file import Status
+
+# calibration.json: how far the judge agrees with the clinicians. `podium judge calibrate` writes it, `podium rank
+# --calibration` shows it.
+
+Interval = tuple[float, float]
+Aspect = Literal["agreement", "position", "length", "repeats"]
+_STRICT_CALIBRATION = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One figure. Shares are between 0 and 1.
+
+    title     what was counted, as a phrase
+    value     None where there was nothing to count
+    interval  over cases; None where there is no value, or fewer than two cases
+    total     of how many: votes, pairs of votes, repeats or matchups
+    is_share  else it is a coefficient or a difference, where 0 means none
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    aspect: Aspect
+    name: str
+    title: str
+    value: float | None
+    interval: Interval | None
+    total: int
+    is_share: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamEstimate:
+    """The share of comparisons with the other finalists that a team wins, a tie being half a win.
+
+    by_votes  of the votes alone
+    by_judge  by the judge's preference, over all judged cases
+    by_both   the prediction-powered estimate, from the votes and what the judge says of all cases
+    weight    how much the judge is followed in it (lambda of PPI++)
+    worth     how many votes the votes alone would have to be for an interval as narrow; None where that is unknown
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    name: str
+    votes: int
+    voted_cases: int
+    by_votes: float
+    by_votes_interval: Interval | None
+    by_judge: float
+    by_judge_interval: Interval | None
+    by_both: float
+    by_both_interval: Interval | None
+    weight: float
+    worth: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The whole result. `teams` without a vote are left out, and named in the notes; the others best first."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    schema: Literal["podium-calibration-1"] = "podium-calibration-1"
+    podium_version: str
+    judge: str
+    votes: int
+    raters: int
+    voted_cases: int
+    cases: int
+    confidence: float
+    replicates: int
+    seed: int
+    figures: tuple[Measured, ...]
+    teams: tuple[TeamEstimate, ...]
+    notes: tuple[str, ...]
+
+    def of(self, aspect: Aspect) -> tuple[Measured, ...]:
+        return tuple(figure for figure in self.figures if figure.aspect == aspect)
+
+
+def calibration_to_json(calibration: Calibration) -> str:
+    """The content of calibration.json, the same bytes for the same result."""
+    document = _calibration_adapter().dump_python(calibration, mode="json")
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Raises UsageError where the file cannot be read, or is not one that `podium judge calibrate` wrote."""
+    try:
+        return _calibration_adapter().validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UsageError(
+            f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."
+        ) from None
+
+
+@cache
+def _calibration_adapter() -> TypeAdapter[Calibration]:
+    return TypeAdapter(Calibration)
+
+
+ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
+
+Row = tuple[float | None, ...]
+Table = tuple[Row, ...]
+
+Intervals = tuple[Interval | None, ...]  # [team]
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """A failed or missing case, with the error message its team was given."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    case: str
+    status: Status
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """One line of the final table.
+
+    rank       by the deciding scheme; None for a team that scheme leaves unranked (only `platform` does)
+    score      what that scheme ranks by, in the scheme's own unit and direction
+    group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
+               others, and so on; None where the cases could not be drawn
+    group_p    p of the comparison with the group's best team after Holm's adjustment; None for that team itself
+    tied_with  the other teams that share the rank
+    finalist   goes to (or came through) the arena, where the challenge has one
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: str
+    rank: int | None
+    score: float | None
+    score_interval: Interval | None
+    group: int | None
+    group_p: float | None
+    tied_with: tuple[str, ...]
+    finalist: bool
+    expected: int
+    scored: int
+    failed: int
+    missing: int
+    unmatched: int
+    troubles: tuple[Trouble, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateColumn:
+    """One leaderboard column over all teams, cohort quantities recomputed; None where a team has none."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    path: str
+    title: str
+    direction: Direction
+    headline: bool
+    values: Row  # [team]
+    errors: Row | None  # [team], the spread beside it
+    intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or they cannot be drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseMetricResult:
+    """One declared per-case figure of all teams.
+
+    values           as in the files: None where a team has none there, before any worst value is put in
+    lowest, highest, worst
+                     as declared; None stands for an infinite bound
+    in_schemes       whether the general schemes rank by it
+    undefined_cases  cases where no team has a value (such as Dice where the reference is empty): the metric is not
+                     defined there, so they are left out of this metric for everybody
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: str
+    title: str
+    direction: Direction
+    lowest: float | None
+    highest: float | None
+    worst: float | None
+    unit: str
+    in_schemes: bool
+    undefined_cases: int
+    means: Row  # [team], over the defined cases with the worst value where there is none; None where that is infinite
+    mean_intervals: Intervals | None  # [team]; None without a bootstrap
+    values: Table  # [team][case]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taus:
+    """Kendall's tau-b of every replicate to the full ranking; undefined where either has all teams tied."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    values: tuple[float, ...]
+    undefined: int
+    mean: float | None
+    median: float | None
+    lower_quartile: float | None
+    upper_quartile: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """How stable one scheme's ranking is when cases are drawn with replacement.
+
+    rank_frequencies   [team][rank - 1], share of replicates; each row sums to one
+    rank_intervals     [team], the central interval of ranks at the stated confidence, both ends included
+    win_probabilities  [team], a shared first place counting as an equal part of a win: they sum to one
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    replicates: int
+    rank_frequencies: tuple[tuple[float, ...], ...]
+    rank_intervals: tuple[tuple[int, int], ...]
+    mean_ranks: tuple[float, ...]
+    win_probabilities: tuple[float, ...]
+    taus: Taus
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeRanking:
+    """The teams under one scheme. `official` is the challenge's own rule; the others rank by single cases."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    scheme: str
+    title: str
+    words: str  # the scheme in one sentence, for a methods section
+    score_title: str
+    score_direction: Direction
+    ranks: tuple[int | None, ...]  # [team]
+    scores: Row  # [team]
+    score_intervals: Intervals | None  # [team]; None where there is no stability
+    stability: Stability | None
+    why_no_stability: str | None  # in words, where there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Two neighbours of the final table.
+
+    difference         the better team's score minus the other's, in the unit of the score
+    interval           of the difference, over the same drawn cases for both teams
+    probability_ahead  the share of replicates in which the better team is ahead, an equal rank counting half
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    better: str
+    worse: str
+    difference: float | None
+    interval: Interval | None
+    probability_ahead: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """One-sided paired Wilcoxon tests by one metric: is the row's team better than the column's?"""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    metric: str
+    p: Table  # [team][team]; None on the diagonal and where two teams never differ
+    p_holm: Table  # adjusted over all ordered pairs
+    significant: tuple[tuple[bool, ...], ...]  # [team][team], p <= alpha
+    significant_holm: tuple[tuple[bool, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaTeam:
+    """What the arena knows of a finalist, None where it does not say; `interval` is of the Bradley-Terry rating."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    rating: float
+    group: int | None
+    bradley_terry: float | None
+    interval: Interval | None
+    votes: int | None
+    wins: int | None
+    losses: int | None
+    ties: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arena:
+    """The arena that decided among the finalists.
+
+    decided_by   the name of the rating; empty where the file does not say
+    ties_broken  whether teams of one group were ordered by their ratings all the same
+    teams        [team], None for those that were not in the arena
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    decided_by: str
+    ties_broken: bool
+    votes: int | None
+    raters: int | None
+    cases: int | None
+    stop_rule_holds: bool | None
+    stop_rule_missing: tuple[str, ...]
+    teams: tuple[ArenaTeam | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Methods:
+    """What has to be stated to repeat the ranking. `sentences` say it in prose, ready for a paper."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    podium_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    seed: int
+    bootstraps: int
+    confidence: float
+    alpha: float
+    quantile: float
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The whole result.
+
+    division              the settings that part a challenge into separately ranked halves, such as the regime
+    deciding_scheme       the scheme the final table follows: `official` unless asked otherwise
+    statuses              [team][case]; empty, as `cases` is, where the files hold no single cases
+    differences           between every team and the next; empty where the cases could not be drawn
+    not_resampled         titles of columns that do not come from the cases, such as the time
+    scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
+    calibration           of the judge by the arena's votes, where it was given
+    notes                 in words: what could not be done, what an organiser should look at
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    schema: Literal["podium-ranking-2"] = "podium-ranking-2"
+    challenge: str
+    title: str
+    version: str
+    division: Mapping[str, str]
+    settings: Mapping[str, Any]
+    deciding_scheme: str
+    teams: tuple[Team, ...]
+    cases: tuple[str, ...]
+    statuses: tuple[tuple[Status, ...], ...]
+    columns: tuple[AggregateColumn, ...]
+    metrics: tuple[CaseMetricResult, ...]
+    schemes: tuple[SchemeRanking, ...]
+    differences: tuple[Difference, ...]
+    not_resampled: tuple[str, ...]
+    scheme_taus: Table
+    significance: tuple[Significance, ...]
+    arena: Arena | None
+    methods: Methods
+    notes: tuple[str, ...]
+    calibration: Calibration | None = None
+
+    def scheme(self, name: str) -> SchemeRanking:
+        """The ranking under one scheme."""
+        return next(scheme for scheme in self.schemes if scheme.scheme == name)
+
+    @property
+    def deciding(self) -> SchemeRanking:
+        """The scheme the final table follows."""
+        return self.scheme(self.deciding_scheme)
+
+
+# ranking.json: written, read, checked, and its JSON Schema.
+
+
+def ranking_to_json(ranking: Ranking) -> str:
+    """The content of ranking.json, the same bytes for the same ranking; NaN and infinity have no place in it.
+
+    One line per field: indented, the tables of single cases would have one line per number.
+    """
+    document = _adapter().dump_python(ranking, mode="json")
+    lines = (
+        f"{json.dumps(key)}: "
+        + json.dumps(document[key], sort_keys=key != "settings", allow_nan=False, ensure_ascii=False)
+        for key in sorted(document)
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
+    """The ranking in a ranking.json; `name` stands for the file in error messages."""
+    try:
+        ranking = _adapter().validate_json(text)
+    except ValidationError as error:
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {first_problem(error)}.") from None
+    problem = next(_contradictions(ranking), None)
+    if problem:
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {problem}.")
+    return ranking
+
+
+def _contradictions(ranking: Ranking) -> Iterator[str]:
+    """What types alone cannot say: tables that do not follow the teams and cases, and ranks that do not exist."""
+    teams, cases, schemes = len(ranking.teams), len(ranking.cases), len(ranking.schemes)
+    if not teams:
+        yield "it has no teams"
+    if ranking.deciding_scheme not in [scheme.scheme for scheme in ranking.schemes]:
+        yield f"it has no scheme '{ranking.deciding_scheme}'"
+    for place, table, shape in _tables(ranking, teams=teams, cases=cases, schemes=schemes):
+        if not _has_shape(table, shape):
+            yield f"{place} must be {' x '.join(map(str, shape))} ({teams} teams, {cases} cases, {schemes} schemes)"
+    ranks = [("teams", team.rank) for team in ranking.teams]
+    ranks += [(f"schemes.{number}.ranks", rank) for number, each in enumerate(ranking.schemes) for rank in each.ranks]
+    yield from (
+        f"{place} has the rank {rank} of {teams}"
+        for place, rank in ranks
+        if rank is not None and not 1 <= rank <= teams
+    )
+
+
+def _tables(ranking: Ranking, *, teams: int, cases: int, schemes: int) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+    """Every table by its place, with the shape it must have."""
+    yield "statuses", ranking.statuses, (teams, cases)
+    yield "scheme_taus", ranking.scheme_taus, (schemes, schemes)
+    if ranking.arena is not None:
+        yield "arena.teams", ranking.arena.teams, (teams,)
+    for number, column in enumerate(ranking.columns):
+        yield f"columns.{number}.values", column.values, (teams,)
+        for name in ("errors", "intervals"):
+            if (table := getattr(column, name)) is not None:
+                yield f"columns.{number}.{name}", table, (teams,)
+    for number, metric in enumerate(ranking.metrics):
+        yield f"metrics.{number}.values", metric.values, (teams, cases)
+        yield f"metrics.{number}.means", metric.means, (teams,)
+        if metric.mean_intervals is not None:
+            yield f"metrics.{number}.mean_intervals", metric.mean_intervals, (teams,)
+    for number, scheme in enumerate(ranking.schemes):
+        yield f"schemes.{number}.ranks", scheme.ranks, (teams,)
+        yield f"schemes.{number}.scores", scheme.scores, (teams,)
+        if scheme.score_intervals is not None:
+            yield f"schemes.{number}.score_intervals", scheme.score_intervals, (teams,)
+        if scheme.stability is not None:
+            yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, (teams, teams)
+            for name in ("rank_intervals", "mean_ranks", "win_probabilities"):
+                yield f"schemes.{number}.stability.{name}", getattr(scheme.stability, name), (teams,)
+    for number, tests in enumerate(ranking.significance):
+        for name in ("p", "p_holm", "significant", "significant_holm"):
+            yield f"significance.{number}.{name}", getattr(tests, name), (teams, teams)
+
+
+def _has_shape(table: Any, shape: tuple[int, ...]) -> bool:
+    inner = shape[1:]
+    return len(table) == shape[0] and (not inner or all(_has_shape(row, inner) for row in table))
+
+
+def ranking_schema() -> dict[str, Any]:
+    """The JSON Schema of ranking.json that is shipped with the package."""
+    schema: dict[str, Any] = json.loads(
+        files("podium.tools.ranking").joinpath("ranking.schema.json").read_text("utf-8")
+    )
+    return schema
+
+
+def schema_of_the_classes() -> dict[str, Any]:
+    """What the shipped schema has to be, from the classes of `podium.tools.ranking.result`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_adapter().json_schema(mode="serialization"),
+        "title": "ranking.json as Podium writes it",
+    }
+
+
+@cache
+def _adapter() -> TypeAdapter[Ranking]:
+    return TypeAdapter(Ranking)
+
+
+# From arrays to plain numbers for JSON, which has neither NaN nor infinity, and to safe cells of a table.
+
+
+def plain_row(values: NDArray[np.float64]) -> Row:
+    """What is not finite becomes None."""
+    return tuple(value if math.isfinite(value) else None for value in values.tolist())
+
+
+def plain_table(values: NDArray[np.float64]) -> Table:
+    return tuple(plain_row(row) for row in values)
+
+
+def csv_safe(name: str) -> str:
+    """A team may be called =HYPERLINK(...): a spreadsheet must read its name as text."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+
+# How many decimals a column has: the same for all of its figures, and enough to tell different ones apart.
+
+
+def column_decimals(values: Iterable[float | None]) -> int:
+    """Two to six; none where all are whole numbers. Columns whose figures are all below ten have at least four.
+
+    A table whose neighbours read the same but rank differently would look wrong.
+    """
+    distinct = {value for value in values if value is not None and math.isfinite(value)}
+    if all(value == int(value) for value in distinct):
+        return 0
+    wanted = (n for n in range(2, 6) if len({fixed(value, n) for value in distinct}) == len(distinct))
+    return max(next(wanted, 6), 4 if max(map(abs, distinct)) < 10 else 2)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A figure with a fixed number of decimals and a true minus sign; what rounds to zero has none."""
+    text = f"{value:.{decimals}f}"
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def even_decimals(values: Iterable[float | None], *, most: int = 4) -> int:
+    """Decimals for a table of one kind of figure: `most` for figures up to 1, one less for each place before the point
+    of larger ones, at least one; none where all are whole numbers."""
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    if all(value == int(value) for value in known):
+        return 0
+    places = math.floor(math.log10(max(known))) + 1 if max(known) > 1 else 0
+    return max(1, most - places)
+
+
+# How probabilities are written: what few cases cannot show is never written as certain.
+
+FEW_CASES = 10
+NARROW_BELOW = 50
+"""Percentile intervals over fewer cases are too narrow."""
+
+
+def chance(share: float, *, cases: int) -> str:
+    """A share as a percentage. A share above 0 is never 0 %, one below 1 never 100 %; with fewer than ten cases
+    neither is ever written, and the number of cases stands beside it."""
+    few = f" (n = {cases} {'case' if cases == 1 else 'cases'})" if cases < FEW_CASES else ""
+    if share < 0.005 and (share > 0 or few):
+        return f"< 1 %{few}"
+    if share > 0.995 and (share < 1 or few):
+        return f"> 99 %{few}"
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,468 @@
+"""The parts of a result that restate the files: the lines of the table, its columns, the single cases, the tests."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.board import Criterion, RankingRule
+from podium.figures import Figures
+from podium.metrics import Floats
+from podium.metrics.declaration import Metric
+from podium.metrics.resampling import Resamples
+from podium.platform.jobs import CLOCKS
+from podium.platform.privacy import Column
+from podium.platform.runtime import clock_path
+from podium.tools.ranking.facts import Facts
+from podium.tools.ranking.official import Bootstrap, Official, figure
+from podium.tools.ranking.result import (
+    ARENA_PATH,
+    FEW_CASES,
+    NARROW_BELOW,
+    AggregateColumn,
+    Arena,
+    CaseMetricResult,
+    Intervals,
+    SchemeRanking,
+    Significance,
+    Team,
+    Trouble,
+    plain_row,
+    plain_table,
+)
+from podium.tools.ranking.schemes import MEDIAN, OFFICIAL, RANK_MEDIAN, CaseTable, RankingOptions
+from podium.tools.ranking.statistics import holm, pairwise_p, percentile_intervals, positions
+
+Groups = tuple[Sequence[int | None], Sequence[float | None]]  # of every team its group and the p beside it
+
+
+def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
+    """One line per team, in the order of the facts."""
+    return tuple(_team_line(facts, official, deciding, groups, number) for number in range(len(facts.files)))
+
+
+def _team_line(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups, number: int) -> Team:
+    file, rank, rows = facts.files[number], deciding.ranks[number], facts.rows[number]
+    counts = file.content.counts
+    equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
+    return Team(
+        name=file.team,
+        rank=rank,
+        score=deciding.scores[number],
+        score_interval=deciding.score_intervals[number] if deciding.score_intervals else None,
+        group=groups[0][number],
+        group_p=groups[1][number],
+        tied_with=tuple(team for team in equals if team != file.team),
+        finalist=official is not None and bool(official.finalists[number]),
+        expected=counts.expected,
+        scored=counts.scored,
+        failed=counts.failed,
+        missing=counts.missing,
+        unmatched=counts.unmatched,
+        troubles=tuple(
+            Trouble(case=case, status=rows[case].status, error=error)
+            for case in facts.cases
+            if (error := rows[case].error) is not None
+        ),
+    )
+
+
+def aggregate_columns(
+    facts: Facts, arena: Arena | None, bootstrap: Bootstrap | None, options: RankingOptions
+) -> tuple[AggregateColumn, ...]:
+    """The leaderboard's columns that any team has, and the arena's ratings."""
+    drawn = bootstrap.figures if bootstrap else {}
+    columns = [
+        AggregateColumn(
+            path=column.path,
+            title=column.title,
+            direction=column.direction,
+            headline=column.headline,
+            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
+            errors=tuple(figure(figures, column.error_path) for figures in facts.aggregates)
+            if column.error_path
+            else None,
+            intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
+        )
+        for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
+    ]
+    if arena is not None:
+        columns.append(_arena_column(arena))
+    return tuple(column for column in columns if any(value is not None for value in column.values))
+
+
+def _known_figure(aggregates: Figures, column: Column) -> float | None:
+    is_unknown = column.known_path and figure(aggregates, column.known_path) == 0
+    return None if is_unknown else figure(aggregates, column.path)
+
+
+def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
+    """None for a team whose figure is not known."""
+    found = percentile_intervals(drawn, confidence=options.confidence)
+    return tuple(
+        None if _known_figure(figures, column) is None else interval
+        for figures, interval in zip(facts.aggregates, found, strict=True)
+    )
+
+
+def _arena_column(arena: Arena) -> AggregateColumn:
+    """Intervals are those of the Bradley-Terry rating: they belong to it alone."""
+    by_bradley_terry = arena.decided_by == "bradley-terry"
+    return AggregateColumn(
+        path=ARENA_PATH,
+        title="Arena rating",
+        direction="higher",
+        headline=True,
+        values=tuple(team.rating if team else None for team in arena.teams),
+        errors=None,
+        intervals=tuple(team.interval if team else None for team in arena.teams) if by_bradley_terry else None,
+    )
+
+
+def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
+    """Every metric that the rows hold: those of the general schemes first and in the rule's order, for its first is
+    what reports call a case good or bad by."""
+    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
+    return (
+        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
+        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
+    )
+
+
+def _case_metric(
+    table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
+) -> CaseMetricResult:
+    metric, filled = table.metric, table.filled().T
+    means = Resamples.whole(filled.shape[0]).mean(filled)[0]
+    drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
+    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
+    return CaseMetricResult(
+        name=metric.name,
+        title=metric.title,
+        direction=metric.direction,
+        lowest=lowest,
+        highest=highest,
+        worst=worst,
+        unit=metric.unit,
+        in_schemes=in_schemes,
+        undefined_cases=int(np.count_nonzero(~table.defined)),
+        means=plain_row(means),
+        mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
+        values=plain_table(table.values),
+    )
+
+
+def significance(table: CaseTable, *, alpha: float, workers: int) -> Significance:
+    """Every team against every other by one metric, missing values being the worst."""
+    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined), workers=workers)[0]
+    adjusted = holm(p)
+    return Significance(
+        metric=table.metric.name,
+        p=plain_table(p),
+        p_holm=plain_table(adjusted),
+        significant=_significant(p, alpha),
+        significant_holm=_significant(adjusted, alpha),
+    )
+
+
+def _significant(p: NDArray[np.float64], alpha: float) -> tuple[tuple[bool, ...], ...]:
+    return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
+
+
+# In words: what could not be done, and what an organiser should know before publishing.
+
+_MANY = 5  # sentences of one kind that are still read
+
+
+def notes(  # noqa: PLR0913  (all that can be remarked on)
+    facts: Facts,
+    *,
+    official: Official | None,
+    arena: Arena | None,
+    deciding: SchemeRanking,
+    by_the_rule: SchemeRanking | None,
+    options: RankingOptions,
+) -> Iterator[str]:
+    """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
+    if official is not None and official.rule.lower_bound is not None:
+        yield from _about_the_lower_bound(facts, official.rule.criteria[0], official.rule.lower_bound)
+        yield from _about_doubts(facts, official.rule.doubts, official.rule.lower_bound)
+    if facts.cases and options.bootstraps:
+        yield from _about_small_numbers(len(facts.cases), deciding)
+    if official is None and facts.rule is not None:
+        yield "This is not the official ranking: the files do not have the figures that the official rule compares."
+    if not facts.cases:
+        yield (
+            "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+            "schemes."
+        )
+    elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
+        yield f"The official ranking has no interval. {by_the_rule.why_no_stability}"
+    if facts.is_adjusted:
+        yield "Figures that depend on all teams were recomputed for these teams."
+    yield from _about_clocks(facts)
+    if official and official.rule.finalists is not None:
+        yield from _about_the_finalists(official, official.rule.finalists)
+    if arena is not None and arena.stop_rule_holds is False:
+        yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
+    yield from facts.notes
+    yield from _about_lost_cases(facts)
+    if facts.cases:
+        yield from _about_metrics(facts)
+
+
+def _about_the_lower_bound(facts: Facts, criterion: Criterion, path: str) -> Iterator[str]:
+    """Both orders where they differ; nothing where a file has no bound, as those of older versions."""
+    scores, bounds = ([figure(figures, each) for figures in facts.aggregates] for each in (criterion.path, path))
+    if None in scores or None in bounds:
+        return
+    orders = [positions([(np.array([values]), criterion.direction)])[0] for values in (scores, bounds)]
+    if not np.array_equal(*orders):
+        by_score, by_bound = (
+            ", ".join(f"{place:g} {team}" for place, team in sorted(zip(order, facts.teams, strict=True)))
+            for order in orders
+        )
+        yield (
+            "Warning: the order of the teams depends on doubtful results. "
+            f"By score: {by_score}. By lower bound: {by_bound}."
+        )
+
+
+def _about_doubts(facts: Facts, doubts: Sequence[tuple[str, str]], lower_bound: str) -> Iterator[str]:
+    for team, figures in zip(facts.teams, facts.aggregates, strict=True):
+        counted = [(figure(figures, path) or 0, words) for path, words in doubts]
+        bound = figure(figures, lower_bound)
+        if bound is not None and any(number for number, _ in counted):
+            listed = ", ".join(f"{number:,.0f} {words}" for number, words in counted)
+            yield f"{team}: {listed}; the lower bound of the score is {bound:.4f}."
+
+
+def _about_lost_cases(facts: Facts) -> Iterator[str]:
+    """A sentence per team; one for all where there are many."""
+    lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
+    if len(lost) > _MANY:
+        shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
+        yield (
+            f"{len(lost)} teams have failed or missing cases, counted with the worst values; how many stands in "
+            f"brackets: {shown}."
+        )
+        return
+    for file in lost:
+        counts = file.content.counts
+        words = [
+            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
+        ]
+        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, counted with the worst values."
+
+
+def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
+    if cases < FEW_CASES:
+        shown = "1 case" if cases == 1 else f"{cases} cases"
+        yield f"There are only {shown}: intervals and probabilities are rough, and none of them is certain."
+    if cases < NARROW_BELOW:
+        yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
+    elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
+        yield "Percentile intervals of medians are too narrow."
+    if any(
+        score is not None and interval is not None and not interval[0] <= score <= interval[1]
+        for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
+    ):
+        yield (
+            "An interval of the score does not contain the score itself: drawing cases moves positions to the middle "
+            "of the field."
+        )
+
+
+def _about_clocks(facts: Facts) -> Iterator[str]:
+    teams = {
+        clock: [
+            team
+            for team, figures in zip(facts.teams, facts.aggregates, strict=True)
+            if figure(figures, clock_path(clock))
+        ]
+        for clock in CLOCKS
+    }
+    if all(teams.values()):
+        named = "; ".join(f"{clock}_duration of {', '.join(theirs)}" for clock, theirs in teams.items())
+        yield (
+            f"Warning: the times were measured by different clocks: {named}. exec_duration includes starting the "
+            "container, invoke_duration does not: comparing them is unfair."
+        )
+
+
+def _about_the_finalists(official: Official, places: int) -> Iterator[str]:
+    count = int(np.count_nonzero(official.finalists))
+    if official.ratings is None:
+        if count > places:
+            yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
+    elif count < min(places, official.finalists.size):
+        yield f"The arena rated the best {count} teams; it has places for {places}."
+
+
+def _about_metrics(facts: Facts) -> Iterator[str]:
+    for name in facts.missing_metrics:
+        rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
+        yield f"{rows} do not hold '{name}', so the general schemes do not use it."
+    absent: dict[str, int] = {}
+    for table in facts.in_schemes:
+        undefined = int(np.count_nonzero(~table.defined))
+        if undefined:
+            yield (
+                f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
+                "schemes leave these out."
+            )
+        number = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
+        if number:
+            absent[table.metric.title] = number
+    if len(absent) > _MANY:
+        total = sum(absent.values())
+        yield f"Values are missing in {len(absent)} metrics, {total} in all; each counts as its worst value."
+        return
+    for title, number in absent.items():
+        times = "once; it" if number == 1 else f"{number} times; each"
+        yield f"'{title}' is missing {times} counts as its worst value."
+
+
+# The method of a ranking in prose that can go into a paper.
+
+_RATINGS = {"elo-averaged": "averaged Elo ratings", "elo": "Elo ratings", "bradley-terry": "Bradley-Terry ratings"}
+_MISSING = {
+    "worst": "A missing value counts as the worst value of its metric; the same cases count for every team.",
+    "exclude": "A case that lacks a team's value of a metric was left out of that metric for all teams.",
+    "error": "No value is missing.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodFacts:
+    """What the sentences are made of; `missing` says how a table's missing values count, None for a challenge."""
+
+    title: str
+    version: str
+    division: Mapping[str, str]
+    teams: int
+    cases: int
+    rule: RankingRule | None
+    missing: str | None
+    deciding: SchemeRanking
+    metrics: Sequence[Metric]
+    weights: Sequence[float]
+    options: RankingOptions
+    bootstraps: int
+    versions: Mapping[str, str]
+    arena: Arena | None
+    not_resampled: Sequence[str]
+
+
+def sentences(facts: MethodFacts) -> Iterator[str]:
+    """One statement per sentence, in the order of a methods section."""
+    teams = "1 team" if facts.teams == 1 else f"{facts.teams} teams"
+    cases = "1 case" if facts.cases == 1 else f"{facts.cases} cases"
+    parts = [f"version {facts.version}"] if facts.version else []
+    parts += [f"{name} {value}" for name, value in facts.division.items()]
+    shown = f" ({', '.join(parts)})" if parts else ""
+    yield f"{teams} took part in {facts.title}{shown}, evaluated on {cases}."
+    yield from _about_the_rule(facts)
+    if facts.missing is not None:
+        yield _MISSING[facts.missing]
+    else:
+        yield (
+            "A case without a prediction, or with one that could not be read, counts with the worst "
+            "value of all that teams are ranked by; the same cases count for every team."
+        )
+    if facts.bootstraps:
+        yield from _about_the_bootstrap(facts)
+    if facts.metrics and facts.teams > 1:
+        yield from _about_the_schemes(facts)
+    yield f"Computed with {', '.join(f'{name} {version}' for name, version in facts.versions.items())}."
+
+
+def _about_the_rule(facts: MethodFacts) -> Iterator[str]:
+    rule, is_official = facts.rule, facts.deciding.scheme == OFFICIAL
+    if rule is None:
+        names = " and ".join(metric.title for metric in facts.metrics)
+        yield f"For the table shown here, {facts.deciding.words} ({names})."
+    else:
+        yield f"By the official rule, {rule.words}."
+        if not is_official:
+            yield f"The table shown here follows another scheme instead: {facts.deciding.words}."
+    if is_official and rule is not None and rule.tie_breaks:
+        names = ", then ".join(f"{each.direction} {each.title.lower()}" for each in rule.tie_breaks)
+        yield f"Teams with equal scores are ordered by {names}; teams equal in that too share the smaller position."
+    else:
+        yield "Teams with equal scores share the smaller position (1, 1, 3)."
+    if rule is not None and rule.finalists is not None:
+        best = f"The best {rule.finalists} teams by the official rule go on to pairwise comparison by experts"
+        yield f"{best}, whose ratings decided among them." if facts.arena else f"{best}."
+    if facts.arena is not None:
+        yield from _about_the_arena(facts.arena)
+
+
+def _about_the_arena(arena: Arena) -> Iterator[str]:
+    rating = _RATINGS.get(arena.decided_by, "ratings")
+    if arena.votes is not None and arena.raters is not None and arena.cases is not None:
+        yield f"In this arena {arena.raters} raters gave {arena.votes} votes on {arena.cases} cases."
+    has_groups = any(team is not None and team.group is not None for team in arena.teams)
+    if has_groups:
+        shared = (
+            "teams of one group are ordered by their ratings all the same"
+            if arena.ties_broken
+            else "teams of one group share the rank"
+        )
+        yield (
+            f"Finalists are ordered by their {rating}; those whose intervals (percentile bootstrap over cases of the "
+            f"Bradley-Terry rating) overlap, be it by way of a third, form a group, and {shared}."
+        )
+    else:
+        yield f"Finalists are ordered by their {rating}."
+    if arena.stop_rule_holds is not None:
+        held = "held" if arena.stop_rule_holds else "did not hold"
+        yield f"The arena's stop rule {held} when the ratings were taken."
+
+
+def _about_the_bootstrap(facts: MethodFacts) -> Iterator[str]:
+    options, confidence = facts.options, f"{facts.options.confidence * 100:g} %"
+    yield (
+        f"The stability of the ranking was assessed with {facts.bootstraps:,} bootstrap replicates over cases, "
+        f"drawn with replacement by a PCG64 generator with seed {options.seed}; a case drawn twice counts twice."
+    )
+    yield (
+        f"We report the {confidence} percentile interval of every team's rank, the frequency of every "
+        "rank, the probability of winning (a shared first place counting as an equal part of a win), and Kendall's "
+        "tau-b of every replicate to the full ranking."
+    )
+    yield (
+        f"Scores, means and differences between neighbours have {confidence} percentile intervals from the same "
+        "replicates, the cases of both teams being drawn together; the probability that the better of two neighbours "
+        "is ahead is its share of the replicates, an equal rank counting half."
+    )
+    if facts.arena is None and facts.deciding.stability is not None and facts.teams > 1:
+        yield (
+            "Teams form a group with the best team from which they do not differ: two-sided paired tests of the score "
+            "(the difference over its bootstrap standard error, t distribution with one degree of freedom less than "
+            f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {options.alpha:g}; "
+            "the best team outside leads the next group."
+        )
+    if facts.not_resampled:
+        yield f"Not resampled, since it is one figure per team: {', '.join(facts.not_resampled)}."
+
+
+def _about_the_schemes(facts: MethodFacts) -> Iterator[str]:
+    weighted = len(set(facts.weights)) > 1
+    names = " and ".join(
+        f"{metric.title} (weight {weight:g})" if weighted else metric.title
+        for metric, weight in zip(facts.metrics, facts.weights, strict=True)
+    )
+    mean = "weighted mean" if weighted else "mean"
+    several = f", each metric giving positions whose {mean} is ranked" if len(facts.metrics) > 1 else ""
+    yield (
+        f"For comparison, teams were also ranked by {names}{several}, under the schemes mean-then-rank, "
+        "median-then-rank, rank-then-mean, rank-then-median and test-then-rank."
+    )
+    yield (
+        "Pairs of teams were compared with one-sided paired Wilcoxon signed-rank tests (normal approximation with "
+        f"continuity correction, zero differences dropped) at a level of {facts.options.alpha:g}, without adjustment "
+        f"in test-then-rank and with Holm's adjustment over all {facts.teams * (facts.teams - 1)} ordered pairs in "
+        "the significance map."
+    )

@@ -1,0 +1,309 @@
+"""One-sided paired Wilcoxon signed-rank tests of every team against every other, for a whole bootstrap at once."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from podium.metrics import Floats
+from podium.metrics.declaration import Direction
+from podium.metrics.resampling import Resamples, running_sums
+from podium.tools.ranking.result import Interval, Intervals, Stability, Taus
+
+# Rank sums are multiples of one half up to n(n+1)/2: single precision, twice as fast, holds them exactly up to here.
+_EXACT_IN_SINGLE = 4000
+
+
+def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Floats:
+    """`p[replicate, row, column]`: the chance of the row's team looking this much better if it were not.
+
+    `values[team, case]`, larger is better. The same figure as SciPy's `wilcoxon(x, y, alternative="greater",
+    correction=True, method="asymptotic", zero_method="wilcox")`: the normal approximation with continuity correction,
+    zero differences dropped, ties by middle ranks. NaN on the diagonal and where two teams never differ.
+
+    A case drawn twice is two cases with equal differences, hence a tie: nothing is removed before testing.
+    """
+    teams = values.shape[0]
+    p = np.full((resamples.replicates, teams, teams), np.nan)
+    precision = np.float32 if resamples.sizes.max(initial=0) <= _EXACT_IN_SINGLE else np.float64
+    counts: NDArray[np.floating] = np.ascontiguousarray(resamples.counts.T).astype(precision)
+    by_case = _CaseSums(numbers=counts.sum(axis=0, dtype=np.float64), ties=_tie_sum(counts))
+
+    def test(pair: tuple[int, int]) -> None:
+        first, second = pair
+        x, y = values[first], values[second]
+        # Two infinite worst values are equal, their difference is not a number.
+        with np.errstate(invalid="ignore"):
+            difference = np.where(x == y, 0.0, x - y)
+        p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
+
+    pairs = list(combinations(range(teams), 2))
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        list(pool.map(test, pairs))
+    return p
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CaseSums:
+    """Of all cases in every replicate, where each case is a group of its own: what no pair of teams changes."""
+
+    numbers: Floats
+    ties: Floats
+
+
+def _both_p(difference: Floats, counts: NDArray[np.floating], by_case: _CaseSums) -> tuple[Floats, Floats]:
+    """p of "greater" and of "less", for every replicate; `counts[case, replicate]`."""
+    size = np.abs(difference)
+    order = np.argsort(size, kind="stable")
+    order = order[size[order] > 0]
+    if order.size == 0:
+        nothing = np.full(counts.shape[1], np.nan)
+        return nothing, nothing
+    drawn = counts[order]
+    is_positive = difference[order] > 0
+    sizes = size[order]
+    starts = np.flatnonzero(np.concatenate([[True], sizes[1:] != sizes[:-1]]))
+    if starts.size < order.size:  # equal sizes share their middle rank: work on the groups instead of the cases
+        positive = np.add.reduceat(drawn * is_positive[:, None].astype(drawn.dtype), starts, axis=0)
+        drawn = groups = np.add.reduceat(drawn, starts, axis=0)
+        running = running_sums(drawn)
+        number, ties = running[-1].astype(np.float64), _tie_sum(drawn)
+    else:
+        positive = groups = drawn[is_positive]
+        running = running_sums(drawn)[is_positive]
+        dropped = counts[size == 0]  # few, or none
+        number = by_case.numbers - dropped.sum(axis=0, dtype=np.float64)
+        ties = by_case.ties - (_tie_sum(dropped) if dropped.size else 0.0)
+    # A group's middle rank is what came up to its end, less half of itself, plus one half.
+    greater = (
+        _sum_of_products(positive, running)
+        - _sum_of_products(positive, groups) / 2
+        + positive.sum(axis=0, dtype=np.float64) / 2
+    )
+    mean = number * (number + 1) / 4
+    with np.errstate(invalid="ignore", divide="ignore"):
+        deviation = np.sqrt((number * (number + 1) * (2 * number + 1) - ties / 2) / 24)
+        above = ndtr(-(greater - mean - 0.5) / deviation)
+        below = ndtr(-(mean - greater - 0.5) / deviation)
+    return above, below
+
+
+def _sum_of_products(first: NDArray[np.floating], second: NDArray[np.floating]) -> Floats:
+    return np.asarray(np.einsum("gr,gr->r", first, second), dtype=np.float64)
+
+
+def _tie_sum(group_sizes: NDArray[np.floating]) -> Floats:
+    """The sum of t^3 - t over the groups of equal differences."""
+    exact_in_single = group_sizes.max(initial=0) ** 3 * group_sizes.shape[0] < 2**24
+    sizes = group_sizes if exact_in_single else group_sizes.astype(np.float64)
+    linear: Floats = sizes.sum(axis=0, dtype=np.float64)
+    return _sum_of_products(sizes * sizes, sizes) - linear
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's adjustment over all ordered pairs of `p[..., row, column]`; what was NaN stays NaN and counts as a test.
+
+    The i-th smallest of m is multiplied by m - i + 1, made non-decreasing, and cut off at 1.
+    """
+    teams = p.shape[-1]
+    pairs = ~np.eye(teams, dtype=bool)
+    flat = p[..., pairs]
+    tests = flat.shape[-1]
+    order = np.argsort(flat, axis=-1, kind="stable")  # NaN comes last
+    stepped = np.take_along_axis(flat, order, axis=-1) * (tests - np.arange(tests))
+    stepped = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
+    adjusted = np.empty_like(flat)
+    np.put_along_axis(adjusted, order, stepped, axis=-1)
+    result = np.full_like(p, np.nan)
+    result[..., pairs] = adjusted
+    return result
+
+
+def share_of_significant_wins(p: Floats, *, alpha: float) -> Floats:
+    """`[..., team]`: against what share of the others the team is better at p <= alpha; NaN is not significant.
+
+    A single team has no other team to beat: 0.
+    """
+    others = p.shape[-1] - 1
+    with np.errstate(invalid="ignore"):
+        wins = np.count_nonzero(p <= alpha, axis=-1)
+    return np.asarray(wins / max(1, others))
+
+
+# Kendall's tau-b between rankings, many at once.
+
+
+def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
+    """(concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other), one ranking per row.
+
+    NaN where either ranking has all teams tied, a single team included: there is no order to agree with.
+    """
+    first, second = np.triu_indices(reference.shape[-1], k=1)
+    ours = np.sign(rankings[..., first] - rankings[..., second]).astype(np.float64)
+    theirs = np.sign(reference[..., first] - reference[..., second]).astype(np.float64)
+    agreement = (ours * theirs).sum(axis=-1)
+    untied = np.abs(ours).sum(axis=-1) * np.abs(theirs).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        taus: Floats = agreement / np.sqrt(untied)
+    return taus
+
+
+# From scores to positions: 1 is best, and equal scores share the smaller position (1, 1, 3).
+
+Ranks = NDArray[np.int64]
+
+_COMPARISONS_AT_ONCE = 2**24
+
+
+def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
+    """Positions along the last axis by the first key, among its equals by the second, and so on.
+
+    A position is one more than the number of those that are better. NaN is better than nothing and nothing is better
+    than it: where a figure exists for no team, all share the first position.
+    """
+    signed = [key if direction == "higher" else -key for key, direction in keys]
+    shape = np.broadcast_shapes(*(key.shape for key in signed))
+    teams = shape[-1]
+    rows = [np.broadcast_to(key, shape).reshape(-1, teams) for key in signed]
+    ranks = np.empty((rows[0].shape[0], teams), dtype=np.int64)
+    step = max(1, _COMPARISONS_AT_ONCE // max(1, teams * teams))
+    for start in range(0, ranks.shape[0], step):
+        part = slice(start, start + step)
+        better = np.zeros((ranks[part].shape[0], teams, teams), dtype=bool)
+        for row in reversed(rows):
+            mine, theirs = row[part, :, None], row[part, None, :]
+            better = (theirs > mine) | ((theirs == mine) & better)
+        ranks[part] = 1 + np.count_nonzero(better, axis=-1)
+    return ranks.reshape(shape)
+
+
+def mean_positions(ranks: Sequence[Ranks], weights: Sequence[float]) -> Floats:
+    """The weighted mean of several positions, freed of the last digits' noise so that equal means stay equal."""
+    total = sum(weight * rank for weight, rank in zip(weights, ranks, strict=True))
+    return np.asarray(np.round(np.asarray(total, dtype=np.float64) / sum(weights), 9))
+
+
+def case_positions(values: Floats, direction: Direction) -> Ranks:
+    """Positions of the teams in every case: `values[team, case]` to `[team, case]`, NaN meaning no value.
+
+    A team without a value comes after all others: the largest position there, plus one (as in challengeR:
+    .9, .9, .9, none give 1, 1, 1, 2). Where no team has a value, all share position 1.
+    """
+    by_case = values.T
+    missing = np.isnan(by_case)
+    ranks = positions([(by_case, direction)])
+    largest = np.where(missing, 0, ranks).max(axis=1, initial=0)
+    return np.where(missing, largest[:, None] + 1, ranks).T
+
+
+# The Kemeny order: of all orders of the teams the one that contradicts the given rankings in the fewest pairs.
+#
+# Found exactly by dynamic programming over sets of teams (Held and Karp's scheme): 2^n sets, hence few teams only.
+# Source: J. G. Kemeny, Mathematics without numbers, Daedalus 88, 1959.
+
+MOST_TEAMS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class KemenyOrder:
+    """Teams best first, and in how many pairs, counted over all rankings, the order contradicts them."""
+
+    order: tuple[int, ...]
+    disagreements: int
+
+
+def kemeny_order(ranks: Ranks) -> KemenyOrder:
+    """`ranks[ranking, team]`, 1 being best; two teams that tie in a ranking contradict no order.
+
+    Of several best orders the one that stands first when teams are compared by their number.
+    """
+    teams = ranks.shape[1]
+    # cost[i][j]: how many rankings have j before i, which placing i before j contradicts
+    cost = (ranks[:, :, None] > ranks[:, None, :]).sum(axis=0).tolist()
+    everybody = (1 << teams) - 1
+    # fewest[rest]: disagreements among the teams of the set `rest` when they are ordered best
+    fewest = np.zeros(1 << teams, dtype=np.int64)
+    first = [0] * (1 << teams)
+    for rest in range(1, everybody + 1):
+        members = [team for team in range(teams) if rest >> team & 1]
+        best = None
+        for team in members:
+            found = int(fewest[rest ^ (1 << team)]) + sum(cost[team][other] for other in members if other != team)
+            if best is None or found < best:
+                best, first[rest] = found, team
+        fewest[rest] = best or 0
+    order, rest = [], everybody
+    while rest:
+        order.append(first[rest])
+        rest ^= 1 << first[rest]
+    return KemenyOrder(order=tuple(order), disagreements=int(fewest[everybody]))
+
+
+# Percentile intervals of a bootstrap.
+
+
+def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | None:
+    """The central part of the replicates, linear between neighbours; None where there is none or an end is infinite.
+
+    Replicates without a value (a group of which no case was drawn) are left out.
+    """
+    defined = replicates[~np.isnan(replicates)]
+    if not defined.size:
+        return None
+    tail = (1 - confidence) / 2
+    if np.isinf(defined).any():  # between a number and infinity there is nothing to interpolate
+        low, high = np.quantile(defined, tail, method="lower"), np.quantile(defined, 1 - tail, method="higher")
+    else:
+        low, high = np.quantile(defined, [tail, 1 - tail])
+    return (float(low), float(high)) if np.isfinite([low, high]).all() else None
+
+
+def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
+    """One interval per team from `replicates[replicate, team]`."""
+    return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
+
+
+# What the replicates of a bootstrap say about a ranking.
+
+
+def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability:
+    """`replicates[replicate, team]` against `full[team]`.
+
+    The interval's ends are ranks that occurred: the lower quantile rounds down to one, the upper up, so that no more
+    replicates lie beyond an end than the confidence allows.
+    """
+    teams = full.size
+    counts = np.stack([(replicates == rank).sum(axis=0) for rank in range(1, teams + 1)], axis=1)
+    tail = (1 - confidence) / 2
+    low = np.quantile(replicates, tail, axis=0, method="lower")
+    high = np.quantile(replicates, 1 - tail, axis=0, method="higher")
+    first = replicates == 1
+    wins = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+    return Stability(
+        replicates=replicates.shape[0],
+        rank_frequencies=tuple(tuple(row) for row in (counts / replicates.shape[0]).tolist()),
+        rank_intervals=tuple((int(a), int(b)) for a, b in zip(low, high, strict=True)),
+        mean_ranks=tuple(replicates.mean(axis=0).tolist()),
+        win_probabilities=tuple(wins.tolist()),
+        taus=summary(tau_b(replicates, full)),
+    )
+
+
+def summary(taus: NDArray[np.float64]) -> Taus:
+    """The distribution of the taus that exist, and how many do not."""
+    defined = taus[~np.isnan(taus)]
+    if not defined.size:
+        return Taus(values=(), undefined=taus.size, mean=None, median=None, lower_quartile=None, upper_quartile=None)
+    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist()
+    return Taus(
+        values=tuple(defined.tolist()),
+        undefined=int(taus.size - defined.size),
+        mean=float(defined.mean()),
+        median=median,
+        lower_quartile=lower,
+        upper_quartile=upper,
+    )

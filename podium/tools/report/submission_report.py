@@ -1,0 +1,275 @@
+"""The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from podium.challenges.base import AnyChallenge, Diagram
+from podium.errors import UsageError
+from podium.figures import Figures
+from podium.metrics.declaration import Curve, Metric
+from podium.metrics.displacement import stretched
+from podium.metrics.resampling import Resamples
+from podium.platform.metrics_file import CaseResult
+from podium.tools.ranking.documents import Cohort, TeamFile
+from podium.tools.ranking.facts import gather_facts, replicate_figures
+from podium.tools.ranking.official import figure as figure_at
+from podium.tools.ranking.result import NARROW_BELOW, Interval
+from podium.tools.ranking.schemes import RankingOptions
+from podium.tools.ranking.statistics import percentile_interval
+from podium.tools.report.overlays import OverlayPicture
+from podium.tools.report.page import NOTHING, Exhibit, Table, count, figure, listed, percent, render
+from podium.tools.report.plots.curves import curves, diagram
+from podium.tools.report.plots.values import distribution, figure_heatmap
+from podium.tools.report.tables import settings_table
+
+# The curves of a submission, out of its result rows.
+
+_LONGEST = 1_000_000  # a file that announces more is not believed
+
+
+def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
+    """The values along one case: a list at the curve's path, or one value of every object in a list on the way.
+
+    None where the row does not have it, as anonymous rows may not.
+    """
+    values = _follow(figures, curve.name.split("."))
+    if not isinstance(values, list) or not values:
+        return None
+    if not all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+        return None
+    length = _follow(figures, curve.length.split(".")) if curve.length else None
+    return stretched(values, length=length) if isinstance(length, int) and 0 < length <= _LONGEST else values
+
+
+def _follow(value: Any, path: Sequence[str]) -> Any:
+    for number, part in enumerate(path):
+        if isinstance(value, list):
+            return [_follow(each, path[number:]) for each in value]
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+CONFIDENCE = 0.95
+REPLICATES = 1000
+WORST_CASES = 10
+_MOST_TROUBLES = 50
+_MOST_WARNINGS = 50
+
+
+def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] | None = None) -> str:
+    """The whole HTML file; it says nothing that metrics.json does not, except for `overlays`, the organiser's own."""
+    content = file.content
+    counts = content.counts
+    metrics = shown_metrics(challenge, content.results)
+    deciding = deciding_metric(challenge, metrics)
+    troubles = [row for row in content.results if row.status != "scored"]
+    warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
+    drawn = _curves(challenge, content.results)
+    pictures = _pictures(challenge, content.results, content.aggregates)
+    worst = worst_cases(content.results, deciding)[:WORST_CASES] if deciding else []
+    contents = [
+        ("result", "Result"),
+        *([("problems", "Problems")] if troubles else []),
+        *([("pictures", "All cases")] if pictures else []),
+        *([("curves", "Along a case")] if drawn else []),
+        *([("worst", "Worst cases")] if worst else []),
+        *([("metrics", "Metrics")] if metrics else []),
+        *([("warnings", "Warnings")] if warnings else []),
+        ("methods", "Methods"),
+    ]
+    return render(
+        "submission.html.jinja",
+        kicker="Submission report",
+        heading=content.title,
+        facts=[
+            ("Submission", file.team),
+            ("Version", content.version),
+            ("Cases", f"{counts.expected:,}"),
+            ("Scored", f"{counts.scored:,}"),
+            ("Failed", f"{counts.failed:,}"),
+            ("Missing", f"{counts.missing:,}"),
+        ],
+        contents=contents,
+        summary=_summary(file),
+        scores=_scores(challenge, content.aggregates, score_intervals(file, challenge)),
+        notes=_notes(file),
+        troubles=troubles[:_MOST_TROUBLES],
+        more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
+        trouble_words=(
+            "Each of these counts with the worst value of all that teams are ranked by. Fix them first: nothing else "
+            "gains as much."
+        ),
+        curves=drawn,
+        pictures=pictures,
+        worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
+        worst_words=f"The scored cases with the worst {deciding.title}, the worst first." if deciding else "",
+        overlays=overlays or (),
+        distributions=[_distribution(metric, content.results) for metric in metrics],
+        warnings=warnings[:_MOST_WARNINGS],
+        more_warnings=_more(len(warnings) - _MOST_WARNINGS, "warning"),
+        methods=_methods(file, metrics),
+        settings=settings_table(content.settings),
+    )
+
+
+def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, Interval]:
+    """The interval of every figure that comes from the cases, by its path: percentile bootstrap over the rows, as in a
+    ranking. None where rows hold what is no number; anonymous ones may lack what a figure is made of."""
+    if not file.content.results:
+        return {}
+    try:
+        facts = gather_facts(Cohort(challenge=challenge, division={}, files=[file]), RankingOptions())
+    except UsageError:
+        return {}
+    own = replace(facts, aggregates=[file.content.aggregates])  # alone it is no cohort whose quantities are compared
+    drawn = replicate_figures(own, Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0))
+    found = {path: percentile_interval(values[:, 0], confidence=CONFIDENCE) for path, values in drawn.items()}
+    return {path: interval for path, interval in found.items() if interval is not None}
+
+
+def value_of(row: CaseResult, metric: Metric) -> float | None:
+    """A row's figure; None where it is undefined or the row does not show it."""
+    return figure_at(row.metrics, metric.name)
+
+
+def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Metric]:
+    """The declared metrics that at least one row has a value of; an offline tool may have added some."""
+    declared = challenge.scoreboard.all_metrics
+    return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
+
+
+def deciding_metric(challenge: AnyChallenge, metrics: Sequence[Metric]) -> Metric | None:
+    """What cases are called good or bad by: the first metric of the challenge's ranking rule that the rows show."""
+    wanted = challenge.ranking.case_metrics
+    shown = {metric.name: metric for metric in metrics}
+    return next((shown[name] for name in wanted if name in shown), metrics[0] if metrics else None)
+
+
+def worst_cases(rows: Sequence[CaseResult], metric: Metric) -> list[CaseResult]:
+    """The scored cases with a value, the worst first."""
+    sign = 1 if metric.direction == "higher" else -1
+    found = [(value, row) for row in rows if row.status == "scored" and (value := value_of(row, metric)) is not None]
+    return [row for _, row in sorted(found, key=lambda pair: (sign * pair[0], pair[1].case))]
+
+
+def worst_captions(file: TeamFile, challenge: AnyChallenge, *, most: int) -> dict[str, str]:
+    """The worst scored cases with the figure that makes them so, for overlays."""
+    metric = deciding_metric(challenge, shown_metrics(challenge, file.content.results))
+    if metric is None:
+        return {}
+    rows = worst_cases(file.content.results, metric)[:most]
+    return {row.case: f"{metric.title} {figure(value_of(row, metric))}" for row in rows}
+
+
+def _summary(file: TeamFile) -> str:
+    counts = file.content.counts
+    words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
+    lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
+    if lost:
+        words += f" {listed(lost)}: each counts with the worst value of all that teams are ranked by."
+    if counts.unmatched:
+        words += f" {count(counts.unmatched, 'submitted file or job', 'submitted files or jobs')} belonged to no case."
+    return words
+
+
+def _notes(file: TeamFile) -> list[str]:
+    if not file.content.results:
+        return ["The organisers publish no single cases, so there is nothing to plot but the scores."]
+    return []
+
+
+def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, Interval]) -> Table:
+    rows = []
+    for column in (*challenge.offline_columns(), *challenge.columns()):
+        value = figure_at(aggregates, column.path)
+        spread = figure_at(aggregates, column.error_path) if column.error_path else None
+        if value is not None:
+            is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
+            shown = "unknown" if is_unknown else figure(value, 5)
+            interval = None if is_unknown else intervals.get(column.path)
+            ends = f"{figure(interval[0])} to {figure(interval[1])}" if interval else NOTHING
+            rows.append((column.title, shown, ends, figure(spread), column.direction))
+    head = ("Figure", "Value", f"{percent(CONFIDENCE)} interval", "SD over cases", "Better is")
+    return Table(head=head, rows=rows, caption="Scores")
+
+
+def _distribution(metric: Metric, rows: Sequence[CaseResult]) -> Exhibit:
+    lost = sum(row.status != "scored" and value_of(row, metric) is not None for row in rows)
+    return distribution(metric, [value_of(row, metric) for row in rows], lost=lost)
+
+
+def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit]:
+    exhibits = []
+    for curve in challenge.scoreboard.curves:
+        cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
+        if cases:
+            exhibits.append(curves(curve, cases))
+    return exhibits
+
+
+def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
+    """Curves, scatter plots and grids of figures over all cases, as far as the rows show what they are made of."""
+    if challenge.pictures is None or not rows:
+        return []
+    exhibits = []
+    for each in challenge.pictures([row.metrics for row in rows], aggregates):
+        if isinstance(each, Diagram):
+            exhibits.append(diagram(each))
+        else:
+            values = np.array([[np.nan if value is None else value for value in row] for row in each.values])
+            caption = "Means over all cases."
+            exhibits.append(
+                figure_heatmap(
+                    each.title,
+                    caption,
+                    each.rows,
+                    each.columns,
+                    values=values,
+                    directions=each.directions,
+                    corner=each.corner,
+                )
+            )
+    return exhibits
+
+
+def _worst_table(rows: Sequence[CaseResult], metrics: Sequence[Metric], deciding: Metric) -> Table:
+    shown = [deciding, *(metric for metric in metrics if metric.name != deciding.name)]
+    return Table(
+        head=("Case", *(f"{metric.title} ({metric.unit})" if metric.unit else metric.title for metric in shown)),
+        rows=[(row.case, *(figure(value_of(row, metric)) for metric in shown)) for row in rows],
+        caption="Worst cases",
+    )
+
+
+def _more(number: int, what: str) -> str:
+    return f"and {count(number, f'more {what}')}." if number > 0 else ""
+
+
+def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
+    from podium import __version__
+
+    content = file.content
+    words = (
+        f"Scored by the rules of '{content.challenge}', version {content.version}; report made by Podium {__version__}."
+    )
+    bounded = [f"{metric.title} {_range(metric)}" for metric in metrics]
+    if bounded:
+        words += f" Ranges: {'; '.join(bounded)}."
+    if content.results:
+        words += (
+            f" Intervals are {percent(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over the cases; "
+            "figures that do not come from the cases, such as the time, have none."
+        )
+        if len(content.results) < NARROW_BELOW:
+            words += f" Over fewer than {NARROW_BELOW} cases (here {len(content.results)}) they are too narrow."
+    return words + " Quartiles are by linear interpolation."
+
+
+def _range(metric: Metric) -> str:
+    unit = f" {metric.unit}" if metric.unit else ""
+    return f"{figure(metric.lowest)} to {figure(metric.highest)}{unit} ({metric.direction} is better)"

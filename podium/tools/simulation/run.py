@@ -1,0 +1,467 @@
+"""Driving algorithms with simulated scribbles, all cases of each: here, or on an executor; and the log of that."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.errors import Refused, UsageError
+from podium.errors import SimpleITK as sitk
+from podium.execution.executor import Executor
+from podium.metrics import Mask
+from podium.metrics.components import count_overlap, find_lesions, label_components
+from podium.metrics.lesions import voxel_dice
+from podium.platform.jobs import case_of
+from podium.readers.files import SafeFile
+from podium.readers.formats import VOLUME_ENDINGS
+from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.tools.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError, find_algorithm
+from podium.tools.simulation.scribbles import Scribbles, Strategy, correct, read_scribbles, strategy_of, write_scribbles
+
+# Whom to simulate: PET/CT images in nnU-Net's naming, each with its reference.
+
+CHANNELS = {"ct": "_0000", "pet": "_0001"}
+
+
+@dataclass(frozen=True)
+class ImageCase:
+    """One case's files; `number` is its index among the sorted names, which deals the strategies."""
+
+    name: str
+    number: int
+    ct: Path
+    pet: Path
+    reference: SafeFile
+
+
+def find_cases(images: Path, references: Path) -> list[ImageCase]:
+    """Every case with a reference; its images are `<case>_0000` (CT) and `<case>_0001` (PET)."""
+    for folder, option in ((images, "--images"), (references, "--references")):
+        if not folder.is_dir():
+            raise UsageError(f"{option}: there is no folder '{folder}'.")
+    files = sorted(path for path in references.iterdir() if path.name.endswith(VOLUME_ENDINGS))
+    if not files:
+        raise UsageError(f"--references: '{references}' holds no <case>.nii.gz or <case>.mha.")
+    names = sorted(case_of(path.name) for path in files)
+    if len(set(names)) != len(names):
+        twice = next(name for name, after in pairwise(names) if name == after)
+        raise UsageError(f"--references: there are two references of '{twice}'.")
+    by_name = {case_of(path.name): path for path in files}
+    return [
+        ImageCase(
+            name=name,
+            number=number,
+            ct=_channel(images, name, "ct"),
+            pet=_channel(images, name, "pet"),
+            reference=SafeFile.inside(references, by_name[name].name, trusted=True),
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def _channel(images: Path, case: str, channel: str) -> Path:
+    stem = case + CHANNELS[channel]
+    found = [images / f"{stem}{ending}" for ending in VOLUME_ENDINGS if (images / f"{stem}{ending}").is_file()]
+    if len(found) != 1:
+        problem = "no" if not found else "more than one"
+        raise UsageError(f"--images: there is {problem} {channel.upper()} of '{case}' ({stem}.nii.gz or .mha).")
+    return found[0]
+
+
+# One case on its way through the steps: predict, scribble where it is wrong, predict again.
+#
+# What comes out is what the scorer reads: `<case>/iter_<k>.mha`, `<case>/iter_<k>_scribbles.json`. Beside it
+# `steps.json` holds what became of every step and how long it took. A run that was stopped goes on at the first
+# missing step.
+
+STEPS_FILE = "steps.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is the same for all cases; `spec` names the algorithm on the command line, `strategy` None deals one to each
+    case."""
+
+    spec: str
+    output: Path
+    steps: int
+    strategy: Strategy | None
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutcome:
+    """What became of a step; `dice` is None where the reference is empty or the step failed.
+
+    `seconds` are those of the whole step, `invoke_seconds` what the platform measures as `invoke_duration`: the answer
+    of an algorithm that is a web server, without its start. None for other algorithms and failed steps.
+    """
+
+    case: str
+    step: int
+    status: str  # "done", "failed", or "repeated": an empty reference gets no scribbles
+    seconds: float
+    dice: float | None
+    error: str | None
+    invoke_seconds: float | None = None
+    resumed: bool = False
+
+
+StepListener = Callable[[StepOutcome], None]
+
+
+class CaseRun:
+    """One case on its way through the steps."""
+
+    def __init__(self, case: ImageCase, plan: Plan, algorithm: Algorithm) -> None:
+        self.case, self.plan, self.algorithm = case, plan, algorithm
+        self.folder = plan.output / case.name
+        self.strategy = plan.strategy or strategy_of(case.number)
+        labels = read_label_volume(case.reference).labels
+        self.lesions = find_lesions(labels, connectivity=18)
+        self.reference: Mask = labels != 0
+
+    def run(self, tell: StepListener) -> None:
+        """Every step that an earlier run has not left; `tell` hears of all of them."""
+        self.folder.mkdir(exist_ok=True)
+        outcomes = self._earlier()
+        for outcome in outcomes:
+            tell(outcome)
+        prediction, scribbles = self._state(len(outcomes))
+        with self.algorithm.case():
+            for step in range(len(outcomes), self.plan.steps):
+                if step > 0 and self.reference.any():
+                    scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
+                outcome, found = self._step(step, scribbles)
+                if found is not None:
+                    prediction = found
+                outcomes.append(outcome)
+                self._remember(outcomes)
+                tell(outcome)
+
+    def _next(self, scribbles: Scribbles, prediction: Mask | None, *, after_failure: bool) -> Scribbles:
+        """One more scribble for the last prediction; after a failed step the same again, with nothing to correct."""
+        if after_failure or prediction is None:
+            return scribbles
+        correction = correct(prediction=_xyz(prediction), reference=_xyz(self.reference), strategy=self.strategy)
+        return scribbles.with_points(correction.name, correction.points)
+
+    def _step(self, step: int, scribbles: Scribbles) -> tuple[StepOutcome, Mask | None]:
+        write_scribbles(scribbles, self._scribbles_file(step))
+        if step > 0 and not self.reference.any():
+            return self._repeat(step)
+        started = time.monotonic()
+        error: str | None = None
+        prediction: Mask | None = None
+        invoke_seconds: float | None = None
+        try:
+            prediction, invoke_seconds = self._ask(step, scribbles)
+        except (StepFailedError, Refused) as failure:
+            error = str(failure)
+        outcome = StepOutcome(
+            case=self.case.name,
+            step=step,
+            status="done" if error is None else "failed",
+            seconds=round(time.monotonic() - started, 3),
+            dice=None if prediction is None else self._dice(prediction),
+            error=error,
+            invoke_seconds=None if invoke_seconds is None else round(invoke_seconds, 3),
+        )
+        return outcome, prediction
+
+    def _ask(self, step: int, scribbles: Scribbles) -> tuple[Mask, float | None]:
+        """The algorithm's output, kept as this step's prediction once it was read, and its `invoke_seconds`."""
+        with self.algorithm.folders() as folders:
+            for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
+                _write_image(image, folders.input / "images" / channel / f"{self.case.name}.mha")
+            write_scribbles(scribbles, folders.input / "lesion-clicks.json")
+            invoke_seconds = self.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
+            file = _only_image(folders.output)
+            volume = read_mask_volume(file, shape=self.reference.shape)
+            target = self.folder / f"iter_{step}{_ending(file.name)}"
+            part = target.with_name(f".{target.name}")
+            shutil.copyfile(file.path, part)
+            part.replace(target)
+        return volume.labels.view(np.bool_), invoke_seconds
+
+    def _repeat(self, step: int) -> tuple[StepOutcome, Mask | None]:
+        """An empty reference gets no scribbles, so whatever step 0 was is what this step is."""
+        first = find_prediction(self.folder, 0)
+        if first is not None:
+            shutil.copyfile(first, self.folder / f"iter_{step}{_ending(first.name)}")
+        status = "failed" if first is None else "repeated"
+        error = "Step 0, which this step repeats, failed." if first is None else None
+        return StepOutcome(case=self.case.name, step=step, status=status, seconds=0.0, dice=None, error=error), None
+
+    def _dice(self, prediction: Mask) -> float | None:
+        if not self.reference.any():
+            return None
+        return voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
+
+    # What an earlier run left
+
+    def _earlier(self) -> list[StepOutcome]:
+        """The steps that need not be run again: all up to the first that is missing."""
+        try:
+            noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))
+            outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted["steps"]]
+            begun_with = {option: noted[option] for option in self._options()}
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        for option, mine in self._options().items():
+            if (theirs := begun_with[option]) != mine:
+                raise UsageError(
+                    f"'{self.folder}' was begun with --{option} '{theirs}', not '{mine}'; give another --output."
+                )
+        kept: list[StepOutcome] = []
+        for step, outcome in enumerate(outcomes[: self.plan.steps]):
+            there = outcome.status == "failed" or find_prediction(self.folder, step) is not None
+            if outcome.step != step or not there or not self._scribbles_file(step).is_file():
+                break
+            kept.append(outcome)
+        return kept
+
+    def _state(self, steps: int) -> tuple[Mask | None, Scribbles]:
+        """The last prediction and all scribbles after a number of steps."""
+        prediction: Mask | None = None
+        for step in reversed(range(steps)):
+            path = find_prediction(self.folder, step)
+            if path is not None:
+                file = SafeFile.inside(self.folder, path.name)
+                prediction = read_mask_volume(file, shape=self.reference.shape).labels.view(np.bool_)
+                break
+        return prediction, read_scribbles(self._scribbles_file(steps - 1)) if steps else Scribbles()
+
+    def _options(self) -> dict[str, str]:
+        """What all steps of a case must have in common."""
+        return {"algorithm": self.plan.spec, "strategy": self.strategy}
+
+    def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
+        keys = ("step", "status", "seconds", "invoke_seconds", "dice", "error")
+        document = {
+            "case": self.case.name,
+            **self._options(),
+            "steps": [{key: getattr(outcome, key) for key in keys} for outcome in outcomes],
+        }
+        part = self.folder / f".{STEPS_FILE}"
+        part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.folder / STEPS_FILE)
+
+    def _scribbles_file(self, step: int) -> Path:
+        return self.folder / f"iter_{step}_scribbles.json"
+
+
+def find_prediction(folder: Path, step: int) -> Path | None:
+    """A case's prediction at a step, in whichever format the algorithm wrote it."""
+    candidates = (folder / f"iter_{step}{ending}" for ending in VOLUME_ENDINGS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _only_image(output_folder: Path) -> SafeFile:
+    folder = output_folder / OUTPUT_FOLDER
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    if len(found) != 1 or not found[0].name.endswith(VOLUME_ENDINGS):
+        names = ", ".join(path.name for path in found[:5]) or "nothing"
+        raise StepFailedError(f"The algorithm must leave one .mha image in '{OUTPUT_FOLDER}', it left: {names}.")
+    return SafeFile.inside(output_folder, f"{OUTPUT_FOLDER}/{found[0].name}")
+
+
+def _ending(name: str) -> str:
+    return next(ending for ending in VOLUME_ENDINGS if name.endswith(ending))
+
+
+def _xyz(volume: Mask) -> Mask:
+    """From numpy's (z, y, x) to the order in which scribbles are drawn."""
+    return volume.transpose(2, 1, 0)
+
+
+def _write_image(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        image = sitk.ReadImage(str(source))
+    except RuntimeError:
+        raise UsageError(f"--images: '{source.name}' cannot be read as an image.") from None
+    sitk.WriteImage(image, str(target))
+
+
+LOG_FILE = "simulation.log"
+_LIBRARIES = ("SimpleITK",)
+
+
+def simulate(cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener) -> Sequence[list[StepOutcome]]:
+    """All steps of all cases, for each algorithm; `report` is told of each, those of an earlier run included."""
+    algorithms = [find_algorithm(plan.spec) for plan in plans]
+
+    def outcomes(plan: Plan, algorithm: Algorithm) -> list[StepOutcome]:
+        def run(tell: StepListener) -> None:
+            for case in cases:
+                CaseRun(case, plan, algorithm).run(tell)
+
+        return _logged(plan, run, report)
+
+    with decoders(libraries=_LIBRARIES, logged=False):
+        return [outcomes(plan, algorithm) for plan, algorithm in zip(plans, algorithms, strict=True)]
+
+
+def simulate_on(
+    executor: Executor, cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener
+) -> tuple[Sequence[list[StepOutcome]], Mapping[str, str]]:
+    """The same for several algorithms, one task per algorithm and case: all steps of each, and for tasks that came to
+    nothing, by `<folder>/<case>`, why.
+
+    Algorithms are looked for where they run: images are those of the workers.
+    """
+    tasks = {f"{plan.output.name}/{case.name}": (plan, case) for plan in plans for case in cases}
+    for plan in plans:
+        plan.output.mkdir(parents=True, exist_ok=True)
+
+    def work(name: str) -> list[StepOutcome]:
+        ensure_decoders(*_LIBRARIES)  # on another machine there are none yet
+        plan, case = tasks[name]
+        outcomes: list[StepOutcome] = []
+        CaseRun(case, plan, find_algorithm(plan.spec)).run(outcomes.append)
+        return outcomes
+
+    found = executor.run(list(tasks), work, label="simulating")
+
+    def told(plan: Plan) -> list[StepOutcome]:
+        def run(tell: StepListener) -> None:
+            for name, (other, _) in tasks.items():
+                for outcome in found[name].value or () if other is plan else ():
+                    tell(outcome)
+
+        return _logged(plan, run, report)
+
+    failed = {name: outcome.error for name, outcome in found.items() if outcome.error is not None}
+    return [told(plan) for plan in plans], failed
+
+
+def _logged(plan: Plan, run: Callable[[StepListener], None], report: StepListener) -> list[StepOutcome]:
+    """What `run` tells, also written to the log."""
+    plan.output.mkdir(parents=True, exist_ok=True)
+    outcomes: list[StepOutcome] = []
+    with (plan.output / LOG_FILE).open("a", encoding="utf-8") as log:
+
+        def tell(outcome: StepOutcome) -> None:
+            outcomes.append(outcome)
+            if not outcome.resumed:
+                figure = "-" if outcome.dice is None else f"{outcome.dice:.4f}"
+                line = f"{outcome.case} step {outcome.step} {outcome.status} {outcome.seconds:.1f}s dice {figure}"
+                print(line, outcome.error or "", file=log, flush=True)
+            report(outcome)
+
+        run(tell)
+    return outcomes
+
+
+# One step of a simulated interaction as a picture: slice, reference, prediction, scribble.
+
+# From the Okabe-Ito palette: told apart with every common kind of colour blindness.
+REFERENCE, PREDICTION, TUMOR, BACKGROUND = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
+BRIGHTEST_PERCENTILE = 99.7
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What is drawn: arrays in numpy order (z, y, x)."""
+
+    case: str
+    number: int
+    pet: NDArray[Any]
+    spacing: tuple[float, ...]
+    reference: NDArray[np.bool_]
+    prediction: NDArray[np.bool_] | None
+    scribbles: Scribbles
+    new: Scribbles
+
+
+def read_step(case: ImageCase, simulation: Path, number: int) -> Step:
+    """The step as `podium simulate` left it."""
+    folder = simulation / case.name
+    path = folder / f"iter_{number}_scribbles.json"
+    if not path.is_file():
+        raise UsageError(f"There is no step {number} of '{case.name}' in '{simulation}'.")
+    scribbles = read_scribbles(path)
+    before = read_scribbles(folder / f"iter_{number - 1}_scribbles.json") if number else Scribbles()
+    prediction = find_prediction(folder, number)
+    pet = sitk.ReadImage(str(case.pet))
+    return Step(
+        case=case.name,
+        number=number,
+        pet=sitk.GetArrayFromImage(pet),
+        spacing=pet.GetSpacing(),
+        reference=read_label_volume(case.reference).labels != 0,
+        prediction=None if prediction is None else _mask(folder, prediction.name),
+        scribbles=scribbles,
+        new=Scribbles(scribbles.tumor[len(before.tumor) :], scribbles.background[len(before.background) :]),
+    )
+
+
+def _mask(folder: Path, name: str) -> NDArray[np.bool_]:
+    return read_mask_volume(SafeFile.inside(folder, name)).labels.view(np.bool_)
+
+
+def slice_to_show(step: Step) -> int:
+    """Where the new scribble lies, else the slice with the most lesion, else the middle."""
+    points = (*step.new.tumor, *step.new.background)
+    if points:
+        return points[0][2]
+    if step.reference.any():
+        return int(np.count_nonzero(step.reference, axis=(1, 2)).argmax())
+    return len(step.reference) // 2
+
+
+def draw_step(step: Step, path: Path) -> None:
+    """Write a PNG: the PET in inverted grey as readers see it, outlines, and the scribbles of this slice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    z = slice_to_show(step)
+    height, width = step.pet.shape[1] * step.spacing[1], step.pet.shape[2] * step.spacing[0]
+    figure = Figure(figsize=(7.2, 7.2 * height / width + 1.3), dpi=140, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.imshow(
+        step.pet[z], cmap="gray_r", vmin=0, vmax=float(np.percentile(step.pet, BRIGHTEST_PERCENTILE)) or 1.0,
+        aspect=step.spacing[1] / step.spacing[0], interpolation="nearest",
+    )  # fmt: skip
+    _outline(axes, step.reference[z], REFERENCE, "solid")
+    if step.prediction is not None:
+        _outline(axes, step.prediction[z], PREDICTION, (0, (1.2, 0.8)))
+    handles = [
+        Line2D([], [], color=REFERENCE, linewidth=2.2, label="reference"),
+        Line2D([], [], color=PREDICTION, linewidth=2.2, linestyle="--", label="prediction"),
+    ]
+    for name, points, colour, marker in (
+        ("tumor scribble", step.scribbles.tumor, TUMOR, "o"),
+        ("background scribble", step.scribbles.background, BACKGROUND, "s"),
+    ):
+        here = [(x, y) for x, y, other in points if other == z]
+        axes.plot(
+            [x for x, _ in here], [y for _, y in here], marker, color=colour, markersize=6,
+            markeredgecolor="black", markeredgewidth=0.8,
+        )  # fmt: skip
+        handles.append(Line2D([], [], linestyle="", marker=marker, color=colour, markeredgecolor="black", label=name))
+    axes.set_title(f"{step.case}, step {step.number}, slice z = {z}", loc="left", fontsize=12)
+    axes.set_axis_off()
+    figure.legend(handles=handles, loc="outside lower left", ncols=2, frameon=False, fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Software": None})
+
+
+def _outline(axes: Any, mask: NDArray[np.bool_], colour: str, style: Any) -> None:
+    """Along the voxels' own edges: a smooth contour would show a shape that is not there."""
+    padded = np.pad(mask, 1).astype(np.int8)
+    for row, column in np.argwhere(np.diff(padded, axis=0)):
+        axes.plot((column - 1.5, column - 0.5), (row - 0.5, row - 0.5), color=colour, linewidth=2.2, linestyle=style)
+    for row, column in np.argwhere(np.diff(padded, axis=1)):
+        axes.plot((column - 0.5, column - 0.5), (row - 1.5, row - 0.5), color=colour, linewidth=2.2, linestyle=style)
