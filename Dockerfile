@@ -14,7 +14,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     PIP_COMPILE=0
 RUN python3 -m venv /opt/venv
 WORKDIR /build
-COPY requirements.lock install-torch.sh ./
+COPY scripts/requirements.lock scripts/install-torch.sh ./
 ARG TORCH_INDEX
 RUN PIP_REPORT=/build/torch.json ./install-torch.sh /opt/venv/bin/python
 RUN pip install --quiet --no-deps --require-hashes --only-binary :all: --report packages.json --requirement requirements.lock

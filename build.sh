@@ -61,7 +61,7 @@ elif command -v podium >/dev/null; then
   podium=(podium)
 else
   podium=()
-  echo "The ground truth is not checked: there is neither .venv (./setup-venv.sh makes it) nor podium on PATH."
+  echo "The ground truth is not checked: there is neither .venv (scripts/setup-venv.sh makes it) nor podium on PATH."
 fi
 if ((${#podium[@]})); then
   "${podium[@]}" check "ground-truth${challenge:+/$challenge}" ||
@@ -80,7 +80,7 @@ digest=$(docker image inspect --format '{{if .RepoDigests}}{{index .RepoDigests 
 # A context of its own: it holds this challenge's ground truth only, and files with the same modes everywhere.
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
-cp -R Dockerfile .dockerignore evaluate.py install-torch.sh podium requirements.lock image "$context"
+cp -R Dockerfile .dockerignore evaluate.py podium scripts image "$context"
 mkdir "$context/ground-truth"
 for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth/"; done
 chmod -R u=rwX,go=rX "$context"

@@ -2,7 +2,7 @@
 # Scores every sample submission without a container, ranks the teams of each challenge, and prepares an arena.
 set -euo pipefail
 cd "$(dirname "$0")"
-./setup-venv.sh
+scripts/setup-venv.sh
 
 bold='' red='' plain=''
 if [[ -t 1 ]]; then bold=$'\e[1m' red=$'\e[31m' plain=$'\e[0m'; fi

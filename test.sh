@@ -21,5 +21,5 @@ if [[ ${1:-} == --fast ]]; then
   shift
   arguments+=(-m "not container and not browser")
 fi
-./setup-venv.sh
+scripts/setup-venv.sh
 exec .venv/bin/python -m pytest "${arguments[@]}" "$@"

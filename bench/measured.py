@@ -1,4 +1,4 @@
-"""A line of the table of ./bench.sh, and how its figures are found."""
+"""A line of the table of scripts/bench.sh, and how its figures are found."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

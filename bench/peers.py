@@ -1,4 +1,4 @@
-"""The same rules as one would first write them with the field's packages; each is a process of its own for ./bench.sh.
+"""The same rules as one would first write them with the field's packages, each in its own process, for scripts/bench.sh.
 
     .venv/bin/python bench/peers.py carotid|lesions|freehand|organs FOLDER
 

@@ -1,4 +1,4 @@
-"""100 reports for ./bench.sh: the samples five times over, and Debian's WordNet where NLTK looks for it."""
+"""100 reports for scripts/bench.sh: the samples five times over, and Debian's WordNet where NLTK looks for it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What ./bench.sh measures: each subject writes its files, runs the real command and gives its rows."""
+"""What scripts/bench.sh measures: each subject writes its files, runs the real command and gives its rows."""
 
 import json
 import math

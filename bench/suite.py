@@ -1,6 +1,6 @@
 """Measure every part of Podium at realistic size, each beside a peer in the same run where there is one.
 
-    ./bench.sh [--only NAME ...] [--runs N] [--workers N] [--json FILE] [--docs]
+    scripts/bench.sh [--only NAME ...] [--runs N] [--workers N] [--json FILE] [--docs]
 
 Files are made on the fly from fixed seeds below TMPDIR (up to 11 GB at a time) and removed afterwards. Podium and its
 peer take turns, and the best run of each counts. Figures mean something on an idle machine only: the load is printed.
@@ -107,7 +107,7 @@ def shown(rows: Sequence[Row], machine: Mapping[str, str]) -> Table:
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, str]) -> str:
-    lines = [f"Measured with `./bench.sh`: {sentence(machine)}.", "", _line(TITLES)]
+    lines = [f"Measured with `scripts/bench.sh`: {sentence(machine)}.", "", _line(TITLES)]
     lines.append(_line(["---" if title in ("what", "peer") else "---:" for title in TITLES]))
     lines += [_line(cells(row)) for row in rows]
     return "\n".join(lines) + "\n"

@@ -39,7 +39,7 @@ def main() -> int:
     """See the module."""
     names = sys.argv[2:] or list(TARGETS)
     if len(sys.argv) < 2 or set(names) - set(TARGETS):
-        print(f"usage: ./fuzz.sh MINUTES [TARGET ...]\ntargets: {' '.join(TARGETS)}", file=sys.stderr)
+        print(f"usage: scripts/fuzz.sh MINUTES [TARGET ...]\ntargets: {' '.join(TARGETS)}", file=sys.stderr)
         return 2
     seconds = max(1, round(60 * float(sys.argv[1]) / len(names)))
     found = [name for name in names if not _fuzz(name, seconds)]

@@ -301,7 +301,7 @@ def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest
     monkeypatch.setattr("podium.tools.ranking.documents.read_cohorts", fail)
     ended = podium("rank", "x.json")
     assert ended.code == 2
-    assert ended.err == "Podium failed by an error of its own; the organisers find the details in the log.\n"
+    assert ended.err == "Podium failed with an internal error. The organisers can find details in the log.\n"
     assert "secret/path" in ended.out
 
 

@@ -76,7 +76,10 @@ def normalized(package: str) -> str:
 
 @pytest.mark.parametrize(
     ("lock", "extras"),
-    [("requirements.lock", ("score",)), ("requirements-dev.lock", ("score", "dev", "judge", "arena", "volumes"))],
+    [
+        ("scripts/requirements.lock", ("score",)),
+        ("scripts/requirements-dev.lock", ("score", "dev", "judge", "arena", "volumes")),
+    ],
 )
 def test_the_locks_hold_the_pins(lock: str, extras: tuple[str, ...]) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
@@ -88,25 +91,29 @@ def test_the_locks_hold_the_pins(lock: str, extras: tuple[str, ...]) -> None:
     versions = locked(lock)
     for pin in named:
         package, version = re.sub(r"\[.*\]", "", pin).split("==")
-        assert versions.get(normalized(package)) == version, f"{lock} does not hold {pin}: run ./lock.sh"
+        assert versions.get(normalized(package)) == version, f"{lock} does not hold {pin}: run scripts/lock.sh"
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "podium/tools/arena/deploy/requirements.lock"])
+@pytest.mark.parametrize("lock", ["scripts/requirements.lock", "podium/tools/arena/deploy/requirements.lock"])
 def test_the_locks_hold_what_the_packages_need(lock: str) -> None:
     """They are installed without asking for dependencies, so one that is missing would be missing in the image."""
     versions = locked(lock)
-    assert versions.items() <= locked("requirements-dev.lock").items()
+    assert versions.items() <= locked("scripts/requirements-dev.lock").items()
     for package in versions:
         for text in distribution(package).requires or ():
             needed = Requirement(text)
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
                 version = versions.get(normalized(needed.name), "")
-                assert version, f"{package} needs {text}: run ./lock.sh"
+                assert version, f"{package} needs {text}: run scripts/lock.sh"
                 assert needed.specifier.contains(version, prereleases=True), (package, text, version)
 
 
 def test_the_locks_name_no_address() -> None:
-    for lock in ("requirements.lock", "requirements-dev.lock", "podium/tools/arena/deploy/requirements.lock"):
+    for lock in (
+        "scripts/requirements.lock",
+        "scripts/requirements-dev.lock",
+        "podium/tools/arena/deploy/requirements.lock",
+    ):
         assert not re.search(r"://|--(extra-)?index|--find-links", (PROJECT / lock).read_text())
 
 

@@ -1,4 +1,4 @@
-"""install-torch.sh: the file that requirements.lock names, from a place that is named, and nothing else."""
+"""scripts/install-torch.sh: the file that requirements.lock names, from a place that is named, and nothing else."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parent.parent / "install-torch.sh"
+SCRIPT = Path(__file__).resolve().parent.parent / "scripts/install-torch.sh"
 NOBODY_LISTENS = "http://127.0.0.1:9/"
 PIN = "torch==9.8.7+cpu"
 

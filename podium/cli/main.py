@@ -72,11 +72,14 @@ def _end_by(error: Exception) -> int:
     if isinstance(error, PodiumError):
         end_log(error.detail or "")
         return end(str(error), error.exit_code)
-    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("podium"):
-        return end(missing_packages(error.name, extra="score"), 2)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if error.name.startswith("podium.tools."):
+            return end("This command is not part of the evaluation image; run it where Podium is installed.", 2)
+        if not error.name.startswith("podium"):
+            return end(missing_packages(error.name, extra="score"), 2)
     # The platform shows the last line of stderr to participants, and a traceback may hold paths and values.
     end_log("".join(traceback.format_exception(error)))
-    return end("Podium failed by an error of its own; the organisers find the details in the log.", 2)
+    return end("Podium failed with an internal error. The organisers can find details in the log.", 2)
 
 
 @contextmanager

@@ -54,5 +54,6 @@ def test_the_files_name_what_is_there() -> None:
         assert f"COPY {source}" in docker
         assert (ROOT / source).exists()
     compose = (DEPLOY / "compose.yaml").read_text()
-    assert (DEPLOY / "../../..").resolve() == ROOT
+    assert (DEPLOY / "../../../..").resolve() == ROOT
+    assert "context: ../../../.." in compose
     assert "dockerfile: podium/tools/arena/deploy/Dockerfile" in compose

@@ -27,8 +27,6 @@ NEEDED = (
     "build.sh",
     "export.sh",
     "evaluate.py",
-    "install-torch.sh",
-    "requirements.lock",
 )
 VERSION = f"{podium.__version__}.exported{os.getpid()}"
 TAG = f"podium-evaluation-{PHASE}:{VERSION}"
@@ -75,7 +73,12 @@ def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory)
     tree = tmp_path_factory.mktemp("tree")
     for name in NEEDED:
         shutil.copy2(REPOSITORY / name, tree / name)
-    folders = (("podium", "podium"), ("image", "image"), ("ground-truth/carotid", f"ground-truth/{PHASE}"))
+    folders = (
+        ("podium", "podium"),
+        ("image", "image"),
+        ("scripts", "scripts"),
+        ("ground-truth/carotid", f"ground-truth/{PHASE}"),
+    )
     for name, copy in folders:
         shutil.copytree(REPOSITORY / name, tree / copy, ignore=shutil.ignore_patterns("__pycache__"))
     other = tree / "ground-truth/other"
@@ -171,7 +174,7 @@ def test_the_sbom_is_valid_and_names_what_is_in_the_image(exported: Export) -> N
 
     assert document["metadata"]["component"]["version"] == VERSION
     components = {component["name"]: component for component in document["components"]}
-    lock = (REPOSITORY / "requirements.lock").read_text()
+    lock = (REPOSITORY / "scripts/requirements.lock").read_text()
     torch = components["torch"]
     assert f"torch=={torch['version']} " in lock
     assert f"--hash=sha256:{torch['hashes'][0]['content']}" in lock

@@ -60,7 +60,7 @@ def files(image: str) -> dict[str, tuple[int, int]]:
 
 def test_torch_is_a_cpu_build_and_nothing_of_cuda_is_installed(image: str) -> None:
     installed, cuda = python(image, "import torch; print(torch.__version__, torch.version.cuda)").split()
-    pinned = re.search(r"^torch==(\S+) ", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
+    pinned = re.search(r"^torch==(\S+) ", (REPOSITORY / "scripts/requirements.lock").read_text(), re.MULTILINE)
     assert pinned is not None
     assert (installed, cuda) == (pinned[1], "None")
     names = run_json(image, "[p.name.lower() for p in distributions()]")

@@ -10,7 +10,7 @@ def assert_refused(run: Run, *, exit_code: int) -> None:
     assert run.exit_code == exit_code, run.stdout + run.stderr
     assert run.sentence.endswith("."), run.stderr
     assert "Traceback" not in run.stderr
-    assert "error of its own" not in run.sentence, run.stdout
+    assert "internal error" not in run.sentence, run.stdout
     assert list(run.output.iterdir()) == []
 
 

@@ -55,9 +55,9 @@ def test_build_without_docker_says_so(tmp_path: Path) -> None:
 def tree(tmp_path: Path) -> Path:
     """What build.sh needs, with one challenge and a docker that builds nothing."""
     tree = tmp_path / "tree"
-    for name in ("podium", "image", "ground-truth/carotid"):
+    for name in ("podium", "image", "scripts", "ground-truth/carotid"):
         shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py", "install-torch.sh", "requirements.lock"):
+    for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py"):
         shutil.copy2(REPOSITORY / name, tree / name)
     write_program(tmp_path / "bin/docker", '[ "$1" = version ] && echo amd64 || echo "docker $1"')
     return tree
@@ -106,7 +106,9 @@ def test_build_stops_on_errors_and_says_how_to_skip_the_check(checked_tree: Path
 def test_build_without_podium_says_that_nothing_is_checked(tree: Path) -> None:
     done = build(tree, "carotid")
     assert done.returncode == 0
-    assert done.stdout.startswith("The ground truth is not checked: there is neither .venv (./setup-venv.sh makes it)")
+    assert done.stdout.startswith(
+        "The ground truth is not checked: there is neither .venv (scripts/setup-venv.sh makes it)"
+    )
     assert "docker build\n" in done.stdout
 
 

@@ -2,10 +2,10 @@
 # Makes .venv with the packages of requirements-dev.lock, and podium itself, editable. Called by test.sh and demo.sh;
 # does nothing when what is installed still matches the lock. PYTHON names another Python 3.11.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 
 stamp=.venv/.pins
-pins=$(cat requirements-dev.lock pyproject.toml install-torch.sh setup-venv.sh <(pwd) | sha256sum)
+pins=$(cat scripts/requirements-dev.lock pyproject.toml scripts/install-torch.sh scripts/setup-venv.sh <(pwd) | sha256sum)
 [[ -f $stamp && $(cat "$stamp") == "$pins" ]] && exit 0
 
 [[ -x .venv/bin/python ]] || "${PYTHON:-python3.11}" -m venv .venv || {
@@ -14,10 +14,10 @@ pins=$(cat requirements-dev.lock pyproject.toml install-torch.sh setup-venv.sh <
 }
 echo "Installing the pinned packages into .venv, a few minutes the first time ..."
 install=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
-./install-torch.sh .venv/bin/python
+scripts/install-torch.sh .venv/bin/python
 # --no-deps: the lock is complete, and panoptica and picai-eval ask for older packages than they need. panoptica has no
 # wheel: what pip fetches to build it is the one thing here without a hash.
-"${install[@]}" --no-deps --require-hashes --only-binary :all: --no-binary panoptica --requirement requirements-dev.lock
+"${install[@]}" --no-deps --require-hashes --only-binary :all: --no-binary panoptica --requirement scripts/requirements-dev.lock
 # setuptools is there already: without isolation nothing is fetched to build podium.
 "${install[@]}" --no-deps --no-build-isolation --editable .
 # NiiVue for the arena's pages. Without it they show plain slices, so a machine without npm is set up all the same.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the torch of requirements.lock, a CPU build, into the environment of the given Python.
 #
-#   ./install-torch.sh .venv/bin/python
+#   scripts/install-torch.sh .venv/bin/python
 #
 # Scoring runs on CPUs, and a CUDA build would add gigabytes to the image. So torch comes alone and from a place that is
 # named: PyTorch's CPU index, the index that TORCH_INDEX names, or a folder that pip is configured with (PIP_FIND_LINKS).

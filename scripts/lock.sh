@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Writes requirements.lock (the image), requirements-dev.lock (.venv) and podium/tools/arena/deploy/requirements.lock (the arena's
+# Writes scripts/requirements.lock (the image), scripts/requirements-dev.lock (.venv) and podium/tools/arena/deploy/requirements.lock (the arena's
 # server) from the pins of requirements.txt and pyproject.toml: every package, those they need included, with the hashes of
 # its files.
 #
-#   ./lock.sh             after a change of a pin; packages without a pin keep their versions
-#   ./lock.sh --upgrade   takes the newest versions of packages without a pin
+#   scripts/lock.sh             after a change of a pin; packages without a pin keep their versions
+#   scripts/lock.sh --upgrade   takes the newest versions of packages without a pin
 #
 # Needs uv: .venv has it. torch is a CPU build: from the folder that pip is configured with (find-links) where it holds
 # one, else from PyTorch's CPU index; TORCH_INDEX names another index.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 
 # What lesion matching and detection maps are held against. They ask for older packages, and work with ours.
 peers=(panoptica==2.1.7 picai-eval==1.4.13)
@@ -26,7 +26,7 @@ compile() {
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 for lock in requirements.lock requirements-dev.lock; do
-  [[ ! -f $lock ]] || cp "$lock" "$new"   # the versions that uv keeps
+  [[ ! -f scripts/$lock ]] || cp "scripts/$lock" "$new"   # the versions that uv keeps
 done
 compile "$@" --output-file "$new/requirements.lock" requirements.txt
 compile "$@" --output-file "$new/requirements-dev.lock" --constraint "$new/requirements.lock" --no-annotate \
@@ -38,12 +38,12 @@ printf '%s\n' "${peers[@]}" | compile --no-deps --no-annotate - >>"$new/requirem
 for lock in requirements.lock requirements-dev.lock; do
   # A second file of the same torch, from another place, stays allowed.
   pin=$(grep '^torch==' "$new/$lock")
-  if [[ -f $lock ]]; then
-    awk -v pin="$pin" '$0 == pin {on = 1; next} on && !/--hash/ {exit} on' "$lock" | grep -o 'sha256:[0-9a-f]*' |
+  if [[ -f scripts/$lock ]]; then
+    awk -v pin="$pin" '$0 == pin {on = 1; next} on && !/--hash/ {exit} on' "scripts/$lock" | grep -o 'sha256:[0-9a-f]*' |
       while read -r hash; do
         grep -q "$hash" "$new/$lock" || sed -i "/^torch==/a\\    --hash=$hash \\\\" "$new/$lock"
       done
   fi
-  { echo "# Made by ./lock.sh; do not edit, except to allow another file of torch by one more --hash."; cat "$new/$lock"; } >"$lock"
+  { echo "# Made by scripts/lock.sh; do not edit, except to allow another file of torch by one more --hash."; cat "$new/$lock"; } >"scripts/$lock"
 done
-{ echo "# Made by ./lock.sh; do not edit."; cat "$new/arena"; } >podium/tools/arena/deploy/requirements.lock
+{ echo "# Made by scripts/lock.sh; do not edit."; cat "$new/arena"; } >podium/tools/arena/deploy/requirements.lock
