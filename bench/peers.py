@@ -1,4 +1,5 @@
-"""The same rules as one would first write them with the field's packages, each in its own process, for scripts/bench.sh.
+"""The same rules, as one would first write them with the field's packages; each runs in its own process.
+
 
     .venv/bin/python bench/peers.py carotid|lesions|freehand|organs FOLDER
 
