@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/arena_kill.py
 
-The suite does the same within seconds (test/arena/test_kill_server.py). It ends with an error where a confirmed vote is
+The suite does the same within seconds (test/tools/arena/test_kill.py). It ends with an error where a confirmed vote is
 lost or counts twice.
 """
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 sys.path[0] = str(Path(__file__).parents[1] / "test")  # in place of this folder, whose arena.py would be found first
 
-from arena.test_kill_server import vote_while_the_server_is_killed  # noqa: E402
+from tools.arena.test_kill import vote_while_the_server_is_killed  # noqa: E402
 
 
 def main() -> None:

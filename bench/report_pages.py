@@ -13,7 +13,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "test")]
 
-from report.made_rankings import large_ranking  # noqa: E402  (the line above makes them importable)
+from tools.report.made_rankings import large_ranking  # noqa: E402  (the line above makes them importable)
 
 from podium.tools.ranking.result import ranking_to_json  # noqa: E402
 from podium.tools.report.ranking_report import ranking_report  # noqa: E402

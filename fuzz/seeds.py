@@ -14,8 +14,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test"))
 
-from readers.archive_files import tar_bytes, zip_bytes  # noqa: E402
-from readers.image_files import mha, nifti, png, tiff  # noqa: E402
+from readers.made import mha, nifti, png, tar_bytes, tiff, zip_bytes  # noqa: E402  # noqa: E402
 
 VOLUME = {"NDims": "3", "DimSize": "4 3 2", "ElementSpacing": "1 1 1", "Offset": "0 0 0"}
 VOLUME_AXES = {"TransformMatrix": "1 0 0 0 1 0 0 0 1"}

@@ -32,8 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 SERIAL = {
-    *("adapters", "challenges", "declared", "freehand_tools", "report", "ranking", "judge", "literal", "gallery"),
-    *("test_cli.py", "test_evaluate.py"),
+    *("challenges", "declared", "platforms", "report", "ranking", "judge", "literal", "gallery"),
+    *("test_cli.py", "test_evaluation.py", "test_freehand.py"),
 }
 # What they read submitted files with.
 DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.tools.report.overlays.decoders")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 import podium
 from podium import evaluate, rank, validate
@@ -15,9 +16,8 @@ from podium.cli import main
 from podium.errors import SubmissionError
 from podium.execution.executor import Serial
 
-PROJECT = Path(__file__).resolve().parent.parent
-REPORTS = PROJECT / "test" / "submissions" / "reports"
-TRUTH = PROJECT / "ground-truth" / "reports"
+REPORTS = ROOT / "test" / "submissions" / "reports"
+TRUTH = ROOT / "ground-truth" / "reports"
 
 
 def test_evaluate_gives_what_the_command_writes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_evaluate_gives_what_the_command_writes(tmp_path: Path, capfd: pytest.Ca
 def test_executors_give_the_same_figures_and_no_file_without_an_output(tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     serial = evaluate(str(REPORTS / "cuspid"), ground_truth=str(TRUTH), executor=Serial())
-    assert serial == evaluate(REPORTS / "cuspid", ground_truth=PROJECT / "ground-truth", challenge="reports")
+    assert serial == evaluate(REPORTS / "cuspid", ground_truth=ROOT / "ground-truth", challenge="reports")
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -47,23 +47,23 @@ def test_errors_are_raised_for_whom_they_concern(tmp_path: Path, capfd: pytest.C
 
 
 def test_validate(tmp_path: Path) -> None:
-    fine = PROJECT / "test/submissions/carotid/bifurcation"
-    assert validate(fine, challenge="carotid", ground_truth=PROJECT / "ground-truth", executor=Serial()).problems == []
+    fine = ROOT / "test/submissions/carotid/bifurcation"
+    assert validate(fine, challenge="carotid", ground_truth=ROOT / "ground-truth", executor=Serial()).problems == []
     (tmp_path / "reports.json").write_text('{"A": 5}')
     assert [problem.where for problem in validate(tmp_path, executor=Serial()).problems] == ["A"]
 
 
 def test_rank(tmp_path: Path) -> None:
     for team in ("north", "south"):
-        submission = PROJECT / "test/submissions/lesions/glow"
-        evaluate(submission, ground_truth=PROJECT / "ground-truth/lesions", output=tmp_path / team, executor=Serial())
+        submission = ROOT / "test/submissions/lesions/glow"
+        evaluate(submission, ground_truth=ROOT / "ground-truth/lesions", output=tmp_path / team, executor=Serial())
     (ranking,) = rank(tmp_path)
     assert [(team.name, team.rank) for team in ranking.teams] == [("north", 1), ("south", 1)]
 
 
 def test_the_package_itself_imports_none_of_its_modules() -> None:
     program = "import sys; before = set(sys.modules); import podium; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
     ours = [name for name in done.stdout.split() if name.startswith("podium")]
     assert ours == ["podium"]
     assert sorted(podium.__all__) == ["__version__", "evaluate", "rank", "validate"]

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-PACKAGE = Path(__file__).resolve().parent.parent / "podium"
+PACKAGE = ROOT / "podium"
 
 # Every part of podium/, and what of ours it may import besides itself.
 FOUNDATION = {"errors", "figures", "kernel", "metrics", "readers", "platform"}

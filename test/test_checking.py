@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges import carotid_files, freehand_files, lesions_folders
-from metrics import freehand_golden
+from metrics import made as freehand_golden
+from places import ROOT
 
 from podium.challenges.declared.catalogue import NAMES
 from podium.checking import Checked, check
 from podium.cli.main import main
 from podium.execution.executor import Serial
 
-PROJECT = Path(__file__).resolve().parent.parent
 SPACING = (2.0, 2.0, 3.0)
 
 
@@ -389,7 +389,7 @@ def test_the_bundled_challenges_are_fine(capfd: pytest.CaptureFixture[str]) -> N
     assert main(["check"]) == 0
     out, err = capfd.readouterr()
     assert [line for line in out.splitlines() if not line.startswith(" ")] == sorted(
-        path.parent.name for path in PROJECT.glob("ground-truth/*/challenge.toml")
+        path.parent.name for path in ROOT.glob("ground-truth/*/challenge.toml")
     )
     assert err == "Nothing is wrong.\n"
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from places import ROOT
 from pydantic import BaseModel
 
 from podium import evaluate
@@ -27,14 +28,13 @@ from podium.checking import check
 from podium.execution.executor import Serial
 from podium.tools.arena.settings import ArenaSettings
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-PAGES = sorted(REPOSITORY / page for page in ("README.md", "CHANGELOG.md", *(REPOSITORY / "docs").glob("*.md")))
+PAGES = sorted(ROOT / page for page in ("README.md", "CHANGELOG.md", *(ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def ids(path: Path) -> str:
-    return path.relative_to(REPOSITORY).as_posix()
+    return path.relative_to(ROOT).as_posix()
 
 
 def links(page: Path) -> list[str]:
@@ -53,7 +53,7 @@ def anchors(page: Path) -> set[str]:
 
 def test_there_are_pages_and_links_to_check() -> None:
     assert {"README.md", "docs/organisers.md", "docs/participants.md"} <= {ids(page) for page in PAGES}
-    assert len(links(REPOSITORY / "README.md")) > 5
+    assert len(links(ROOT / "README.md")) > 5
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
@@ -67,14 +67,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", sorted((REPOSITORY / "docs").glob("*.md")), ids=ids)
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=ids)
 def test_every_page_can_be_found_from_the_readme(page: Path) -> None:
-    assert f"docs/{page.name}" in links(REPOSITORY / "README.md")
+    assert f"docs/{page.name}" in links(ROOT / "README.md")
 
 
 def documented(*pages: str) -> set[str]:
     """Everything in code marks on these pages, and the last part of every dotted name."""
-    text = "".join((REPOSITORY / "docs" / page).read_text(encoding="utf-8") for page in pages)
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     return {part for code in re.findall(r"`([^`\n]+)`", text) for part in (code, code.rsplit(".", 1)[-1])}
 
 
@@ -90,9 +90,7 @@ def content_of(challenge: Path) -> dict[str, Any]:
     return tomllib.loads(challenge.read_text(encoding="utf-8"))
 
 
-CHALLENGES = {
-    path.parent.name: content_of(path) for path in sorted((REPOSITORY / "ground-truth").glob("*/challenge.toml"))
-}
+CHALLENGES = {path.parent.name: content_of(path) for path in sorted((ROOT / "ground-truth").glob("*/challenge.toml"))}
 IN_CODE = [kind for kind in KINDS if kind != DECLARED.name]
 
 
@@ -137,7 +135,7 @@ def test_every_socket_of_a_declared_challenge_is_listed(name: str) -> None:
 
 def rows_of(page: str, heading: str) -> list[list[set[str]]]:
     """The tables between a heading and the next one: what is in code marks in every cell, row by row."""
-    text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     section = re.split(r"^#", text[text.index(f" {heading}\n") :], maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.replace(r"\|", "") for line in section.splitlines() if line.startswith("| `")]
     return [[set(re.findall(r"`([^`]+)`", cell)) for cell in line.strip("|").split("|")] for line in lines]
@@ -176,12 +174,12 @@ def test_every_metric_and_its_own_keys_are_documented() -> None:
     common = set(MetricSettings.model_fields)
     of_regions = set(RegionSettings.model_fields) - common
     assert first_cells("Metrics of regions") == of_regions
-    assert (REPOSITORY / "docs/metrics.md").read_text(encoding="utf-8") == page(), "generate it again: see page.py"
+    assert (ROOT / "docs/metrics.md").read_text(encoding="utf-8") == page(), "generate it again: see page.py"
 
 
 def test_the_first_declared_challenge_of_the_docs_works(tmp_path: Path) -> None:
     """ "Your own challenge in ten minutes", as it is written."""
-    text = (REPOSITORY / "docs/declared.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/declared.md").read_text(encoding="utf-8")
     folder = tmp_path / "kidney"
     (folder / "references").mkdir(parents=True)
     (folder / "challenge.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
@@ -200,15 +198,15 @@ def test_the_first_declared_challenge_of_the_docs_works(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_arena_is_documented() -> None:
-    text = (REPOSITORY / "docs/arena.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/arena.md").read_text(encoding="utf-8")
     assert [name for name in ArenaSettings.model_fields if f"`{name}`" not in text] == []
 
 
 def test_the_readme_shows_every_part_of_the_package() -> None:
-    package = REPOSITORY / "podium"
+    package = ROOT / "podium"
     parts = {f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").is_file()}
     parts |= {path.name for path in package.glob("*.py") if not path.stem.startswith("__")}
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     tree = readme[readme.index("\npodium/\n") :].split("```")[0]
     assert set(re.findall(r"(?:(?<=  )|(?<= ))[a-z_]+(?:/|\.py)(?=\s)", tree)) == parts
 
@@ -220,13 +218,13 @@ PATH = re.compile(r"`((?:podium|test|bench|readers|platform|arena|metrics|challe
 def test_every_named_file_exists(page: Path) -> None:
     """`test/literal/` from the root, `readers/files.py` from podium/; `arena/arena.sqlite` is an organiser's."""
     named = {name for name in PATH.findall(prose(page)) if not name.endswith(".sqlite")}
-    roots = (REPOSITORY, REPOSITORY / "podium")
+    roots = (ROOT, ROOT / "podium")
     assert sorted(name for name in named if not any((root / name).exists() for root in roots)) == []
 
 
 def verbs() -> list[str]:
     command = [sys.executable, "-m", "podium", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY).stdout
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return re.findall(r"^ {4}([a-z]+)\b", shown, re.MULTILINE)
 
 
@@ -241,7 +239,7 @@ def test_every_named_test_exists(page: Path) -> None:
     """`file.py: `test_this`, `test_that`` in a table claims that the tests stand in that file."""
     missing = []
     for file, names in re.findall(r"([\w/]+\.py): ((?:`test_\w+`(?: \([^)]*\))?(?:, )?)+)", prose(page)):
-        path = REPOSITORY / "test" / file
+        path = ROOT / "test" / file
         source = path.read_text(encoding="utf-8") if path.exists() else ""
         missing += [f"{file}: {name}" for name in re.findall(r"`(test_\w+)`", names) if f"def {name}(" not in source]
     assert missing == []

@@ -1,8 +1,9 @@
 """Challenges under given settings, without a ground truth on disk."""
 
 import tomllib
-from pathlib import Path
 from typing import Any
+
+from places import ROOT
 
 from podium.challenges import challenge_from_settings
 from podium.challenges.base import AnyChallenge
@@ -11,12 +12,10 @@ from podium.challenges.lesions import LESIONS
 from podium.challenges.reports import REPORTS
 from podium.challenges.settings import CasesSettings
 
-PROJECT = Path(__file__).resolve().parents[2]
-
 
 def carotid_tables(*, rule: str = "fixed", tolerance_px: float = 3.0) -> dict[str, Any]:
     """The tables of the bundled carotid, with other values."""
-    tables = tomllib.loads((PROJECT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads((ROOT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8"))
     tables["time"]["rule"] = rule
     tables["metrics"][1]["tolerance_px"] = tolerance_px
     return {name: table for name, table in tables.items() if isinstance(table, dict | list)}

@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import SimpleITK as sitk
 from numpy.typing import NDArray
+from places import ROOT
 
-PROJECT = Path(__file__).resolve().parents[2]
-CONFIGURATION = (PROJECT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8")
+CONFIGURATION = (ROOT / "ground-truth" / "carotid" / "challenge.toml").read_text(encoding="utf-8")
 
 
 def configured(table: str, line: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from metrics import freehand_golden as golden
+from metrics import made as golden
 from numpy.typing import NDArray
 
 SCAN = "sub050__LH_Par_L_DtP"

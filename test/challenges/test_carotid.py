@@ -19,9 +19,9 @@ from challenges.carotid_files import (
     write_job,
     write_predictions,
 )
+from places import ROOT
 
-PROJECT = Path(__file__).resolve().parents[2]
-TEAMS = sorted(path.name for path in (PROJECT / "test" / "submissions" / "carotid").iterdir())
+TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
 
 
 def assert_holds(expected: Any, found: Any, where: str = "") -> None:
@@ -38,11 +38,9 @@ def assert_holds(expected: Any, found: Any, where: str = "") -> None:
 
 @pytest.mark.parametrize("team", TEAMS)
 def test_samples_score_what_the_literal_reading_says(team: str, evaluate: Any) -> None:
-    run = evaluate(
-        PROJECT / "test" / "submissions" / "carotid" / team, ground_truth=PROJECT / "ground-truth" / "carotid"
-    )
+    run = evaluate(ROOT / "test" / "submissions" / "carotid" / team, ground_truth=ROOT / "ground-truth" / "carotid")
     assert run.code == 0
-    expected = json.loads((PROJECT / "test" / "expected" / "carotid" / f"{team}.json").read_text())
+    expected = json.loads((ROOT / "test" / "expected" / "carotid" / f"{team}.json").read_text())
     assert_holds(expected, {**run.metrics, "results": run.rows})
 
 

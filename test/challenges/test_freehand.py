@@ -22,7 +22,8 @@ from challenges.freehand_files import (
     write_predictions,
 )
 from evaluating import evaluate, evaluate_command
-from metrics import freehand_golden as golden
+from metrics import made as golden
+from places import ROOT
 
 from podium.challenges import challenge_for_format
 from podium.cli import main
@@ -30,7 +31,6 @@ from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import Runtime
 from podium.platform.submission import submission_names
 
-PROJECT = Path(__file__).resolve().parents[2]
 TEAMS = ("fathom", "gyro", "wander")
 NAMES = ("gpe", "gle", "lpe", "lle")
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
@@ -57,16 +57,16 @@ def assert_close(expected: Any, found: Any, where: str = "") -> None:
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("workers", ["1", "9"])
 def test_samples_score_what_the_literal_rules_say(team: str, workers: str, tmp_path: Path) -> None:
-    expected = json.loads((PROJECT / f"test/expected/freehand/{team}.json").read_text())
-    submission = PROJECT / "test/submissions/freehand" / team
-    found = evaluate(submission, PROJECT / "ground-truth/freehand", tmp_path, "--workers", workers)
+    expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text())
+    submission = ROOT / "test/submissions/freehand" / team
+    found = evaluate(submission, ROOT / "ground-truth/freehand", tmp_path, "--workers", workers)
     assert found["results"].keys() == expected["results"].keys()
     assert_close(expected, found)
 
 
 @pytest.mark.usefixtures("processes")
 def test_threads_and_processes_give_the_same_bytes(tmp_path: Path) -> None:
-    submission, truth = PROJECT / "test/submissions/freehand/fathom", PROJECT / "ground-truth/freehand"
+    submission, truth = ROOT / "test/submissions/freehand/fathom", ROOT / "ground-truth/freehand"
     contents = set()
     for workers in ("1", "2", "4", "16"):
         evaluate(submission, truth, tmp_path / workers, "--workers", workers)

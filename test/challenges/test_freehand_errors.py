@@ -18,7 +18,7 @@ from challenges.freehand_files import (
     write_npz,
 )
 from evaluating import evaluate, evaluate_command
-from metrics import freehand_golden as golden
+from metrics import made as golden
 
 OTHER = "sub051__RH_rotation"
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}

@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import lesions
-from challenges.lesions_folders import (
-    HALF,
-    LESION,
-    NOTHING,
-    SHAPE,
-    block,
-    run,
-    write,
-    write_ground_truth,
-    write_jobs,
-)
+from challenges.lesions_folders import HALF, LESION, NOTHING, SHAPE, block, run, write, write_ground_truth, write_jobs
 from container.test_scoring import differences
+from places import ROOT
+from pydantic import ValidationError
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges import KINDS
+from podium.challenges.declared.catalogue.labels import LesionsMetricSettings
 from podium.challenges.lesions.format import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
@@ -32,8 +25,6 @@ from podium.figures import get
 from podium.platform.privacy import phase_settings
 from podium.platform.submission import SubmissionNames
 from podium.validation import make_manifest, validate
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -53,14 +44,14 @@ def steps(document: dict[str, Any], case: str, figure: str) -> list[Any]:
 
 @pytest.mark.parametrize("team", ["ember", "glow"])
 def test_the_samples_score_what_the_literal_rules_say(team: str, tmp_path: Path) -> None:
-    found = run(REPOSITORY / "test/submissions/lesions" / team, REPOSITORY / "ground-truth/lesions", tmp_path)
-    expected = json.loads((REPOSITORY / f"test/expected/lesions/{team}.json").read_text())
+    found = run(ROOT / "test/submissions/lesions" / team, ROOT / "ground-truth/lesions", tmp_path)
+    expected = json.loads((ROOT / f"test/expected/lesions/{team}.json").read_text())
     assert found["results"].keys() == expected["results"].keys()
     assert differences(expected, found) == []
 
 
 def test_the_sample_faults_are_told_apart(tmp_path: Path) -> None:
-    found = run(REPOSITORY / "test/submissions/lesions/glow", REPOSITORY / "ground-truth/lesions", tmp_path)
+    found = run(ROOT / "test/submissions/lesions/glow", ROOT / "ground-truth/lesions", tmp_path)
     lost = {
         (case, step["step"])
         for case, row in found["results"].items()
@@ -107,7 +98,7 @@ def test_a_case_by_hand(submission: Path, tmp_path: Path) -> None:
 
 
 def test_everything_can_be_recomputed_from_the_rows(tmp_path: Path) -> None:
-    found = run(REPOSITORY / "test/submissions/lesions/ember", REPOSITORY / "ground-truth/lesions", tmp_path)
+    found = run(ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions", tmp_path)
     for row in found["results"].values():
         total = sum(lesion["voxels"] for lesion in row["metrics"]["lesions"])
         for step in row["metrics"]["steps"]:
@@ -546,7 +537,7 @@ def test_the_leaderboard_ranks_by_the_mean_of_two_positions(tmp_path: Path) -> N
     assert settings["scoring_method_choice"] == "avg"
     ranked = [column["path"] for column in settings["extra_results_columns"] if not column["exclude_from_ranking"]]
     assert ranked == ["aggregates.ranked.auc_dmm.mean"]
-    found = run(REPOSITORY / "test/submissions/lesions/ember", REPOSITORY / "ground-truth/lesions", tmp_path)
+    found = run(ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions", tmp_path)
     for column in settings["extra_results_columns"]:
         assert isinstance(get(found, column["path"]), int | float)
 
@@ -573,9 +564,9 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
     outcomes = set()
     for workers in (1, 3):
         evaluate(
-            submission=REPOSITORY / "test/submissions/lesions/glow",
+            submission=ROOT / "test/submissions/lesions/glow",
             output=tmp_path / str(workers),
-            ground_truth=REPOSITORY / "ground-truth/lesions",
+            ground_truth=ROOT / "ground-truth/lesions",
             challenge=None,
             executor=Processes(workers=workers),
         )
@@ -609,3 +600,18 @@ def test_a_missing_case_is_counted_with_the_worst_false_positive_volume(tmp_path
     ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
     assert {team["name"]: team["rank"] for team in ranking["teams"]} == {"whole": 1, "half": 2}
     assert any("worst value" in note for note in ranking["notes"])
+
+
+# The catalogue's `lesions`: which settings for empty masks it takes.
+
+RULE = {"kind": "lesions", "match": "iou", "threshold": 0.5, "pairing": "greedy"}
+
+
+def test_only_a_case_without_lesions_and_false_positives_has_a_value_of_its_own() -> None:
+    assert LesionsMetricSettings.model_validate({**RULE, "both_empty": 1.0}).both_empty == 1.0
+
+
+@pytest.mark.parametrize("key", ["prediction_empty", "reference_empty"])
+def test_where_one_side_is_empty_the_formulas_decide(key: str) -> None:
+    with pytest.raises(ValidationError, match="takes no prediction_empty or reference_empty"):
+        LesionsMetricSettings.model_validate({**RULE, key: 0.0})

@@ -14,6 +14,7 @@ import pytest
 from challenges.built import reports
 from evaluating import evaluate_command
 from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
+from places import ROOT
 
 from podium.challenges.reports.format import ReportsSettings
 from podium.cli.main import main
@@ -22,9 +23,8 @@ from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-SAMPLES = REPOSITORY / "test/submissions/reports"
-GROUND_TRUTH = REPOSITORY / "ground-truth/reports"
+SAMPLES = ROOT / "test/submissions/reports"
+GROUND_TRUTH = ROOT / "ground-truth/reports"
 TEXTS = {"A003": "Tooth 46 is missing. No open bite.", "b.7": "The overjet is increased, l’affollamento è lieve."}
 TOML = 'kind = "reports"\ntitle = "Test"\nversion = "1"\nper_case = "{per_case}"\n'
 
@@ -112,7 +112,7 @@ def test_samples_score_what_the_literal_reading_says(team: str, tmp_path: Path) 
     assert main(["evaluate", *map(str, arguments)]) == 0
     found = json.loads((tmp_path / "metrics.json").read_text())
     found["results"] = {row["case"]: row for row in found["results"]}
-    expected = json.loads((REPOSITORY / f"test/expected/reports/{team}.json").read_text())
+    expected = json.loads((ROOT / f"test/expected/reports/{team}.json").read_text())
     if find_wordnet() is None:
         assert not [name for name in found["aggregates"] if "wordnet" in name]
         expected["aggregates"] = {key: value for key, value in expected["aggregates"].items() if "wordnet" not in key}
@@ -562,6 +562,6 @@ def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path
     )
     arguments = ["evaluate", "--input", SAMPLES / "molar", "--output", tmp_path, "--ground-truth", GROUND_TRUTH]
     done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"

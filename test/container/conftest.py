@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from container.engine import REPOSITORY, build, evaluate, why_no_engine
+from container.engine import build, evaluate, why_no_engine
+from places import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +39,7 @@ def invoke_image(engine: None) -> str:  # noqa: ARG001
 
 @pytest.fixture(scope="session")
 def carotid_submission() -> Path:
-    return next(path for path in sorted((REPOSITORY / "test/submissions/carotid").iterdir()) if path.is_dir())
+    return next(path for path in sorted((ROOT / "test/submissions/carotid").iterdir()) if path.is_dir())
 
 
 @pytest.fixture(scope="session")

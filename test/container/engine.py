@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from places import ROOT
+
 UPLOADED_GROUND_TRUTH = "/opt/ml/input/data/ground_truth"
 
 # What the platform runs an evaluation with: no network, no privileges, bounded memory without swap, bounded processes,
@@ -63,7 +64,7 @@ def docker(*arguments: str, check: bool = True) -> "subprocess.CompletedProcess[
     return done
 
 
-def build(*challenge: str, tree: Path = REPOSITORY) -> str:
+def build(*challenge: str, tree: Path = ROOT) -> str:
     """The tag that ./build.sh names in its last line. One build at a time: the next finds the layers of the first."""
     with (Path(gettempdir()) / "podium-build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

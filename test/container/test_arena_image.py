@@ -12,10 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from arena.arena_folders import MadeArena, make_arena
-from container.engine import REPOSITORY, docker
+from container.engine import docker
+from places import ROOT
+from tools.arena.arena_folders import MadeArena, make_arena
 
-COMPOSE = REPOSITORY / "podium/tools/arena/deploy/compose.yaml"
+COMPOSE = ROOT / "podium/tools/arena/deploy/compose.yaml"
 LARGEST_BYTES = 500e6  # of which Debian and Python are half
 
 

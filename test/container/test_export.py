@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from container.engine import REPOSITORY, docker, evaluate, python
+from container.engine import docker, evaluate, python
 from jsonschema import Draft7Validator
+from places import ROOT
 from referencing import Registry, Resource
 
 import podium
@@ -72,7 +73,7 @@ def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory)
     """The export of a phase of carotid from a tree with another challenge. `image` keeps the layers they share."""
     tree = tmp_path_factory.mktemp("tree")
     for name in NEEDED:
-        shutil.copy2(REPOSITORY / name, tree / name)
+        shutil.copy2(ROOT / name, tree / name)
     folders = (
         ("podium", "podium"),
         ("image", "image"),
@@ -80,7 +81,7 @@ def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory)
         ("ground-truth/carotid", f"ground-truth/{PHASE}"),
     )
     for name, copy in folders:
-        shutil.copytree(REPOSITORY / name, tree / copy, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tree / copy, ignore=shutil.ignore_patterns("__pycache__"))
     other = tree / "ground-truth/other"
     other.mkdir()
     (other / "challenge.toml").write_text('kind = "other"\n')
@@ -174,7 +175,7 @@ def test_the_sbom_is_valid_and_names_what_is_in_the_image(exported: Export) -> N
 
     assert document["metadata"]["component"]["version"] == VERSION
     components = {component["name"]: component for component in document["components"]}
-    lock = (REPOSITORY / "scripts/requirements.lock").read_text()
+    lock = (ROOT / "scripts/requirements.lock").read_text()
     torch = components["torch"]
     assert f"torch=={torch['version']} " in lock
     assert f"--hash=sha256:{torch['hashes'][0]['content']}" in lock

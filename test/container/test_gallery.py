@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from container.engine import REPOSITORY, evaluate
+from container.engine import evaluate
+from places import ROOT
 
-GALLERY = REPOSITORY / "gallery"
+GALLERY = ROOT / "gallery"
 ENTRIES = ("midog", "panther", "synthrad")  # points; volumes and surfaces; images within a mask
 
 

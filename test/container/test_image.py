@@ -5,7 +5,8 @@ import re
 import stat
 from typing import Any
 
-from container.engine import REPOSITORY, docker, python
+from container.engine import docker, python
+from places import ROOT
 
 import podium
 
@@ -60,7 +61,7 @@ def files(image: str) -> dict[str, tuple[int, int]]:
 
 def test_torch_is_a_cpu_build_and_nothing_of_cuda_is_installed(image: str) -> None:
     installed, cuda = python(image, "import torch; print(torch.__version__, torch.version.cuda)").split()
-    pinned = re.search(r"^torch==(\S+) ", (REPOSITORY / "scripts/requirements.lock").read_text(), re.MULTILINE)
+    pinned = re.search(r"^torch==(\S+) ", (ROOT / "scripts/requirements.lock").read_text(), re.MULTILINE)
     assert pinned is not None
     assert (installed, cuda) == (pinned[1], "None")
     names = run_json(image, "[p.name.lower() for p in distributions()]")
@@ -69,7 +70,7 @@ def test_torch_is_a_cpu_build_and_nothing_of_cuda_is_installed(image: str) -> No
 
 
 def test_every_runtime_pin_is_what_is_installed(image: str) -> None:
-    pins = dict(re.findall(r"^([A-Za-z0-9_-]+)==(\S+)$", (REPOSITORY / "requirements.txt").read_text(), re.MULTILINE))
+    pins = dict(re.findall(r"^([A-Za-z0-9_-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
     found = run_json(image, f"{{name: version(name).split('+')[0] for name in {list(pins)}}}")
     assert found == pins
 

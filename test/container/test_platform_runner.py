@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from container.engine import REPOSITORY, docker
+from container.engine import docker
+from places import ROOT
 
-SAMPLES = REPOSITORY / "test/submissions"
+SAMPLES = ROOT / "test/submissions"
 CHALLENGES = sorted(path.name for path in SAMPLES.iterdir())
 SPELLINGS = {"interface": "socket", "socket": "interface"}
 ENTRYPOINT = ("python", "/opt/app/evaluate.py")
@@ -67,7 +68,7 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
         document = json.loads(run["metrics"])
         assert document["challenge"] == challenge
         team = name.removesuffix("-turned")
-        expected = json.loads((REPOSITORY / "test/expected" / challenge / f"{team}.json").read_text())
+        expected = json.loads((ROOT / "test/expected" / challenge / f"{team}.json").read_text())
         assert document["counts"]["scored"] > 0
         assert set(expected["aggregates"]) <= set(document["aggregates"])
         if name.endswith("-turned"):

@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from container.engine import REPOSITORY, Run, evaluate
+from container.engine import Run, evaluate
+from places import ROOT
 
 
 def assert_refused(run: Run, *, exit_code: int) -> None:
@@ -24,7 +25,7 @@ def test_an_empty_submission_is_unusable(carotid_image: str, tmp_path: Path) -> 
 
 def test_broken_ground_truth_is_the_organisers_fault(carotid_image: str, tmp_path: Path) -> None:
     ground_truth = tmp_path / "ground_truth"
-    shutil.copytree(REPOSITORY / "ground-truth/carotid", ground_truth)
+    shutil.copytree(ROOT / "ground-truth/carotid", ground_truth)
     (ground_truth / "challenge.toml").write_text("kind = ")
     submission = tmp_path / "input"
     submission.mkdir()

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from container.engine import REPOSITORY, docker, evaluate
+from container.engine import docker, evaluate
+from places import ROOT
 
-SUBMISSIONS = sorted(path for path in (REPOSITORY / "test/submissions").glob("*/*") if path.is_dir())
-CAROTID = REPOSITORY / "ground-truth/carotid"
+SUBMISSIONS = sorted(path for path in (ROOT / "test/submissions").glob("*/*") if path.is_dir())
+CAROTID = ROOT / "ground-truth/carotid"
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +31,7 @@ def native_metrics(submission: Path, output: Path, *, ground_truth: Path, wordne
     """metrics.json of the same submission, scored on this machine without a container."""
     arguments = ["--input", submission, "--output", output, "--ground-truth", ground_truth]
     done = subprocess.run(
-        [sys.executable, REPOSITORY / "evaluate.py", *arguments],
+        [sys.executable, ROOT / "evaluate.py", *arguments],
         capture_output=True,
         text=True,
         timeout=600,
@@ -65,14 +66,14 @@ def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figur
     image: str, submission: Path, tmp_path: Path, wordnet: Path
 ) -> None:
     challenge = submission.parent.name
-    ground_truth = REPOSITORY / "ground-truth" / challenge
+    ground_truth = ROOT / "ground-truth" / challenge
     baked = evaluate(image, submission, tmp_path / "baked", environment={"PODIUM_CHALLENGE": challenge})
     named = {"PODIUM_CHALLENGE": challenge}  # an upload without its folder has no name of its own
     uploaded = evaluate(image, submission, tmp_path / "uploaded", ground_truth=ground_truth, environment=named)
     assert baked.metrics == uploaded.metrics
     assert baked.metrics == native_metrics(submission, tmp_path / "native", ground_truth=ground_truth, wordnet=wordnet)
 
-    expected = json.loads((REPOSITORY / "test/expected" / challenge / f"{submission.name}.json").read_bytes())
+    expected = json.loads((ROOT / "test/expected" / challenge / f"{submission.name}.json").read_bytes())
     found = json.loads(baked.metrics)
     found["results"] = {row["case"]: row for row in found["results"]}
     assert found["results"].keys() == expected["results"].keys()

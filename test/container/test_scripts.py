@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from container.engine import REPOSITORY
+from places import ROOT
 
 NOBODY_LISTENS = "http://127.0.0.1:9/"
 
@@ -19,24 +19,24 @@ def run(*command: str | Path, **environment: str) -> "subprocess.CompletedProces
 
 
 def test_build_names_the_challenges_there_are() -> None:
-    done = run(REPOSITORY / "build.sh", "cartoid")
-    available = " ".join(sorted(path.parent.name for path in REPOSITORY.glob("ground-truth/*/challenge.toml")))
+    done = run(ROOT / "build.sh", "cartoid")
+    available = " ".join(sorted(path.parent.name for path in ROOT.glob("ground-truth/*/challenge.toml")))
     assert done.returncode == 2
     assert done.stderr == f"build.sh: there is no challenge 'cartoid' in ground-truth/; available: {available}\n"
 
 
 @pytest.mark.parametrize("script", ["build.sh", "export.sh"])
 def test_help_is_printed_without_building(script: str) -> None:
-    done = run(REPOSITORY / script, "--help")
+    done = run(ROOT / script, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke]\n")
 
 
 def test_build_knows_two_ways_to_run_an_image() -> None:
-    done = run(REPOSITORY / "build.sh", "carotid", "--api", "lambda")
+    done = run(ROOT / "build.sh", "carotid", "--api", "lambda")
     assert (done.returncode, done.stderr) == (2, "build.sh: --api is exec or invoke, not 'lambda'.\n")
     for arguments in (("--api",), ("carotid", "lesions"), ("--apis", "exec")):
-        done = run(REPOSITORY / "build.sh", *arguments)
+        done = run(ROOT / "build.sh", *arguments)
         assert (done.returncode, done.stderr.splitlines()[0]) == (
             2,
             "usage: ./build.sh [CHALLENGE] [--api exec|invoke]",
@@ -46,7 +46,7 @@ def test_build_knows_two_ways_to_run_an_image() -> None:
 def test_build_without_docker_says_so(tmp_path: Path) -> None:
     for name in ("bash", "basename", "dirname", "env"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
-    done = run(REPOSITORY / "build.sh", PATH=str(tmp_path))
+    done = run(ROOT / "build.sh", PATH=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == "build.sh: docker is not installed; the image needs a Docker engine.\n"
 
@@ -56,9 +56,9 @@ def tree(tmp_path: Path) -> Path:
     """What build.sh needs, with one challenge and a docker that builds nothing."""
     tree = tmp_path / "tree"
     for name in ("podium", "image", "scripts", "ground-truth/carotid"):
-        shutil.copytree(REPOSITORY / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Dockerfile", ".dockerignore", "build.sh", "evaluate.py"):
-        shutil.copy2(REPOSITORY / name, tree / name)
+        shutil.copy2(ROOT / name, tree / name)
     write_program(tmp_path / "bin/docker", '[ "$1" = version ] && echo amd64 || echo "docker $1"')
     return tree
 
@@ -134,6 +134,6 @@ def test_a_folder_of_references_may_be_a_link(checked_tree: Path) -> None:
 
 
 def test_build_without_an_engine_says_so(engine: None) -> None:  # noqa: ARG001  (the docker command has to be there)
-    done = run(REPOSITORY / "build.sh", DOCKER_HOST=f"tcp://{NOBODY_LISTENS.removeprefix('http://').rstrip('/')}")
+    done = run(ROOT / "build.sh", DOCKER_HOST=f"tcp://{NOBODY_LISTENS.removeprefix('http://').rstrip('/')}")
     assert done.returncode == 2
     assert done.stderr == "build.sh: no Docker engine answers; start one and try again.\n"

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch.local_cluster import LocalCluster, wait_until
 from challenges.lesions_folders import run
-from container.engine import REPOSITORY, docker
+from container.engine import docker
+from places import ROOT
+from tools.batch.local_cluster import LocalCluster, wait_until
 
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.tools.simulation import algorithms
 from podium.tools.simulation.algorithms import ExecContainer, InvokeContainer, find_container
 
-ALGORITHM = REPOSITORY / "test/algorithms/threshold"
+ALGORITHM = ROOT / "test/algorithms/threshold"
 CASES = ("fdg_ukt_001.nii.gz", "fdg_ukt_002.nii.gz", "psma_ukt_011.mha")  # five lesions, none, an instance map of four
 
 
@@ -71,14 +72,14 @@ def steps_of(case: Path) -> list[dict[str, Any]]:
 def ground_truth(tmp_path: Path) -> Path:
     folder = tmp_path / "ground-truth"
     (folder / "references").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "ground-truth/lesions/challenge.toml", folder)
+    shutil.copy(ROOT / "ground-truth/lesions/challenge.toml", folder)
     for case in CASES:
-        shutil.copy(REPOSITORY / "ground-truth/lesions/references" / case, folder / "references")
+        shutil.copy(ROOT / "ground-truth/lesions/references" / case, folder / "references")
     return folder
 
 
 def simulate(spec: str, ground_truth: Path, output: Path, *more: str) -> int:
-    folders = ["--images", str(REPOSITORY / "test/images/lesions"), "--references", str(ground_truth / "references")]
+    folders = ["--images", str(ROOT / "test/images/lesions"), "--references", str(ground_truth / "references")]
     return main(["simulate", "--algorithm", spec, *folders, "--output", str(output), *more])
 
 

@@ -5,12 +5,13 @@ of every format. Each attempt fails, and only its case is lost. See test/sandbox
 import json
 from pathlib import Path
 
-from container.engine import PLATFORM_LIMITS, REPOSITORY, docker, evaluate
+from container.engine import PLATFORM_LIMITS, docker, evaluate
+from places import ROOT
 from sandbox.attacks import CASES
 
-ATTACKERS = f"--volume={REPOSITORY / 'test/sandbox'}:/attackers:ro"
+ATTACKERS = f"--volume={ROOT / 'test/sandbox'}:/attackers:ro"
 REFERENCE = "/opt/app/ground-truth/carotid/references/csv_0007_label.h5"
-SUBMISSION = REPOSITORY / "test/submissions/carotid/carina"
+SUBMISSION = ROOT / "test/submissions/carotid/carina"
 LAYERS = ("resource limits", "Landlock", "seccomp", "a worker that is closed to others")
 CONTRADICTS, ENDED = "gave an answer that contradicts itself", "ended its process 2 times"
 WORDS = {

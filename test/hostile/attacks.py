@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 from hostile.scene import HIDDEN, NUMBER, SHAPE, points
-from readers.image_files import mha, mha_header, nifti, png, png_chunk, tiff
+from readers.made import mha, mha_header, nifti, png, png_chunk, tiff
 
 LINKS = "a symbolic link in the submission, or a folder that is one"
 OTHER_FILE = "`.mha` whose `ElementDataFile` names another file, a list, or a pattern"

@@ -10,7 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 from challenges.declared.declaring import write_file
-from readers.image_files import mha
+from readers.made import mha
 
 HONEST = "honest"
 SHAPE = (4, 6)

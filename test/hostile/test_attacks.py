@@ -9,8 +9,9 @@ from hostile.attacks import CASE_ATTACKS
 from hostile.playing import FORGED, check_case_attacks, check_job_attacks, write_case_attacks, write_job_attacks
 from hostile.scene import HONEST, write_ground_truth
 from hostile.whole import JOB_CASES, WHOLE_ATTACKS, archive_with_a_link, write_whole
+from places import ROOT
 
-SECURITY = Path(__file__).resolve().parents[2] / "docs/security.md"
+SECURITY = ROOT / "docs/security.md"
 SECTIONS = ("Reading the hidden reference", "Filling memory, disk or time", "Forging the result")
 
 

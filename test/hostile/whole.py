@@ -12,8 +12,7 @@ from typing import Any
 
 from hostile.attacks import BOMB, JSON, LINKS, TWO
 from hostile.scene import HIDDEN, HONEST, NUMBER, TABLE, table, write_honest
-from readers.archive_files import tar_bytes, zip_bytes
-from readers.image_files import mha
+from readers.made import mha, tar_bytes, zip_bytes
 
 ARCHIVE = "archive with a symbolic or hard link, `..`, an absolute path, a device"
 OVERLAP = "overlapping zip members, members that contradict the directory"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from metrics.volumes import discs
+from metrics.made import discs
 
 from literal import lesions
 

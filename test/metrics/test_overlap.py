@@ -1,14 +1,35 @@
 """Dice and IoU: worked figures, policies and MONAI's own answers."""
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from metrics.label_images import spaced_pairs, worked_example
-from metrics.masks import Mask
-from monai.metrics import compute_dice, compute_iou
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from literal import carotid as literal
+from metrics.made import Mask, mask_pairs, spaced_pairs, worked_example
+from monai.metrics import compute_dice, compute_iou, compute_surface_dice
+from numpy.typing import NDArray
 
-from podium.metrics.overlap import count_voxels, dice, iou
+from podium.metrics.overlap import (
+    Region,
+    bounding_box,
+    count_voxels,
+    dice,
+    find_regions,
+    iou,
+    relative_volume_difference,
+    volume_difference_ml,
+    volume_rmse_ml,
+    volume_similarity,
+    voxel_ml,
+)
+from podium.metrics.resampling import Resamples
+from podium.metrics.surfaces import measure_surfaces
 
 
 def double_channels(mask: Mask) -> torch.Tensor:
@@ -24,7 +45,7 @@ def test_figures_of_the_worked_example() -> None:
 
 
 @pytest.mark.parametrize(("prediction", "reference", "expected"), [(0, 0, 1.0), (1, 0, 0.0), (0, 1, 0.0)])
-def test_empty_masks_follow_the_policy(prediction: int, reference: int, expected: float) -> None:
+def test_empty_counts_follow_the_policy(prediction: int, reference: int, expected: float) -> None:
     masks = {"prediction": np.full((2, 3), bool(prediction)), "reference": np.full((2, 3), bool(reference))}
     assert dice(**masks) == iou(**masks) == expected
 
@@ -36,3 +57,230 @@ def test_agrees_with_monai(pair: tuple[Mask, Mask, tuple[float, ...]]) -> None:
     masks = {"y_pred": double_channels(prediction), "y": double_channels(reference), "include_background": False}
     assert dice(prediction=prediction, reference=reference) == float(compute_dice(**masks))
     assert iou(prediction=prediction, reference=reference) == pytest.approx(float(compute_iou(**masks)), abs=1e-7)
+
+
+# The regions of two label images: boxes and masks against whole-image masks, for every integer type.
+
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "uint64"]
+
+
+@st.composite
+def label_pairs(draw: st.DrawFn) -> tuple[NDArray[Any], NDArray[Any]]:
+    shape = draw(st.lists(st.integers(1, 6), min_size=2, max_size=3).map(tuple))
+    values = st.sampled_from([0, 0, 0, 1, 2, 3, 40, 41, 120])
+    prediction, reference = (draw(arrays(draw(st.sampled_from(TYPES)), shape, elements=values)) for _ in range(2))
+    return prediction, reference
+
+
+def whole_masks(region: Region) -> tuple[Mask, Mask]:
+    """The masks of a region, put back into images of full size."""
+    whole = np.zeros((2, *region.reference_labels.shape), np.bool_)
+    if region.box is not None:
+        whole[(slice(None), *region.box)] = region.masks()
+    return whole[0], whole[1]
+
+
+def literal_mask(labels: NDArray[Any], values: frozenset[int], counted: Mask) -> Mask:
+    return np.array([int(value) in values for value in labels.flat], np.bool_).reshape(labels.shape) & counted
+
+
+REGIONS = {
+    "one": frozenset({1}),
+    "union": frozenset({2, 3}),
+    "absent": frozenset({77}),
+    "beyond": frozenset({70_000, 2}),
+    "background": frozenset({0}),
+    "many": frozenset({*range(38, 50), 300}),
+    "none": frozenset[int](),
+}
+
+
+FEW_REGIONS = {name: REGIONS[name] for name in ("one", "union", "background")}  # searched value by value
+
+
+@pytest.mark.parametrize("regions", [REGIONS, FEW_REGIONS], ids=["many", "few"])
+@settings(max_examples=150, deadline=None)
+@given(pair=label_pairs(), ignore=st.sampled_from([None, 3, 120]))
+def test_regions_are_the_whole_masks_cut_out(
+    regions: Mapping[str, frozenset[int]], pair: tuple[NDArray[Any], NDArray[Any]], ignore: int | None
+) -> None:
+    prediction, reference = pair
+    counted = np.full(reference.shape, True) if ignore is None else reference != ignore
+    found = find_regions(prediction=prediction, reference=reference, regions=regions, ignore=ignore)
+    assert list(found) == list(regions)
+    for name, values in regions.items():
+        for ours, labels in zip(whole_masks(found[name]), pair, strict=True):
+            np.testing.assert_array_equal(ours, literal_mask(labels, values, counted))
+
+
+def test_the_box_is_tight_but_for_one_voxel_within_the_image() -> None:
+    prediction, reference = np.zeros((2, 9, 9, 9), np.uint8)
+    reference[3:5, 0, 4] = 1
+    prediction[4, 2, 8] = 1
+    region = find_regions(prediction=prediction, reference=reference, regions={"one": frozenset({1})})["one"]
+    assert region.box == (slice(2, 6), slice(0, 4), slice(3, 9))
+    cut, whole = region.masks(), (prediction == 1, reference == 1)
+    for ours, expected in zip(cut, whole, strict=True):
+        np.testing.assert_array_equal(ours, expected[region.box])
+
+
+def test_a_region_that_is_nowhere_has_no_box_and_no_voxels() -> None:
+    labels = np.ones((4, 4), np.int16)
+    region = find_regions(prediction=labels, reference=labels, regions={"two": frozenset({2})})["two"]
+    assert region.box is None
+    assert [mask.size for mask in region.masks()] == [0, 0]
+
+
+def test_images_of_two_shapes_are_an_error() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        find_regions(prediction=np.zeros((2, 3), int), reference=np.zeros((3, 2), int), regions={})
+
+
+# Differences of volumes: worked figures, empty masks, and the cohort's root mean square on bootstrap replicates.
+
+SPACING = (2.0, 1.0, 1.0)
+
+
+def test_volumes_of_the_worked_example() -> None:
+    prediction, reference = worked_example()
+    counts = count_voxels(prediction=prediction, reference=reference)
+    sizes = {"prediction": counts.prediction, "reference": counts.reference}
+    assert volume_difference_ml(**sizes, spacing_mm=SPACING) == 0.0
+    assert relative_volume_difference(**sizes) == 0.0
+    assert volume_similarity(**sizes) == 1.0
+
+
+def test_volumes_that_differ() -> None:
+    """600 and 200 voxels of 2 mm³."""
+    assert voxel_ml(SPACING) == 0.002
+    assert volume_difference_ml(prediction=600, reference=200, spacing_mm=SPACING) == pytest.approx(0.8)
+    assert relative_volume_difference(prediction=600, reference=200) == 2.0
+    assert volume_similarity(prediction=600, reference=200) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "difference_ml", "relative", "similarity"),
+    [(0, 0, 0.0, None, 1.0), (0, 500, 1.0, 1.0, 0.0), (500, 0, 1.0, None, 0.0)],
+)
+def test_empty_masks(
+    prediction: int, reference: int, difference_ml: float, relative: float | None, similarity: float
+) -> None:
+    sizes = {"prediction": prediction, "reference": reference}
+    assert volume_difference_ml(**sizes, spacing_mm=SPACING) == difference_ml
+    assert relative_volume_difference(**sizes) == relative
+    assert volume_similarity(**sizes) == similarity
+
+
+def test_root_mean_square_over_cases() -> None:
+    assert volume_rmse_ml([3.0, 0.0, 4.0, 0.0], Resamples.whole(4)).tolist() == [2.5]
+
+
+@given(st.lists(st.floats(0, 1e4), min_size=1, max_size=12), st.integers(0, 99))
+def test_root_mean_square_of_every_replicate(differences: list[float], seed: int) -> None:
+    resamples = Resamples.draw(cases=len(differences), replicates=5, seed=seed)
+    found = volume_rmse_ml(differences, resamples)
+    for value, counts in zip(found, resamples.counts, strict=True):
+        drawn = np.repeat(differences, counts)
+        assert value == pytest.approx(math.sqrt(math.fsum(drawn**2) / len(drawn)), rel=1e-12)
+
+
+# Dice and NSD: worked figures, a literal reading of the rule, and MONAI's own answers.
+
+
+def surface_dice(*, prediction: Mask, reference: Mask, tolerance_px: float) -> float | None:
+    return measure_surfaces(prediction=prediction, reference=reference).nsd(tolerance_px)
+
+
+def block(rows: slice, columns: slice) -> Mask:
+    mask = np.zeros((8, 8), dtype=bool)
+    mask[rows, columns] = True
+    return mask
+
+
+REFERENCE = block(slice(2, 6), slice(2, 6))
+PREDICTION = block(slice(3, 7), slice(2, 6))
+EMPTY = np.zeros((8, 8), dtype=bool)
+
+
+def test_dice_of_the_worked_example() -> None:
+    assert dice(prediction=PREDICTION, reference=REFERENCE) == 0.75
+
+
+@pytest.mark.parametrize(("tolerance_px", "expected"), [(0, 0.5), (1, 1.0), (3, 1.0)])
+def test_nsd_of_the_worked_example(tolerance_px: float, expected: float) -> None:
+    assert surface_dice(prediction=PREDICTION, reference=REFERENCE, tolerance_px=tolerance_px) == expected
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "expected"), [(EMPTY, EMPTY, 1.0), (EMPTY, REFERENCE, 0.0), (PREDICTION, EMPTY, 0.0)]
+)
+def test_empty_masks_follow_the_policy(prediction: Mask, reference: Mask, expected: float) -> None:
+    assert dice(prediction=prediction, reference=reference) == expected
+    assert surface_dice(prediction=prediction, reference=reference, tolerance_px=3) == expected
+
+
+def test_distances_equal_to_the_tolerance_count() -> None:
+    """Two single pixels 3 rows and 4 columns apart are exactly 5 apart."""
+    prediction, reference = block(slice(0, 1), slice(0, 1)), block(slice(3, 4), slice(4, 5))
+    assert surface_dice(prediction=prediction, reference=reference, tolerance_px=5) == 1.0
+    assert surface_dice(prediction=prediction, reference=reference, tolerance_px=4.999) == 0.0
+
+
+def test_pixels_beyond_the_image_are_background() -> None:
+    """A full 3x3 image has 8 boundary pixels: its middle touches no background. Its middle alone is one more."""
+    full = np.ones((3, 3), dtype=bool)
+    middle = np.zeros((3, 3), dtype=bool)
+    middle[1, 1] = True
+    assert surface_dice(prediction=full, reference=middle, tolerance_px=0) == 0.0
+    assert surface_dice(prediction=full, reference=middle, tolerance_px=1) == pytest.approx((4 + 1) / 9, abs=1e-15)
+
+
+@settings(max_examples=300, deadline=None)
+@given(mask_pairs(), st.sampled_from([0, 1, 1.5, 2, 3, 7]))
+def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
+    prediction, reference = pair
+    assert dice(prediction=prediction, reference=reference) == pytest.approx(
+        literal.dice(prediction, reference), abs=1e-12
+    )
+    ours = surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
+    assert ours == pytest.approx(literal.nsd(prediction, reference, tolerance_px), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:monai.metrics.utils get_mask_edges:FutureWarning")  # of MONAI's own making
+@settings(max_examples=200, deadline=None)
+@given(mask_pairs(), st.sampled_from([0, 1, 3]))
+def test_agrees_with_monai_where_monai_answers(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
+    prediction, reference = pair
+    if not prediction.any() or not reference.any():
+        return
+    theirs = compute_surface_dice(
+        torch.from_numpy(prediction)[None, None],
+        torch.from_numpy(reference)[None, None],
+        class_thresholds=[float(tolerance_px)],
+        include_background=True,
+    )
+    ours = surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
+    assert ours == pytest.approx(float(theirs), abs=1e-7)
+
+
+@settings(max_examples=200, deadline=None)
+@given(mask_pairs(), st.sampled_from([0, 1, 3]))
+def test_cropping_changes_nothing(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
+    prediction, reference = pair
+    box = bounding_box(prediction | reference) or ()
+    cropped_prediction, cropped_reference = prediction[box], reference[box]
+    assert dice(prediction=cropped_prediction, reference=cropped_reference) == dice(
+        prediction=prediction, reference=reference
+    )
+    assert surface_dice(
+        prediction=cropped_prediction, reference=cropped_reference, tolerance_px=tolerance_px
+    ) == surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mask_pairs())
+def test_is_symmetric_and_bounded(pair: tuple[Mask, Mask]) -> None:
+    one, other = pair
+    there = surface_dice(prediction=one, reference=other, tolerance_px=1)
+    assert there == surface_dice(prediction=other, reference=one, tolerance_px=1)
+    assert 0.0 <= there <= 1.0

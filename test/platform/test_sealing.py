@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams, write_teams
+from places import ROOT
+from tools.ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams, write_teams
 
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -22,7 +23,6 @@ from podium.tools.ranking.rank import rank
 from podium.tools.ranking.schemes import RankingOptions
 
 pytest.importorskip("nacl")
-REPOSITORY = Path(__file__).resolve().parents[2]
 TRUTH = b"the digest of the references"
 
 
@@ -200,7 +200,7 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
     lines = capfd.readouterr().out
     assert re.fullmatch(r'\[sealed\]\npublic_key = "[A-Za-z0-9+/]{43}="\n', lines)
     truth = tmp_path / "truth" / "reports"
-    shutil.copytree(REPOSITORY / "ground-truth" / "reports", truth)
+    shutil.copytree(ROOT / "ground-truth" / "reports", truth)
     toml = truth / "challenge.toml"
     text = re.sub(r'per_case = "\w+"', 'per_case = "none"', toml.read_text())
     toml.write_text(text)
@@ -209,7 +209,7 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
     toml.write_text(f"{text}\n{lines}")
     assert main(["check", str(truth)]) == 0
     assert "[sealed]" not in capfd.readouterr().out
-    submission = REPOSITORY / "test" / "submissions" / "reports" / "molar"
+    submission = ROOT / "test" / "submissions" / "reports" / "molar"
     output = tmp_path / "results" / "molar"
     arguments = ["--input", str(submission), "--output", str(output), "--ground-truth", str(truth)]
     assert main(["evaluate", *arguments]) == 0
@@ -226,7 +226,7 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
 
 def test_a_public_key_that_is_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     truth = tmp_path / "reports"
-    shutil.copytree(REPOSITORY / "ground-truth" / "reports", truth)
+    shutil.copytree(ROOT / "ground-truth" / "reports", truth)
     with (truth / "challenge.toml").open("a") as stream:
         stream.write('\n[sealed]\npublic_key = "abc"\n')
     assert main(["check", str(truth)]) == 2

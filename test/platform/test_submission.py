@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from readers.archive_files import zip_bytes
+from readers.made import zip_bytes
 
 from podium.errors import SubmissionError, UsageError
 from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names

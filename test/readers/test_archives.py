@@ -11,8 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from readers.archive_files import tar_bytes, tgz_bytes, zip_bytes
-from readers.image_files import nifti, safe
+from readers.made import nifti, safe, tar_bytes, tgz_bytes, zip_bytes
 
 from podium.errors import SubmissionError
 from podium.readers import archives as archive_extract

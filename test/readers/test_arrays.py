@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from readers.image_files import safe
+from readers.made import safe
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from readers.archive_files import tar_bytes, zip_bytes
-from readers.image_files import PIXELS, header_of, mha, nifti, png, safe, tiff
+from readers.made import PIXELS, header_of, mha, nifti, png, safe, tar_bytes, tiff, zip_bytes
 
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives import extract_archive

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK
-from readers.image_files import mha_header, nifti, safe
+from readers.made import mha_header, nifti, safe
 
 from podium.errors import Refused
 from podium.readers.archives import extract_archive

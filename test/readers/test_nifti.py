@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from readers.image_files import PIXELS, header_of, nifti, safe
+from readers.made import PIXELS, header_of, nifti, safe
 
 from podium.errors import Refused
 from podium.readers.images import read_image

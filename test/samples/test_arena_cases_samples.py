@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import SimpleITK
+from places import ROOT
 
 from samples import arena_cases
 from samples.reports_cases import CASES
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-COMMITTED = REPOSITORY / arena_cases.ARENA_CASES
+COMMITTED = ROOT / arena_cases.ARENA_CASES
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from places import ROOT
 
 from samples import expect_freehand, freehand
 from samples.freehand_scans import HEIGHT, PLANS, WIDTH, scans
 from samples.freehand_teams import C_SHAPE, LINE, S_SHAPE, TURN, teams
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = (*freehand.FOLDERS, expect_freehand.EXPECTED)
 
 
@@ -33,13 +33,13 @@ def contents(root: Path) -> dict[str, object]:
 def test_regenerating_gives_the_committed_bytes(tmp_path: Path) -> None:
     freehand.write_samples(tmp_path)
     expect_freehand.write_expected(tmp_path)
-    committed, regenerated = contents(REPOSITORY), contents(tmp_path)
+    committed, regenerated = contents(ROOT), contents(tmp_path)
     assert sorted(committed) == sorted(regenerated)
     assert [name for name in committed if committed[name] != regenerated[name]] == []
 
 
 def test_all_samples_together_stay_below_three_megabytes() -> None:
-    sizes = [path.stat().st_size for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     assert 100_000 < sum(sizes) < 3_000_000
 
 
@@ -53,7 +53,7 @@ def test_scans_have_the_frames_and_landmarks_they_claim() -> None:
 
 
 def test_the_teams_between_them_send_every_form() -> None:
-    fathom = REPOSITORY / freehand.SUBMISSIONS / "fathom"
+    fathom = ROOT / freehand.SUBMISSIONS / "fathom"
     assert sorted(path.name for path in (fathom / TURN).iterdir()) == ["GL.npy", "GP.npy", "LL.npy", "LP.npy"]
     assert np.load(fathom / f"{LINE}.npz")["GP"].dtype == np.float16
     with h5py.File(fathom / f"{C_SHAPE}.h5") as file:
@@ -62,7 +62,7 @@ def test_the_teams_between_them_send_every_form() -> None:
     with h5py.File(fathom / f"{S_SHAPE}.h5") as file:
         assert file["GP"].chunks == (7, 2, 500)
         assert file["GP"].dtype == ">f4"
-    jobs = json.loads((REPOSITORY / freehand.SUBMISSIONS / "gyro/predictions.json").read_text())
+    jobs = json.loads((ROOT / freehand.SUBMISSIONS / "gyro/predictions.json").read_text())
     paths = sorted(job["outputs"][0]["interface"]["relative_path"] for job in jobs)
     assert paths == ["displacement-fields.h5"] * 3 + ["displacement-fields.zip"]
 
@@ -71,7 +71,7 @@ def test_the_teams_between_them_send_every_form() -> None:
     ("team", "counts"), [("fathom", (4, 4, 0, 0, 0)), ("gyro", (4, 4, 0, 0, 0)), ("wander", (4, 2, 1, 1, 1))]
 )
 def test_expected_counts(team: str, counts: tuple[int, ...]) -> None:
-    expected = json.loads((REPOSITORY / expect_freehand.EXPECTED / f"{team}.json").read_text())
+    expected = json.loads((ROOT / expect_freehand.EXPECTED / f"{team}.json").read_text())
     assert tuple(expected["counts"][key] for key in ("expected", "scored", "failed", "missing", "unmatched")) == counts
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import SimpleITK
+from places import ROOT
 
 from samples import expect_lesions, lesions
 from samples.lesions_cases import PLANS, cases
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = (*lesions.FOLDERS, expect_lesions.EXPECTED)
 
 
@@ -45,13 +45,13 @@ def pixels(path: Path) -> bytes | None:
 def test_regenerating_gives_the_committed_content(tmp_path: Path) -> None:
     lesions.write_samples(tmp_path)
     expect_lesions.write_expected(tmp_path)
-    committed, regenerated = contents(REPOSITORY), contents(tmp_path)
+    committed, regenerated = contents(ROOT), contents(tmp_path)
     assert sorted(committed) == sorted(regenerated)
     assert [name for name in committed if committed[name] != regenerated[name]] == []
 
 
 def test_all_samples_together_stay_below_two_megabytes() -> None:
-    sizes = [path.stat().st_size for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     assert 100_000 < sum(sizes) < 2_000_000
 
 
@@ -63,7 +63,7 @@ def test_the_phantoms_are_as_planned() -> None:
 
 
 def test_jobs_of_a_case_lie_scattered() -> None:
-    jobs = json.loads((REPOSITORY / lesions.SUBMISSIONS / "ember/predictions.json").read_text())
+    jobs = json.loads((ROOT / lesions.SUBMISSIONS / "ember/predictions.json").read_text())
     names = [entry["image"]["name"] for job in jobs for entry in job["inputs"] if entry["interface"]["slug"] == "ct"]
     assert len(jobs) == len(PLANS) * 6
     assert names != sorted(names)
@@ -72,6 +72,6 @@ def test_jobs_of_a_case_lie_scattered() -> None:
 
 def test_dice_rises_for_both_teams() -> None:
     for team in ("ember", "glow"):
-        expected = json.loads((REPOSITORY / expect_lesions.EXPECTED / f"{team}.json").read_text())
+        expected = json.loads((ROOT / expect_lesions.EXPECTED / f"{team}.json").read_text())
         curve = expected["aggregates"]["dice_by_step"]
         assert curve["5"] > curve["3"] > curve["0"]

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+from places import ROOT
+
 from samples import expect_reports, reports
 from samples.reports_cases import CASES
 from samples.reports_teams import INJECTION, WISDOM_INJECTED_CASE, teams
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = (*reports.FOLDERS, expect_reports.EXPECTED)
-MOLAR, CUSPID, WISDOM = (REPOSITORY / reports.SUBMISSIONS / team for team in ("molar", "cuspid", "wisdom"))
+MOLAR, CUSPID, WISDOM = (ROOT / reports.SUBMISSIONS / team for team in ("molar", "cuspid", "wisdom"))
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -24,11 +25,11 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_regenerating_gives_the_committed_bytes(tmp_path: Path) -> None:
     reports.write_samples(tmp_path)
     expect_reports.write_expected(tmp_path)
-    assert contents(REPOSITORY) == contents(tmp_path)
+    assert contents(ROOT) == contents(tmp_path)
 
 
 def test_there_are_twenty_reports_of_both_tasks() -> None:
-    assert sorted(path.stem for path in (REPOSITORY / reports.REFERENCES).iterdir()) == sorted(CASES)
+    assert sorted(path.stem for path in (ROOT / reports.REFERENCES).iterdir()) == sorted(CASES)
     assert [sum(case.startswith(letter) for case in CASES) for letter in "BT"] == [10, 10]
     assert any("’" in texts.reference and "è" in texts.reference for texts in CASES.values())
 
@@ -60,7 +61,7 @@ def test_wisdom_is_one_file_with_gaps_and_an_injection() -> None:
 
 def test_paraphrases_score_best() -> None:
     scores = {
-        team: json.loads((REPOSITORY / expect_reports.EXPECTED / f"{team}.json").read_text())["aggregates"]["score"]
+        team: json.loads((ROOT / expect_reports.EXPECTED / f"{team}.json").read_text())["aggregates"]["score"]
         for team in teams()
     }
     assert max(scores, key=lambda team: scores[team]) == "molar"

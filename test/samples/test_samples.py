@@ -10,12 +10,12 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK
+from places import ROOT
 
 from samples import carotid, carotid_cases, carotid_teams, expect_carotid
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = (*carotid.FOLDERS, expect_carotid.EXPECTED)
-AORTA = REPOSITORY / carotid.SUBMISSIONS / "aorta"
+AORTA = ROOT / carotid.SUBMISSIONS / "aorta"
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -31,13 +31,13 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_regenerating_gives_the_committed_bytes(tmp_path: Path) -> None:
     carotid.write_samples(tmp_path)
     expect_carotid.write_expected(tmp_path)
-    committed, regenerated = contents(REPOSITORY), contents(tmp_path)
+    committed, regenerated = contents(ROOT), contents(tmp_path)
     assert sorted(committed) == sorted(regenerated)
     assert [name for name in committed if committed[name] != regenerated[name]] == []
 
 
 def test_all_samples_together_stay_below_five_megabytes() -> None:
-    sizes = [path.stat().st_size for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     assert 100_000 < sum(sizes) < 5_000_000
 
 
@@ -50,7 +50,7 @@ def test_make_names_the_samples_it_knows() -> None:
 
 def references() -> dict[str, dict[str, np.ndarray]]:
     found = {}
-    for path in sorted((REPOSITORY / carotid.REFERENCES).glob("*_label.h5")):
+    for path in sorted((ROOT / carotid.REFERENCES).glob("*_label.h5")):
         with h5py.File(path) as file:
             found[path.name.removesuffix("_label.h5")] = {name: file[name][()] for name in file}
     return found
@@ -134,7 +134,7 @@ def test_durations() -> None:
 
 
 def test_every_fault_of_dropout_is_in_its_file() -> None:
-    folder, expected = REPOSITORY / carotid.SUBMISSIONS / "dropout", references()
+    folder, expected = ROOT / carotid.SUBMISSIONS / "dropout", references()
     assert not (folder / "csv_0019_pred.h5").exists()
     with pytest.raises(OSError, match="truncated file"):
         h5py.File(folder / "csv_0058_pred.h5")
@@ -161,6 +161,6 @@ def test_every_fault_of_dropout_is_in_its_file() -> None:
     ],
 )
 def test_expected_counts_and_time_scores(team: str, counts: tuple[int, ...], time_score: float) -> None:
-    expected = json.loads((REPOSITORY / expect_carotid.EXPECTED / f"{team}.json").read_text())
+    expected = json.loads((ROOT / expect_carotid.EXPECTED / f"{team}.json").read_text())
     assert tuple(expected["counts"][key] for key in ("expected", "scored", "failed", "missing", "unmatched")) == counts
     assert expected["aggregates"]["time_score"] == pytest.approx(time_score, abs=1e-9)

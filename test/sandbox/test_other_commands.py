@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from challenges.lesions_folders import LESION, write
+from places import ROOT
 from sandbox.hijacking import decoders_with
 
 from podium.cli import main
@@ -20,7 +21,6 @@ from podium.sandbox import decoder
 from podium.tools.simulation.run import Plan, find_cases, simulate_on
 from podium.validation import Problem, ValidationReport, validate
 
-ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = ROOT / "test/submissions"
 DIED = "ended its process 2 times, by a crash or because memory ran out."
 

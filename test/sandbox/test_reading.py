@@ -1,5 +1,6 @@
 """Files read by decoders: the same values and the same words as read here, and one bad file costs itself alone."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -13,7 +14,9 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from places import ROOT
 from sandbox.hijacking import decoders_with
+from sandbox.processes import children
 
 from podium.cli import main
 from podium.errors import Refused, UsageError
@@ -22,16 +25,16 @@ from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.kernel import prctl
 from podium.platform.metrics_file import CaseResult
+from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
 from podium.sandbox import decoder
-from podium.sandbox.decoders import decoders
-from podium.sandbox.lock import available_layers
+from podium.sandbox.decoders import Decoders, decoders
+from podium.sandbox.lock import LANDLOCK, SECCOMP, available_layers
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = sorted(
     (kind.name, team.name) for kind in (ROOT / "test" / "submissions").iterdir() for team in kind.iterdir()
 )
@@ -294,3 +297,143 @@ def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
     assert (before.status, lost.status) == ("scored", "failed")
     assert lost.error == "Reading 'csv_0042_pred.h5' ended its process 2 times, by a crash or because memory ran out."
     assert found == expected
+
+
+# One decoder for all files of a case, and never for two cases.
+
+
+def process_of(_: decoder.OpenFile, **__: Any) -> decoder.Answer:
+    return os.getpid(), None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def pid_for(found: Decoders | None, path: Path) -> int:
+    assert found is not None
+    with found.session(SafeFile.inside(path.parent, path.name)) as session:
+        return int(session.ask("image").value)
+
+
+def test_files_of_a_case_share_a_decoder_that_ends_with_the_case(folder: Path) -> None:
+    with decoders_with(__name__, READERS={"image": process_of}), decoders() as found:
+        with one_case():
+            first = pid_for(found, folder / "a.png")
+            assert pid_for(found, folder / "b.png") == first
+        while Path(f"/proc/{first}").exists():
+            time.sleep(0.01)
+        with one_case():
+            assert pid_for(found, folder / "a.png") != first
+        assert pid_for(found, folder / "a.png") != pid_for(found, folder / "a.png"), "outside of a case, one per file"
+
+
+def test_without_seccomp_files_of_a_case_share_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under Landlock alone a decoder opens its file by name, and its lock names one file."""
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: [LANDLOCK])
+    with decoders_with(__name__, READERS={"image": process_of}), decoders() as found, one_case():
+        assert pid_for(found, folder / "a.png") != pid_for(found, folder / "b.png")
+
+
+def test_two_files_that_are_open_at_the_same_time_have_two_decoders(folder: Path) -> None:
+    with decoders_with(__name__, READERS={"image": process_of}), decoders() as found, one_case():
+        assert found is not None
+        with found.session(SafeFile.inside(folder, "a.png")) as session:
+            assert session.ask("image").value != pid_for(found, folder / "b.png")
+
+
+def test_what_a_file_did_to_the_decoder_costs_the_next_file_no_try(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def ruined(opened: decoder.OpenFile, **_: Any) -> decoder.Answer:
+        names.append(opened.file.name)
+        if len(names) > 1:
+            os._exit(1)
+        return os.getpid(), None
+
+    monkeypatch.setattr("podium.sandbox.session._TRIES", 1)
+    with decoders_with(__name__, READERS={"image": ruined}), decoders() as found, one_case():
+        assert pid_for(found, folder / "a.png") != pid_for(found, folder / "b.png")
+
+
+def stealing(_: decoder.OpenFile, *, truth: str) -> decoder.Answer:
+    """The reference by its name, and whatever is behind any descriptor."""
+    found = []
+    for number in range(3, 64):
+        with contextlib.suppress(OSError):
+            found.append(os.pread(number, 100, 0).decode("latin-1"))
+    with contextlib.suppress(OSError):
+        found.append(Path(truth).read_text(encoding="utf-8"))
+    return found, None
+
+
+@pytest.mark.parametrize("layers", [[LANDLOCK, SECCOMP], [SECCOMP], []])
+def test_a_decoder_that_was_given_a_second_file_can_read_no_reference(
+    folder: Path, layers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: layers)
+    truth = folder / "truth.txt"
+    truth.write_text("the truth", encoding="utf-8")
+    with decoders_with(__name__, READERS={"image": stealing}), decoders() as found, one_case():
+        assert found is not None
+        for name in ("a.png", "b.png"):
+            with found.session(SafeFile.inside(folder, name)) as session:
+                stolen = session.ask("image", truth=str(truth)).value
+                assert ("the truth" in stolen) == (not layers), "it succeeds where nothing prevents it"
+
+
+def test_a_shared_decoder_reads_the_file_it_was_given_last(tmp_path: Path) -> None:
+    for number in range(3):
+        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
+            file["mask"] = np.full((4, 5), number)
+    (tmp_path / "broken.h5").write_bytes((tmp_path / "0.h5").read_bytes()[:600])
+    with decoders(), one_case():
+        for bad, good in (("broken.h5", 0), ("missing.h5", 1), ("broken.h5", 2), ("missing.h5", 0)):
+            with pytest.raises(Refused, match=bad), open_hdf5(SafeFile(tmp_path, bad), max_bytes=10**6) as source:
+                source.read("mask")
+            with open_hdf5(SafeFile(tmp_path, f"{good}.h5"), max_bytes=10**6) as source:
+                assert source.read("mask").tolist() == [[good] * 5] * 4
+
+
+# The libraries that read submitted files are loaded before the first file comes, and only those that are expected.
+
+SECONDS = 30.0  # until a program has loaded a library, on any machine
+
+
+def loaded(pid: int) -> set[str]:
+    """Which of the two libraries a process has mapped."""
+    mapped = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    return {name for name, part in (("h5py", "/h5py/"), ("SimpleITK", "/SimpleITK/")) if part in mapped}
+
+
+@pytest.mark.parametrize("libraries", [["h5py"], ["SimpleITK"], ["h5py", "SimpleITK"]], ids="+".join)
+def test_what_is_expected_is_loaded_without_a_request(libraries: list[str]) -> None:
+    before = children(os.getpid())
+    with decoders(libraries=libraries, logged=False):
+        zygotes = [pid for pid in children(os.getpid()) if pid not in before]
+        end = time.monotonic() + SECONDS
+        while {name for pid in zygotes for name in loaded(pid)} < set(libraries) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert sorted(name for pid in zygotes for name in loaded(pid)) == sorted(libraries)
+        # Decoders are forked without Python's own care for threads.
+        assert [len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in zygotes] == [1] * len(zygotes)
+
+
+def test_what_is_not_expected_is_not_loaded() -> None:
+    before = children(os.getpid())
+    with decoders(libraries=(), logged=False):
+        (zygote,) = (pid for pid in children(os.getpid()) if pid not in before)
+        time.sleep(1.0)  # several times what loading takes
+        assert loaded(zygote) == set()
+
+
+def test_something_else_is_done_while_the_processes_start() -> None:
+    done: list[int] = []
+    with decoders(libraries=(), logged=False, meanwhile=lambda: done.append(len(children(os.getpid())))):
+        assert done
+        assert done[0] >= 1, "they were started already"

@@ -7,14 +7,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import SimpleITK
 from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_file, write_jobs
+from challenges.lesions_folders import HALF, LESION, write, write_ground_truth
 from evaluating import evaluate
 from numpy.typing import NDArray
+from places import ROOT
+from scipy.spatial.distance import cdist
 
+import podium
 from podium import rank
+from podium.challenges import KINDS, load_challenge, problems_of_file
+from podium.challenges.format import read_challenge_folders
+from podium.challenges.lesions import scoring as declarations
+from podium.challenges.lesions.format import LesionsSettings
+from podium.challenges.lesions.scoring import LesionsCase
+from podium.challenges.settings import ChallengeFile
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
+from podium.metrics.declaration import CaseMetric
 from podium.tools.ranking.schemes import RankingOptions
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
@@ -360,3 +372,197 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
         ("Overlap", "aggregates.iou.mean"),
         ("Dice liver", "aggregates.dice.liver.mean"),
     ]
+
+
+# An image that is compared within a mask of the organiser's, which nobody predicts.
+
+CHALLENGE = """
+kind = "declared"
+title = "Within"
+version = "1"
+per_case = "full"
+submission = "predictions"
+[values.ct]
+kind = "image"
+file = "{case}.mha"
+reference = "{case}_ct.mha"
+within = "body"
+[values.body]
+kind = "labels"
+reference = "{case}_mask.mha"
+labels = { body = 1 }
+[[metrics]]
+kind = "mae"
+[ranking]
+by = "mae"
+"""
+
+
+def write_image(path: Path, values: object, kind: type = np.int16) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(np.array(values, dtype=kind)), str(path))
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    folder = tmp_path / "truth"
+    write_image(folder / "references/a_ct.mha", [[10, 20], [30, 40]])
+    write_image(folder / "references/a_mask.mha", [[1, 1], [0, 0]], np.uint8)
+    (folder / "challenge.toml").write_text(CHALLENGE)
+    return folder
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    (folder / "challenge.toml").write_text(text)
+    file = ChallengeFile(folder / "challenge.toml")
+    return [str(file.refuse(each.key, each.words)) for each in problems_of_file("truth", file).problems]
+
+
+def test_a_team_sends_no_mask_and_pixels_outside_of_it_do_not_count(truth: Path, tmp_path: Path) -> None:
+    write_image(tmp_path / "team/a.mha", [[11, 23], [999, 999]])
+    metrics = evaluate(tmp_path / "team", truth, tmp_path / "output")
+    assert metrics["counts"]["scored"] == 1
+    assert metrics["aggregates"]["mae"]["mean"] == 2.0
+
+
+def test_a_value_that_no_image_is_compared_within_must_be_predicted(truth: Path) -> None:
+    found = problems(truth, CHALLENGE.replace('within = "body"\n', ""))
+    assert len(found) == 1
+    assert "needs a socket, a file or a table: where is the prediction?" in found[0]
+
+
+def test_no_metric_is_of_the_mask(truth: Path) -> None:
+    found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\nof = "body"\n')
+    assert len(found) == 1
+    assert "names 'body', which nobody predicts" in found[0]
+    found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\n')
+    assert len(found) == 1
+    assert "there is none" in found[0]
+
+
+def test_a_mask_of_another_size_is_found_before_a_build(truth: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_image(truth / "references/a_mask.mha", [[1, 1, 0], [0, 0, 0]], np.uint8)
+    assert main(["check", str(truth)]) == 2
+    assert "The mask 'body' is not of the size of the image 'ct'." in capfd.readouterr().out
+
+
+def test_a_readme_may_lie_among_the_references(truth: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (truth / "references/README.md").write_text("Where these come from.\n")
+    assert main(["check", str(truth)]) == 0
+    (truth / "references/notes.md").write_text("Something else.\n")
+    assert main(["check", str(truth)]) == 2
+    assert "references/notes.md" in capfd.readouterr().out
+
+
+# Which packages are loaded before the files of a declared challenge are read.
+
+GROUND_TRUTH = ROOT / "ground-truth"
+MASK = 'kind = "labels"\nlabels = { lesion = 1 }\n'
+
+
+def libraries_of(folder: Path) -> set[str]:
+    (found,) = read_challenge_folders(folder, known=KINDS).values()
+    return set(load_challenge(found).format.libraries)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    {
+        'file = "{case}.nii.gz"\nreference = "{case}.nii.gz"': {"SimpleITK"},
+        'file = "{case}.h5"\nreference = "{case}.h5"\ndataset = "mask"': {"h5py"},
+        'file = "{case}.HDF5"\nreference = "{case}.nii.gz"\ndataset = "mask"': {"h5py", "SimpleITK"},
+        'socket = "mask"\nreference = "{case}.h5"\nreference_dataset = "mask"': {"h5py", "SimpleITK"},
+    }.items(),
+)
+def test_an_image_has_the_packages_of_its_files(tmp_path: Path, value: str, expected: set[str]) -> None:
+    metric = '[[metrics]]\nkind = "dice"\n[ranking]\nby = "dice.mean"\n'
+    head = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\n'
+    settings = f'{head}[cases]\ninput = "ct"\n[values.mask]\n{MASK}{value}\n{metric}'
+    (tmp_path / "challenge.toml").write_text(settings, encoding="utf-8")
+    assert libraries_of(tmp_path) == expected
+
+
+def test_a_number_in_json_needs_none(tmp_path: Path) -> None:
+    value = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.json"\nrange = [0, 9]\n'
+    metric = '[[metrics]]\nkind = "mae"\n[ranking]\nby = "mae.mean"\n'
+    head = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\n'
+    (tmp_path / "challenge.toml").write_text(head + value + metric, encoding="utf-8")
+    assert libraries_of(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("carotid", {"h5py"}), ("lesions", {"SimpleITK"}), ("freehand", {"h5py"}), ("reports", set())],
+)
+def test_the_bundled_challenges(name: str, expected: set[str]) -> None:
+    assert libraries_of(GROUND_TRUTH / name) == expected
+
+
+# Adding a metric touches one metric function and one declaration: everything else follows.
+
+NAME = "final_hd95_mm"
+
+
+def hd95(case: LesionsCase) -> float | None:
+    """The 95th percentile of all voxels' distances to the other mask, the larger of the two directions, in mm."""
+    assert case.final is not None
+    if case.reference.is_empty or not case.final.mask.any():
+        return None
+    spacing = case.reference.geometry.spacing[::-1]
+    distances = cdist(np.argwhere(case.final.mask) * spacing, np.argwhere(case.reference.mask()) * spacing)
+    return float(max(np.percentile(distances.min(axis=axis), 95) for axis in (0, 1)))
+
+
+DECLARATION = CaseMetric(
+    name=NAME,
+    title="Final HD95",
+    direction="lower",
+    lowest=0.0,
+    highest=math.inf,
+    worst=math.inf,
+    unit="mm",
+    count=f"{NAME}.n",
+    of=hd95,
+)
+
+
+@pytest.fixture
+def ground_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    declared = declarations.lesions_metrics
+
+    def with_hd95(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
+        return [*declared(settings), DECLARATION]
+
+    monkeypatch.setattr(declarations, "lesions_metrics", with_hd95)
+    references = dict.fromkeys(("fdg_1", "fdg_2", "psma_1"), LESION)
+    settings = "steps = 1\n[cases]\ngroups = '^(?P<group>[a-z]+)_'"
+    return write_ground_truth(tmp_path, references, settings=settings)
+
+
+def test_rows_means_groups_columns_and_ranking_follow_from_the_declaration(ground_truth: Path, tmp_path: Path) -> None:
+    write(tmp_path / "north/fdg_1/iter_0.nii.gz", HALF)  # the last of three columns is missing: 1 mm
+    write(tmp_path / "north/fdg_2/iter_0.nii.gz", LESION)
+    write(tmp_path / "south/fdg_1/iter_0.nii.gz", LESION)
+    results = {
+        team: podium.evaluate(
+            tmp_path / team, ground_truth=ground_truth, output=tmp_path / "teams" / team, executor=Serial()
+        )
+        for team in ("north", "south")
+    }
+    rows = {row.case: row.metrics[NAME] for row in results["north"].results}
+    assert rows == {"fdg_1": 1.0, "fdg_2": 0.0, "psma_1": None}, "a missing case has no finite worst value"
+    aggregates = results["north"].aggregates
+    assert aggregates[NAME] == {"mean": 0.5, "std": 0.5, "n": 2}
+    assert aggregates["groups"]["fdg"][NAME]["mean"] == aggregates[f"{NAME}_group_mean"] == 0.5
+
+    (folder,) = read_challenge_folders(ground_truth, known=("lesions",)).values()
+    columns = {column.path: column for column in load_challenge(folder).columns()}
+    assert columns[f"{NAME}.mean"].title == "Final HD95 (mm)"
+    assert columns[f"{NAME}.mean"].error_path == f"{NAME}.std"
+    assert columns[f"{NAME}.mean"].order == "asc"
+
+    arguments = ("--scheme", "aggregate-then-rank", "--statistic", "median", "--metric", NAME)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking"), *arguments]) == 0
+    ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
+    assert {team["name"]: team["rank"] for team in ranking["teams"]} == {"north": 1, "south": 2}
+    assert "Final HD95" in (tmp_path / "ranking/report.html").read_text()

@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 from challenges.declared.declaring import HEAD, score, write_challenge, write_jobs
 from evaluating import evaluate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from podium.challenges.declared.values import _present_labels
 
 MASK = np.zeros((6, 6), np.uint8)
 MASK[1:4, 1:4] = 1
@@ -200,3 +206,21 @@ def test_a_case_without_findings_is_a_row_without_coordinates(tmp_path: Path) ->
     found = score(tmp_path, toml("points", 'table = "p.csv"'), {"p.csv": truth}, {"p.csv": "case,x,y\na,1,2\nb,9,9\n"})
     assert found["counts"]["scored"] == 2
     assert found["aggregates"]["f1"] == pytest.approx(2 / 3)
+
+
+# Which values a label image holds, however that is found out.
+
+SMALL_IMAGES = arrays(
+    st.sampled_from(["uint8", "int16", "uint16", "int32", "uint64"]),
+    st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple),
+    elements=st.sampled_from([0, 0, 0, 1, 2, 3, 9, 127]),
+)
+
+
+@pytest.mark.parametrize("at_once", [5, 1 << 18])
+@settings(max_examples=100, deadline=None)
+@given(labels=SMALL_IMAGES, likely=st.sets(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=6))
+def test_all_values_and_no_others_are_found(labels: NDArray[Any], likely: set[int], at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("podium.challenges.declared.values._COUNTED_AT_ONCE", at_once)
+        assert _present_labels(labels, likely) == {int(value) for value in labels.flat}

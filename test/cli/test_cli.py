@@ -1,0 +1,423 @@
+"""The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
+
+import contextlib
+import gc
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from challenges.carotid_files import (
+    CONFIGURATION,
+    LONG,
+    configured,
+    mask,
+    write_case,
+    write_ground_truth,
+    write_job,
+    write_predictions,
+)
+from places import ROOT
+
+from podium import __version__
+from podium.cli.main import main
+from podium.errors import SubmissionError
+from podium.evaluation import evaluate
+from podium.execution.executor import Serial
+from podium.execution.processes import Processes
+
+SAMPLES = ROOT / "test" / "submissions" / "carotid"
+BUNDLED = sorted(path.parent.name for path in ROOT.glob("ground-truth/*/challenge.toml"))
+
+# The shape of the phase setting, as the platform checks it when an organiser pastes it.
+EXTRA_COLUMNS_SCHEMA = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["title", "path", "order"],
+        "additionalProperties": False,
+        "properties": {
+            "title": {"type": "string"},
+            "path": {"type": "string"},
+            "error_path": {"type": "string"},
+            "order": {"enum": ["asc", "desc"]},
+            "exclude_from_ranking": {"type": "boolean"},
+        },
+    },
+}
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+        self.last_line = err.splitlines()[-1] if err else ""
+
+
+@pytest.fixture
+def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Ended(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def manifest(tmp_path: Path, podium: Any) -> Path:
+    path = tmp_path / "cases.json"
+    ended = podium("manifest", "--ground-truth", ROOT / "ground-truth" / "carotid", "--output", path)
+    assert ended.code == 0
+    return path
+
+
+def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
+    content = json.loads(manifest.read_text())
+    assert len(content["cases"]) == 12
+    assert set(content) == {"schema_name", "challenge", "kind", "title", "version", "submission", "settings", "cases"}
+    assert content["cases"]["csv_0071"] == {
+        "long": [160, 184],
+        "trans": content["cases"]["csv_0071"]["trans"],
+    }
+    again = tmp_path / "again.json"
+    podium("manifest", "--ground-truth", ROOT / "ground-truth" / "carotid", "--output", again)
+    assert again.read_bytes() == manifest.read_bytes()
+
+
+def test_the_case_list_says_which_shape_the_phase_takes(podium: Any, tmp_path: Path) -> None:
+    cases = tmp_path / "cases.json"
+    files, jobs = tmp_path / "files", tmp_path / "jobs"
+    write_case(files / "a_pred.h5")
+    (files / "predictions.json").write_text("[]")
+    write_predictions(jobs, [write_job(jobs, "1", "a")])
+    for shape in ("algorithm", "predictions"):
+        configuration = CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
+        truth = write_ground_truth(tmp_path / shape, {"a": 0}, configuration=configuration)
+        podium("manifest", "--ground-truth", truth, "--output", cases)
+        assert json.loads(cases.read_text())["submission"] == shape
+        if shape == "predictions":
+            ended = podium("validate", files, "--cases", cases)
+            assert "predictions.json │ belongs to no case" in ended.out
+            assert "a_pred.h5" not in ended.out
+        else:
+            assert podium("validate", jobs, "--cases", cases).last_line == "The submission is ready."
+            ended = podium("validate", tmp_path / shape / "references", "--cases", cases)
+            assert ended.code == 1
+            assert ended.last_line.startswith("This phase takes algorithms, and the submission has no predictions.json")
+
+
+@pytest.mark.parametrize("team", ["aorta", "bifurcation", "carina"])
+def test_good_submissions_are_ready(team: str, manifest: Path, podium: Any) -> None:
+    ended = podium("validate", SAMPLES / team, "--cases", manifest)
+    assert (ended.code, ended.last_line) == (0, "The submission is ready.")
+    assert "12 predictions for 'carotid' are fine." in ended.out
+
+
+def test_every_problem_at_once(manifest: Path, podium: Any, tmp_path: Path) -> None:
+    submission = tmp_path / "s"
+    shutil.copytree(SAMPLES / "dropout", submission)
+    (submission / "csv_0007_pred.h5").unlink()
+    (submission / "csv_0007_pred.h5").symlink_to(submission / "csv_0036_pred.h5")
+    ended = podium("validate", submission, "--cases", manifest)
+    assert (ended.code, ended.last_line) == (1, "Found 8 problems; fix them before you submit.")
+    for words in (
+        "'csv_0058_pred.h5' is a damaged HDF5 file.",
+        "'long_mask' in 'csv_0071_pred.h5' is 158 x 180, expected 160 x 184.",
+        "holds the value 7; a mask holds 0/1/2 or 0/128/255.",
+        "holds NaN",
+        "'csv_0201_pred.h5: cls' is 3; the classes are 0, 1.",
+        "is missing.",
+        "csv_0999_pred.h5",
+        "'csv_0007_pred.h5' is a symbolic link; send the file itself.",
+    ):
+        assert words in ended.out
+
+
+def test_without_a_case_list_files_are_still_read(podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    write_case(tmp_path / "s" / "bad_pred.h5", long_mask=mask(LONG) + 5)
+    ended = podium("validate", tmp_path / "s")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
+    assert "'bad_pred.h5: long_mask' holds the value 5" in ended.out
+
+
+@pytest.mark.parametrize("name", ["[bold]x.bin", "[/red].bin", "x\\.bin"])
+def test_a_name_is_no_markup_of_the_table(name: str, podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    path = tmp_path / "s" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    ended = podium("validate", tmp_path / "s")
+    assert (ended.code, ended.last_line) == (1, "Found 1 problem; fix it before you submit.")
+    assert name in ended.out
+
+
+def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
+    write_case(tmp_path / "s" / "good_pred.h5")
+    (tmp_path / "s" / "x").symlink_to("good_pred.h5")
+    assert (
+        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+    )
+
+
+def test_an_algorithm_submission_and_an_archive_file(podium: Any, tmp_path: Path) -> None:
+    root = tmp_path / "s"
+    assert podium("validate", write_predictions(root, [write_job(root, "1", "a")])).code == 0
+    assert podium("validate", SAMPLES / "bifurcation" / "preds.tar.gz").code == 0
+
+
+def test_validate_warns_about_a_missing_timing_file(podium: Any) -> None:
+    ended = podium("validate", SAMPLES / "carina")
+    assert (ended.code, ended.last_line) == (0, "The submission is ready.")
+    assert "Warning: There is no timing.json: the time is unknown." in ended.out
+    assert "Warning" not in podium("validate", SAMPLES / "bifurcation").out
+
+
+def test_validate_needs_to_know_the_challenge(podium: Any, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "x.bin").write_text("x")
+    ended = podium("validate", tmp_path / "s")
+    assert ended.code == 2
+    assert ended.last_line.startswith("Name the challenge with --challenge (")
+    assert podium("validate", tmp_path / "s", "--challenge", "carotid").code == 1
+    assert podium("validate", tmp_path / "s", "--challenge", "heart").last_line.startswith(
+        "There is no challenge 'heart'"
+    )
+
+
+@pytest.mark.parametrize("content", [None, "{", "{}", '{"challenge": "carotid"}'])
+def test_a_case_list_that_is_none(content: str | None, podium: Any, tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    if content is not None:
+        path.write_text(content)
+    ended = podium("validate", SAMPLES / "carina", "--cases", path)
+    assert ended.code == 2
+    assert "cases.json" in ended.last_line
+
+
+@pytest.mark.parametrize("challenge", BUNDLED)
+def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, podium: Any) -> None:
+    settings = json.loads(podium("leaderboard", challenge).out)
+    jsonschema.validate(settings["extra_results_columns"], EXTRA_COLUMNS_SCHEMA)
+    assert settings["scoring_method_choice"] in ("abs", "avg", "med")
+    assert settings["score_default_sort"] in ("asc", "desc")
+    assert len(settings["score_title"]) <= 64
+    expected = json.loads(next((ROOT / "test" / "expected" / challenge).glob("*.json")).read_text())
+    paths = [settings["score_jsonpath"], *(column["path"] for column in settings["extra_results_columns"])]
+    paths += [column["error_path"] for column in settings["extra_results_columns"] if "error_path" in column]
+    for path in paths:
+        value: Any = expected
+        for part in path.split("."):
+            value = value[part]
+        assert isinstance(value, int | float), path
+
+
+def test_leaderboard_of_all_challenges(podium: Any) -> None:
+    assert sorted(json.loads(podium("leaderboard").out)) == BUNDLED
+    assert podium("leaderboard", "heart").code == 2
+
+
+def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
+    settings = json.loads(podium("leaderboard", "carotid").out)
+    assert settings["score_jsonpath"] == "aggregates.score"
+    assert settings["score_title"] == "Score (0-100)"
+    assert settings["score_default_sort"] == "desc"
+    by_path = {column["path"]: column for column in settings["extra_results_columns"]}
+    assert by_path["aggregates.total_seconds"]["order"] == "asc"
+    assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
+
+
+def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Path) -> None:
+    settings = configured("cases", "groups = '^(?P<group>.)'")
+    settings = settings.replace("{ low_risk = 0, high_risk = 1 }", "{ low = 0, high = 1, top = 2 }")
+    settings = re.sub(r"^columns = \[.*?^\]\n", "", settings, flags=re.MULTILINE | re.DOTALL)
+    folder = write_ground_truth(tmp_path / "carotid", configuration=settings)
+    columns = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]["extra_results_columns"]
+    titles = {column["path"]: column["title"] for column in columns}
+    assert {f"aggregates.f1.{name}": f"F1 {name}" for name in ("low", "high", "top")}.items() <= titles.items()
+    assert titles["aggregates.f1.top_group_mean"] == "F1 top, mean of groups"
+    assert titles["aggregates.dice.long_plaque_group_mean"] == "Dice longitudinal plaque, mean of groups"
+    metrics = evaluate(
+        submission=folder / "references",
+        output=tmp_path / "out",
+        ground_truth=folder,
+        challenge=None,
+        executor=Serial(),
+    )
+    for path in titles:
+        value: Any = metrics.model_dump()
+        for part in path.split("."):
+            value = value[part]
+        assert isinstance(value, int | float), path
+
+
+def test_leaderboard_titles_say_which_scores_are_provisional(podium: Any, tmp_path: Path) -> None:
+    folder = write_ground_truth(tmp_path / "carotid")
+
+    def titles(configuration: str) -> dict[str, str]:
+        (folder / "challenge.toml").write_text(configuration)
+        settings = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]
+        columns = {column["path"]: column["title"] for column in settings["extra_results_columns"]}
+        return {"score": settings["score_title"], **columns}
+
+    def provisional(configuration: str) -> set[str]:
+        return {path for path, title in titles(configuration).items() if title.endswith(", provisional")}
+
+    cohort = CONFIGURATION.replace('"fixed"', '"cohort"')
+    assert titles(cohort)["score"] == "Score (0-100), provisional"
+    assert titles(cohort)["aggregates.time_score"] == "Time, provisional"
+    assert provisional(cohort) == {"score", "aggregates.time_score"}
+    assert provisional(CONFIGURATION) == set()
+    unweighted = cohort.replace(" + 0.2 * time_score", "")
+    assert provisional(unweighted) == {"aggregates.time_score"}
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--help"], ["evaluate", "--help"], ["validate", "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(arguments)
+        assert "exit codes: 0: success; 1: error in the submission; 2:" in " ".join(capsys.readouterr().out.split())
+    done = subprocess.run([sys.executable, "-m", "podium", "--version"], cwd=ROOT, check=True, capture_output=True)
+    assert done.stdout.decode() == f"podium {__version__}\n"
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+
+
+def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("secret/path")
+
+    monkeypatch.setattr("podium.tools.ranking.documents.read_cohorts", fail)
+    ended = podium("rank", "x.json")
+    assert ended.code == 2
+    assert ended.err == "Podium failed with an internal error. The organisers can find details in the log.\n"
+    assert "secret/path" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("leaderboard",), 141),
+        (("--help",), 0),  # argparse's own decision
+        (("validate", str(SAMPLES / "carina")), 1),  # rich's
+    ],
+)
+def test_a_reader_that_has_gone_gets_no_traceback(arguments: tuple[str, ...], code: int) -> None:
+    """As in `podium leaderboard | head -0`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "podium", *arguments],
+        cwd=ROOT,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    environment = dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    log = logging.getLogger("podium")
+    collections = gc.get_threshold()
+    for arguments in (("leaderboard",), ("leaderboard", "heart")):
+        podium(*arguments)
+        assert dict(os.environ) == environment
+        assert gc.get_threshold() == collections
+        assert {number: signal.getsignal(number) for number in handlers} == handlers
+        assert (log.handlers, log.level) == ([], logging.NOTSET)
+    with pytest.raises(SystemExit):
+        podium("--no-such-option")
+    assert {number: signal.getsignal(number) for number in handlers} == handlers
+
+
+def test_a_request_to_end_inside_a_library_that_makes_another_error_of_it(
+    podium: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pydantic took the interrupted pattern for one that does not match."""
+
+    def validate(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise SubmissionError("The string does not match.") from None
+
+    monkeypatch.setattr("podium.cli.score.paths", validate)
+    run = podium("evaluate")
+    assert (run.code, run.last_line) == (130, "Stopped on request.")
+    # An evaluation from Python afterwards is not concerned.
+    assert Processes(workers=1).run(["a"], str.upper, label="scoring")["a"].value == "A"
+
+
+def test_a_request_to_end_that_a_callback_swallows(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the callbacks of imports do: the work on cases does not begin."""
+
+    def score(_: object) -> int:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        return len(Processes(workers=1).run(["a"], str.upper, label="scoring"))
+
+    monkeypatch.setattr("podium.cli.score.paths", score)
+    run = podium("evaluate")
+    assert (run.code, run.last_line) == (130, "Stopped on request.")
+
+
+INTERRUPTED_INSIDE_EXEC = """
+import signal
+from podium.cli import main, score
+
+score.paths = lambda _: exec("signal.raise_signal(signal.SIGTERM)")
+raise SystemExit(main(["evaluate"]))
+"""
+
+
+def test_a_request_to_end_inside_exec_ends_with_the_exit_code(tmp_path: Path) -> None:
+    """As a module, as `python -m podium` is run: with -c, Python ends in another way."""
+    (tmp_path / "stopped.py").write_text(INTERRUPTED_INSIDE_EXEC, encoding="utf-8")
+    command = [sys.executable, "-m", "stopped"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "Stopped on request.\n")
+
+
+def test_a_command_may_run_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main(["leaderboard"])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+    assert json.loads(capfd.readouterr().out)
+
+
+def test_an_evaluation_from_python_prints_nothing_and_sets_no_handler(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    write_case(tmp_path / "s" / "csv_0007_pred.h5", long_mask=mask(LONG) + 5)
+    write_case(tmp_path / "s" / "zebra_pred.h5")
+    with pytest.raises(SubmissionError):
+        evaluate(
+            submission=tmp_path / "s",
+            output=tmp_path / "o",
+            ground_truth=ROOT / "ground-truth" / "carotid",
+            challenge=None,
+            executor=Serial(),
+        )
+    assert capfd.readouterr() == ("", "")
+    assert {number: signal.getsignal(number) for number in before} == before

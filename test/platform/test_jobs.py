@@ -1,0 +1,83 @@
+"""ISO 8601 durations as the platform writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from podium.errors import SubmissionError
+from podium.platform.jobs import Clock, Job, case_of, duration_seconds
+from podium.platform.runtime import Runtime, job_runtime
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("PT1M3.5S", 63.5),
+        ("PT6.5S", 6.5),
+        ("P0DT00H00M06.000000S", 6.0),
+        ("P1DT2H", 93_600.0),
+        ("P2W", 1_209_600.0),
+        ("PT0S", 0.0),
+        ("PT1,5S", 1.5),
+    ],
+)
+def test_duration(text: str, seconds: float) -> None:
+    assert duration_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "1M3S", "P1Y", "P1M", "-PT5S", "PT-5S", "PT5S ", "PTS", "٣S", "63.5"])
+def test_not_a_duration(text: str) -> None:
+    assert duration_seconds(text) is None
+
+
+# Case names from file names.
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("A003.nii.gz", "A003"),
+        ("csv_0007.mha", "csv_0007"),
+        ("folder/csv_0007.MHA", "csv_0007"),
+        ("1.2.840.7", "1.2.840.7"),
+        ("1.2.840.7.mha", "1.2.840.7"),
+        ("sub050__LH_Par_L_DtP.hdf5", "sub050__LH_Par_L_DtP"),
+        ("plain", "plain"),
+        (".mha", ".mha"),
+        ("mu\u0308ller.mha", "m\u00fcller"),
+    ],
+)
+def test_case_of(name: str, case: str) -> None:
+    assert case_of(name) == case
+
+
+# Times of cases and jobs, and the two clocks.
+
+
+def job(pk: str, seconds: float | None, clock: Clock | None = "exec") -> Job:
+    return Job(root=Path("/submission"), pk=pk, inputs={}, outputs={}, seconds=seconds, clock=clock)
+
+
+def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
+    runtime = job_runtime({"a": [job("1", 2.0)], "b": [job("2", None, None)], "c": [job("3", 3.0), job("4", 4.0)]})
+    assert runtime.by_case == {"a": 2.0, "c": 7.0}
+    assert (runtime.of(["a", "c"]), runtime.of(["a", "b"]), runtime.of([])) == (9.0, None, 0.0)
+    assert runtime.problem == "1 of 4 jobs have no duration that can be read: the time of their cases is unknown."
+    assert runtime.warning is None
+
+
+def test_a_total_alone_is_the_time_of_any_cases() -> None:
+    assert Runtime(total_seconds=5.0).of(["a"]) == 5.0
+    assert Runtime().of(["a"]) is None
+
+
+def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:
+    jobs = {f"{pk}": [job(f"{pk}", 1.0, "invoke" if pk < 7 else "exec")] for pk in range(15)}
+    runtime = job_runtime(jobs)
+    assert runtime.clock_figures() == {"jobs.exec_duration": 8, "jobs.invoke_duration": 7}
+    names = "job 0, job 1, job 2, job 3, job 4 and 2 more"
+    assert runtime.warning is not None
+    assert runtime.warning.startswith(f"7 of 15 measured jobs have invoke_duration ({names}), the others exec_duration")
+    with pytest.raises(SubmissionError, match=r"7 of 15 jobs were measured by invoke_duration \(job 0, .* and 2 more"):
+        job_runtime(jobs, clock="exec")
+    assert job_runtime({"a": [job("1", 1.0)]}, clock="exec").warning is None

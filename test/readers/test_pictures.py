@@ -1,0 +1,154 @@
+"""PNG files: grey, 8 or 16 bits."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from readers.made import PIXELS, header_of, png, png_chunk, safe, tiff
+
+from podium.errors import Refused
+from podium.readers.formats import pictures as tiff_header
+from podium.readers.images import read_image
+
+
+def png_refusal(folder: Path, content: bytes) -> str:
+    with pytest.raises(Refused) as caught:
+        read_image(safe(folder, "p.png", content))
+    assert str(folder) not in str(caught.value)
+    return str(caught.value)
+
+
+def test_grey_pixels_are_read(tmp_path: Path) -> None:
+    file = safe(tmp_path, "p.png", png())
+    assert header_of(file).shape == (4, 6)
+    assert read_image(file).array.tobytes() == PIXELS
+
+
+def test_sixteen_bits_are_read(tmp_path: Path) -> None:
+    rows = b"".join(b"\0" + bytes([1, 2] * 6) for _ in range(4))
+    assert set(read_image(safe(tmp_path, "p.png", png(bits=16, pixels=rows))).array.ravel()) == {258}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (png(colour=3), "'p.png' has a colour palette; save it as a grey image whose pixels are the values."),
+        (png(colour=2), "'p.png' has 3 channels (RGB or vector pixels)"),
+        (png(colour=4), "'p.png' has 2 channels (RGB or vector pixels)"),
+        (png(colour=6), "'p.png' has 4 channels (RGB or vector pixels)"),
+        (png(bits=1), "'p.png' has 1 bits per pixel; save it with 8 or 16."),
+        (png(bits=4), "'p.png' has 4 bits per pixel; save it with 8 or 16."),
+        (png(width=0), "'p.png' announces an empty image (4 x 0)."),
+        (png()[:20], "'p.png' is a damaged PNG file."),
+        (png().replace(b"IHDR", b"IDAT", 1), "'p.png' is a damaged PNG file."),
+        (png(pixels=b"\0" + PIXELS[:6]), "'p.png' is damaged: its pixels cannot be read."),
+        (png()[:-20], "'p.png' is damaged: it announces a part of "),
+        (
+            png(extra=b"\x7f\xff\xff\xfftEXt" + bytes(100)),
+            "'p.png' is damaged: it announces a part of 2,147,483,647 bytes and ends before.",
+        ),
+        (png(extra=png_chunk(b"tRNS", b"\0\1")), "'p.png' is damaged: its pixels cannot be read."),
+    ],
+)
+def test_files_are_refused_in_words(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, words: str
+) -> None:
+    assert words in png_refusal(tmp_path, content)
+    assert capfd.readouterr().err == ""
+
+
+# TIFF files: grey pages in strips, all alike.
+
+
+def tiff_refusal(folder: Path, content: bytes) -> str:
+    with pytest.raises(Refused) as caught:
+        read_image(safe(folder, "t.tif", content))
+    assert str(folder) not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("name", ["t.tif", "t.tiff", "T.TIF"])
+def test_one_page_has_two_axes(tmp_path: Path, order: str, name: str) -> None:
+    file = safe(tmp_path, name, tiff(order=order))
+    assert header_of(file).shape == (4, 6)
+    assert read_image(file).array.tobytes() == PIXELS
+
+
+def test_pages_make_the_third_axis(tmp_path: Path) -> None:
+    image = read_image(safe(tmp_path, "t.tif", tiff({}, {}, {})), shape=(3, 4, 6))
+    assert image.array.shape == (3, 4, 6)
+    assert image.array.tobytes() == 3 * PIXELS
+
+
+def test_deflate_is_read(tmp_path: Path) -> None:
+    packed = zlib.compress(PIXELS)
+    content = tiff({259: (3, 1, 8), 279: (4, 1, len(packed))}, pixels=packed)
+    assert read_image(safe(tmp_path, "t.tif", content)).array.tobytes() == PIXELS
+
+
+def test_a_big_tiff_is_read(tmp_path: Path) -> None:
+    tags = {256: 6, 257: 4, 258: 8, 259: 1, 262: 1, 273: 16, 277: 1, 278: 4, 279: 24}
+    content = struct.pack("<2sHHHQ", b"II", 43, 8, 0, 16 + 24) + PIXELS + struct.pack("<Q", len(tags))
+    for tag, value in tags.items():
+        content += struct.pack("<HHQHxxxxxx", tag, 3, 1, value)
+    assert read_image(safe(tmp_path, "t.tif", content + bytes(8))).array.tobytes() == PIXELS
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({277: (3, 1, 3)}, "'t.tif' has 3 channels (RGB or vector pixels)"),
+        ({258: (3, 3, 8)}, "'t.tif' has 3 channels (RGB or vector pixels)"),
+        ({262: (3, 1, 3)}, "'t.tif' has a colour palette"),
+        ({262: (3, 1, 2)}, "'t.tif' is not a grey image; save it as one."),
+        ({262: None}, "'t.tif' is not a grey image; save it as one."),
+        ({322: (3, 1, 16), 323: (3, 1, 16)}, "'t.tif' is tiled; save it in strips, or as .mha."),
+        ({274: (3, 1, 3)}, "'t.tif' is stored turned or mirrored; save it upright."),
+        ({254: (4, 1, 1)}, "'t.tif' holds a thumbnail or a transparency mask"),
+        ({330: (4, 1, 8)}, "'t.tif' is a pyramid; save the full image alone."),
+        ({259: (3, 1, 7)}, "'t.tif' is compressed in a way that is not read"),
+        ({258: (3, 1, 1)}, "'t.tif' has 1-bit pixels of a kind that is not read"),
+        ({258: (3, 1, 64), 339: (3, 1, 3)}, "'t.tif' has 64-bit pixels of a kind that is not read"),
+        ({339: (3, 1, 6)}, "'t.tif' has 8-bit pixels of a kind that is not read"),
+        ({256: (3, 1, 0)}, "'t.tif' announces an empty image (4 x 0)."),
+        ({256: None}, "'t.tif' is a damaged TIFF file."),
+        ({257: (11, 1, 4)}, "'t.tif' is a damaged TIFF file."),
+        ({257: (3, 2, 4)}, "'t.tif' is a damaged TIFF file."),
+        ({273: (4, 1, 999_999)}, "'t.tif' is damaged: its pixels cannot be read."),
+        ({259: (3, 1, 8)}, "'t.tif' is damaged: its pixels cannot be read."),
+        ({259: (3, 1, 5)}, "'t.tif' is damaged: its pixels cannot be read."),
+    ],
+)
+def test_pages_are_refused_in_words(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[int, tuple[int, int, int] | None], words: str
+) -> None:
+    assert words in tiff_refusal(tmp_path, tiff(changes))
+    assert capfd.readouterr().err == ""
+
+
+def test_all_pages_must_be_alike(tmp_path: Path) -> None:
+    message = tiff_refusal(tmp_path, tiff({}, {256: (3, 1, 3)}))
+    assert message == "Page 2 of 't.tif' differs from its first page; all must be alike."
+
+
+def test_a_tag_may_not_come_twice(tmp_path: Path) -> None:
+    content = tiff().replace(struct.pack("<HHI", 259, 3, 1), struct.pack("<HHI", 258, 3, 1), 1)
+    assert tiff_refusal(tmp_path, content) == "'t.tif' has the TIFF tag 258 twice."
+
+
+def test_a_ring_of_pages_ends(tmp_path: Path) -> None:
+    content = tiff()[:-4] + struct.pack("<I", 8 + 24)
+    assert tiff_refusal(tmp_path, content) == "'t.tif' is a damaged TIFF file."
+
+
+def test_the_number_of_pages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiff_header, "MAX_PAGES", 2)
+    assert header_of(safe(tmp_path, "t.tif", tiff({}, {}))).shape == (2, 4, 6)
+    assert tiff_refusal(tmp_path, tiff({}, {}, {})) == "'t.tif' has more than 2 pages."
+
+
+@pytest.mark.parametrize("length", [4, 8, 33, 50, 100])
+def test_a_cut_file_is_refused(tmp_path: Path, length: int) -> None:
+    assert tiff_refusal(tmp_path, tiff()[:length]) == "'t.tif' is a damaged TIFF file."

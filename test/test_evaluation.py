@@ -1,0 +1,758 @@
+"""`podium evaluate` from the outside: what goes in, what comes out, and what is said on the way."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.carotid_files import (
+    CONFIGURATION,
+    LONG,
+    configured,
+    mask,
+    write_case,
+    write_ground_truth,
+    write_job,
+    write_predictions,
+)
+from places import ROOT
+from readers.made import zip_bytes
+
+from podium.challenges import KINDS, load_challenge
+from podium.challenges.format import read_challenge_folders
+from podium.cli.main import main
+from podium.errors import Refused, UsageError
+from podium.evaluation import Task, choose_challenge, evaluate, find_challenge, prepare
+from podium.execution.executor import Serial
+from podium.execution.processes import Processes
+from podium.platform.submission import submission_names
+from podium.validation import challenges_at_hand
+
+TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
+
+
+@pytest.mark.parametrize("depth", ["", "preds", "my/preds"])
+def test_folders_around_the_files_do_not_matter(depth: str, tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / depth / "a_pred.h5")
+    assert evaluate(tmp_path / "s").metrics["counts"]["scored"] == 1
+
+
+def test_names_in_capitals_and_accents_written_as_two_characters(tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "truth", {"a": 0, "m\u00fc": 1})
+    write_case(tmp_path / "s" / "a_PRED.H5", cls=0)
+    write_case(tmp_path / "s" / "mu\u0308_pred.h5", cls=1)
+    (tmp_path / "s" / "Timing.json").write_text('{"total_seconds": 5}')
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    assert run.metrics["counts"]["scored"] == 2
+    assert run.metrics["aggregates"]["total_seconds"] == 5
+
+
+@pytest.mark.parametrize("kind", ["preds.tar.gz", "preds.zip", "preds.tar", "preds.tgz"])
+def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    if kind.endswith("zip"):
+        with zipfile.ZipFile(folder / kind, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files.iterdir():
+                archive.write(file, f"preds/{file.name}")
+    else:
+        with tarfile.open(folder / kind, "w:gz" if "gz" in kind else "w") as archive:
+            archive.add(files, "preds")
+    assert evaluate(folder).metrics["counts"]["scored"] == 3
+    assert evaluate(folder / kind).metrics["counts"]["scored"] == 3
+
+
+# The platform's ways
+
+
+def test_the_phase_decides_what_predictions_json_is(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    """A participant's own file must not turn a phase for predictions into one for jobs, where the time is believed."""
+    (files / "predictions.json").write_text(json.dumps([{"pk": "1", "exec_duration": "PT1S"}]))
+    truth = {
+        shape: write_ground_truth(
+            tmp_path / shape, configuration=CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
+        )
+        for shape in ("predictions", "algorithm")
+    }
+    run = evaluate(files, ground_truth=truth["predictions"])
+    assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 1}
+    assert "unmatched: predictions.json: it is not named <case>_pred.h5" in run.out
+    (files / "predictions.json").unlink()
+    run = evaluate(files, ground_truth=truth["algorithm"])
+    assert (run.code, run.last_line) == (
+        1,
+        "This phase takes algorithms, and the submission has no predictions.json: submit an algorithm instead of files "
+        "with predictions.",
+    )
+
+
+def test_the_platforms_file_beside_a_submission_is_not_counted(files: Path, evaluate: Any) -> None:
+    (files / "inputs.json").write_text("[]")
+    assert evaluate(files).last_line == "Scored 3 of 3 cases."
+
+
+def test_input_and_output_may_be_links(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "input").symlink_to(files)
+    (tmp_path / "task").mkdir()
+    (tmp_path / "output").symlink_to(tmp_path / "task")
+    assert evaluate(tmp_path / "input").code == 0
+    assert json.loads((tmp_path / "task" / "metrics.json").read_text())["counts"]["scored"] == 3
+    assert [path.name for path in (tmp_path / "task").iterdir()] == ["metrics.json"]
+
+
+def test_the_log_is_short_and_ends_with_the_summary(files: Path, evaluate: Any) -> None:
+    """The platform keeps about 500 lines of each stream: 400 in all are printed, what matters last."""
+    for number in range(1000):
+        (files / f"zebra_{number}.bin").touch()
+    run = evaluate(files)
+    lines = run.out.splitlines()
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert sum(line.startswith("unmatched: zebra_") for line in lines) == 15
+    assert lines[-2:] == ["unmatched: and 985 more", "Scored 3 of 3 cases (1000 unmatched)."]
+    assert run.last_line == lines[-1]
+
+
+def test_a_submission_in_which_every_case_fails_by_our_own_error(
+    tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, depth: int = 12) -> None:
+        if depth:
+            fail(depth=depth - 1)
+        raise ValueError("broken")
+
+    cases = [f"case_{number}" for number in range(60)]
+    truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
+    for case in (*cases, *(f"zebra_{number}" for number in range(60))):
+        write_case(tmp_path / "s" / f"{case}_pred.h5")
+    monkeypatch.setattr("podium.challenges.declared.DeclaredScorer.compare", fail)
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    lines = run.out.splitlines()
+    assert run.code == 1
+    assert len(lines) + len(run.err.splitlines()) <= 400
+    assert "failed: case_0: This case could not be scored because of an unexpected ValueError." in run.out
+    assert lines.count("ValueError: broken") == 15
+    assert lines[-1] == "failed: and 45 more"
+
+
+def test_the_list_of_broken_references_is_shortened(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "truth", {})
+    for number in range(500):
+        (truth / "references" / f"{number:03}_label.h5").touch()
+    run = evaluate(files, ground_truth=truth)
+    assert run.last_line.startswith("500 of 500 references are broken")
+    lines = run.out.splitlines()
+    assert (len(lines), lines[130]) == (260, "... and 241 more lines ...")
+    assert (lines[0][:17], lines[-1][:17]) == ("reference of 000:", "reference of 499:")
+
+
+# Pairing
+
+
+def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
+    write_case(files / "zebra_pred.h5")
+    (files / "notes.docx").write_text("x")
+    (files / "README.md").write_text("x")
+    run = evaluate(files)
+    assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 2}
+    assert "unmatched: zebra_pred.h5: 'zebra' is no expected case" in run.out
+    assert "unmatched: notes.docx: it is not named <case>_pred.h5" in run.out
+    assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
+
+
+def test_two_predictions_for_one_case_fail_it(files: Path, evaluate: Any) -> None:
+    write_case(files / "again" / "a.h5")
+    row = evaluate(files).rows["a"]
+    assert row["status"] == "failed"
+    assert row["error"] == "There are 2 predictions for this case ('a_pred.h5', 'again/a.h5'); send one."
+
+
+def test_two_jobs_for_one_case_fail_it(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    run = evaluate(
+        write_predictions(root, [write_job(root, pk, case) for pk, case in (("1", "a"), ("2", "a"), ("3", "b"))])
+    )
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
+    assert "('job 1', 'job 2')" in run.rows["a"]["error"]
+
+
+# Bad cases cost themselves only
+
+
+def test_a_link_to_the_reference_is_no_prediction(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    evaluate(files)
+    (files / "a_pred.h5").unlink()
+    (files / "a_pred.h5").symlink_to(tmp_path / "truth" / "references" / "a_label.h5")
+    row = evaluate(files).rows["a"]
+    assert (row["status"], row["error"]) == ("failed", "'a_pred.h5' is a symbolic link; send the file itself.")
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_a_link_in_an_archive_costs_its_case_only(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    with tarfile.open(folder / "preds.tar.gz", "w:gz") as archive:
+        archive.add(files / "b_pred.h5", "preds/b_pred.h5")
+        link = tarfile.TarInfo("preds/a_pred.h5")
+        link.type = tarfile.SYMTYPE if kind == "symbolic" else tarfile.LNKTYPE
+        link.linkname = str(tmp_path / "truth" / "references" / "a_label.h5")
+        archive.addfile(link)
+    run = evaluate(folder)
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
+    assert run.rows["a"]["error"] == (
+        "'preds/a_pred.h5' is a link in 'preds.tar.gz'; put the file itself into the archive."
+    )
+
+
+def test_a_job_folder_that_is_a_link(tmp_path: Path, evaluate: Any) -> None:
+    root, elsewhere = tmp_path / "s", tmp_path / "elsewhere"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
+    (root / "1").rename(elsewhere)
+    (root / "1").symlink_to(elsewhere)
+    run = evaluate(write_predictions(root, jobs))
+    assert "symbolic link" in run.rows["a"]["error"]
+    assert run.rows["b"]["status"] == "scored"
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("NaN", "'job 1: plaque-vulnerability' holds NaN, which is not a JSON number."),
+        ("1e999", "'job 1: plaque-vulnerability' holds Infinity, which is not a JSON number."),
+        ('"\\ud800"', "'job 1: plaque-vulnerability' holds half of a surrogate pair, which is no character."),
+    ],
+)
+def test_what_json_cannot_mean_costs_its_job_alone(written: str, words: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    write_predictions(root, [write_job(root, "1", "a", cls="HERE"), write_job(root, "2", "b")])
+    text = (root / "predictions.json").read_text()
+    (root / "predictions.json").write_text(text.replace('"HERE"', written))
+    run = evaluate(root)
+    assert run.rows["a"]["error"] == words
+    assert run.rows["b"]["status"] == "scored"
+
+
+@pytest.mark.parametrize("place", ["relative_path", "pk"])
+def test_jobs_cannot_lead_outside(place: str, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    if place == "pk":
+        job["pk"] = "../1"
+        run = evaluate(write_predictions(root, [job]))
+        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
+    else:
+        job["outputs"][0]["interface"]["relative_path"] = "../../../truth"
+        run = evaluate(write_predictions(root, [job, write_job(root, "2", "b")]))
+        assert run.rows["a"]["error"] == "'../../../truth' is not a path inside the job's output."
+
+
+# Unusable submissions
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK\x03\x04", "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
+        (zip_bytes({"c_pred.h5": b"x", "../c": b""}), "'preds.zip' holds '../c', which leads out of the archive."),
+    ],
+)
+def test_a_broken_archive_does_not_cost_the_files_beside_it(
+    content: bytes, words: str, files: Path, evaluate: Any
+) -> None:
+    (files / "c_pred.h5").unlink()
+    (files / "preds.zip").write_bytes(content)
+    run = evaluate(files)
+    statuses = {case: row["status"] for case, row in run.rows.items()}
+    assert statuses == {"a": "scored", "b": "scored", "c": "missing"}
+    assert f"unmatched: preds.zip: {words}" in run.out
+
+
+def test_an_archive_beside_a_readme_is_what_is_spoken_of(tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "README.md").write_text("x")
+    (tmp_path / "s" / "preds.zip").write_bytes(b"PK\x03\x04")
+    assert evaluate(tmp_path / "s").last_line == (
+        "None of the 1 submitted predictions belongs to an expected case; the first is preds.zip: "
+        "'preds.zip' is a damaged or incomplete zip archive; pack it again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({}, "The submission is empty; it must hold a prediction for every case."),
+        ({"README.md": b"hello"}, "The submission holds no prediction for any expected case."),
+        ({"predictions.json": b"{}"}, "predictions.json must be a list of jobs."),
+        ({"predictions.json": b"[{}]"}, "job 1 of predictions.json has no usable pk."),
+        ({"preds.zip": b"PK\x03\x04"}, "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
+        ({"preds.tar.gz": b"hello"}, "'preds.tar.gz' is not a zip, tar or gzipped tar archive."),
+        ({"a.zip": b"1", "b.zip": b"2"}, "The submission holds 2 archives (a.zip, b.zip); send one, or the files."),
+    ],
+)
+def test_unusable_submissions(content: dict[str, bytes], sentence: str, tmp_path: Path, evaluate: Any) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    for name, data in content.items():
+        (folder / name).write_bytes(data)
+    run = evaluate(folder)
+    assert (run.code, run.last_line, run.metrics) == (1, sentence, {})
+
+
+def test_no_submission_at_all(tmp_path: Path, evaluate: Any) -> None:
+    run = evaluate(tmp_path / "nowhere")
+    assert (run.code, run.last_line) == (1, "There is no submission: the input folder does not exist.")
+
+
+def test_predictions_for_other_cases_only(tmp_path: Path, evaluate: Any) -> None:
+    write_case(tmp_path / "s" / "x_pred.h5")
+    run = evaluate(tmp_path / "s")
+    assert run.code == 1
+    assert run.last_line == (
+        "None of the 1 submitted predictions belongs to an expected case; "
+        "the first is x_pred.h5: 'x' is no expected case."
+    )
+
+
+def test_not_a_single_case_could_be_scored(tmp_path: Path, evaluate: Any) -> None:
+    """The team is told why at once; who runs it at home finds every case in metrics.json."""
+    write_case(tmp_path / "s" / "a_pred.h5", cls=3)
+    run = evaluate(tmp_path / "s")
+    assert run.code == 1
+    assert run.last_line == (
+        "None of the 1 submitted predictions could be scored; the first: 'a_pred.h5: cls' is 3; the classes are 0, 1."
+    )
+    assert run.metrics["counts"]["failed"] == 1
+
+
+def test_an_older_result_does_not_survive_an_unusable_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    assert evaluate(files).metrics
+    (tmp_path / "empty").mkdir()
+    assert not evaluate(tmp_path / "empty").metrics
+
+
+def test_what_a_job_says_reaches_people_on_one_short_line(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    job["inputs"][0]["image"]["name"] = "\x1b[2Jx.mha"
+    run = evaluate(write_predictions(root, [job]))
+    assert run.code == 1
+    assert "\x1b" not in run.err + run.out
+    for pk in ("p" * 3000, "a\nb", "\x1b"):
+        run = evaluate(write_predictions(root, [{**job, "pk": pk}]))
+        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
+
+
+def test_an_unprintable_file_in_a_job_costs_its_case_only(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
+    folder = root / "1" / "output" / "images" / "carotid-longitudinal-segmentation"
+    (folder / os.fsdecode(b"\xff.mha")).touch()
+    run = evaluate(write_predictions(root, jobs))
+    assert "found: image.mha, \\udcff.mha." in run.rows["a"]["error"]
+    assert run.rows["b"]["status"] == "scored"
+
+
+@pytest.mark.parametrize("value", [{"class": 0, "seed": 2**64}, {"class": 0, "x": json.loads("[" * 40 + "]" * 40)}])
+def test_an_odd_inline_value_costs_at_most_its_case(value: Any, tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    jobs = [write_job(root, "1", "a", cls=value), write_job(root, "2", "b")]
+    assert evaluate(write_predictions(root, jobs)).rows["b"]["status"] == "scored"
+
+
+def test_sockets_may_carry_both_spellings(tmp_path: Path, evaluate: Any) -> None:
+    root = tmp_path / "s"
+    job = write_job(root, "1", "a")
+    for entry in (*job["inputs"], *job["outputs"]):
+        entry["socket"] = None
+    assert evaluate(write_predictions(root, [job])).rows["a"]["status"] == "scored"
+
+
+# The organiser's mistakes
+
+
+def test_ground_truth_problems(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert evaluate(files, ground_truth=tmp_path / "no").last_line == (
+        "There is no ground truth: its folder does not exist."
+    )
+    assert evaluate(files, ground_truth=empty).last_line == (
+        "The ground truth holds no challenge.toml, neither itself nor in a sub-folder."
+    )
+    (empty / "challenge.toml").write_text(CONFIGURATION)
+    assert evaluate(files, ground_truth=empty).last_line == "The ground truth has no folder 'references'."
+    (empty / "references").mkdir()
+    run = evaluate(files, ground_truth=empty)
+    assert (run.code, run.last_line) == (2, "The ground truth holds no reference.")
+    (empty / "references" / "odd.h5").touch()
+    run = evaluate(files, ground_truth=empty)
+    assert (run.code, run.last_line) == (2, "A reference is not named <case>_label.h5.")
+    assert "references/odd.h5" in run.out
+    (empty / "references" / "odd.h5").unlink()
+    write_case(empty / "references" / "sub" / "a_label.h5")
+    assert evaluate(files, ground_truth=empty).last_line == "A reference is not named <case>_label.h5."
+
+
+def test_configuration_mistakes_are_for_the_organiser(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('rule = "fixed"', 'rule = "quick"'))
+    run = evaluate(files, ground_truth=truth)
+    assert run.code == 2
+    line = CONFIGURATION[: CONFIGURATION.index("\nrule = ")].count("\n") + 2
+    assert run.last_line.startswith(f"challenge.toml, line {line}: 'time.rule' is wrong")
+    other = write_ground_truth(tmp_path / "o", configuration=CONFIGURATION.replace('"declared"', '"heart"'))
+    run = evaluate(files, ground_truth=other)
+    assert run.code == 2
+    assert run.last_line.startswith("challenge.toml, line 3: 'kind' is 'heart'; the kinds are: ")
+
+
+def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = tmp_path / "parent"
+    write_ground_truth(parent / "carotid")
+    assert evaluate(files, ground_truth=parent).code == 0
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+    run = evaluate(files, "--challenge", "heart", ground_truth=parent)
+    sentence = "There is no ground truth for the challenge 'heart'; there is: carotid."
+    assert (run.code, run.last_line) == (2, sentence)
+    monkeypatch.setenv("PODIUM_CHALLENGE", "heart")
+    assert evaluate(files, ground_truth=parent).last_line == sentence
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+def test_several_challenges_are_never_told_apart_by_the_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    parent = tmp_path / "parent"
+    write_ground_truth(parent / "carotid")
+    write_ground_truth(
+        parent / "reports", {}, configuration='kind = "reports"\ntitle="R"\nversion="1"\nper_case="full"'
+    )
+    run = evaluate(files, ground_truth=parent)
+    assert (run.code, run.last_line) == (
+        2,
+        "There are several challenges here (carotid, reports); name one with --challenge or the variable "
+        "PODIUM_CHALLENGE.",
+    )
+    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        (4, 3),
+        (2, 3),
+    ],
+)
+def test_another_number_of_references(expected: int, found: int, tmp_path: Path, files: Path, evaluate: Any) -> None:
+    configuration = CONFIGURATION.replace("per_case", f"expected_cases = {expected}\nper_case")
+    truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc"[:found], 0), configuration=configuration)
+    run = evaluate(files, ground_truth=truth)
+    sentence = f"The ground truth has {found} references, but 'expected_cases' in challenge.toml is {expected}."
+    assert (run.code, run.last_line) == (2, sentence)
+    (truth / "challenge.toml").write_text(CONFIGURATION.replace("per_case", f"expected_cases = {found}\nper_case"))
+    assert evaluate(files, ground_truth=truth).code == (0 if found else 2)
+
+
+def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    (tmp_path / "output").write_text("a file where the folder should be")
+    run = evaluate(files)
+    assert (run.code, run.last_line) == (2, "The output folder cannot be written to: File exists.")
+
+
+@pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "many"], ["--case-timeout", "-1"], ["--fast"]])
+def test_command_line_mistakes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", *arguments])
+    assert caught.value.code == 2
+    assert "error:" in capsys.readouterr().err.splitlines()[-1]
+
+
+# What is published
+
+
+def test_anonymous_rows_give_nothing_away(tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(
+        tmp_path / "t",
+        {"hidden-one": 0, "hidden-two": 1, "open": 1},
+        configuration=CONFIGURATION.replace('"full"', '"anonymous"'),
+    )
+    write_case(tmp_path / "s" / "open.h5", cls=1)
+    run = evaluate(tmp_path / "s", ground_truth=truth)
+    assert "hidden" not in json.dumps(run.metrics)
+    assert "hidden" not in run.err
+    text = json.dumps({key: value for key, value in run.metrics.items() if key != "settings"})  # these say "reference"
+    assert "correct" not in text
+    assert 'reference"' not in text
+    assert [row["case"] for row in run.metrics["results"]] == sorted(row["case"] for row in run.metrics["results"])
+    assert run.metrics["counts"]["expected"] == 3
+
+
+def test_a_case_figure_made_of_a_hidden_one_is_hidden_too(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    both = configured("case_figures", 'right = "risk.correct"\nboth = "(right + dice.mean) / 2"\nplain = "dice.mean"')
+    for per_case, shown in (("full", {"right", "both", "plain"}), ("anonymous", {"plain"})):
+        truth = write_ground_truth(tmp_path / per_case, configuration=both.replace('"full"', f'"{per_case}"'))
+        run = evaluate(files, ground_truth=truth)
+        assert {"right", "both", "plain"} & run.metrics["results"][0]["metrics"].keys() == shown
+        assert run.metrics["aggregates"]["right"]["mean"] == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "decimals"),
+    [
+        ('per_case = "none"', 4),
+        ('per_case = "anonymous"', 4),
+        ('per_case = "none"\ndecimals = 2', 2),
+        ('per_case = "full"\ndecimals = 1', 1),
+        ('per_case = "full"', None),
+    ],
+)
+def test_published_aggregates_have_few_digits_where_cases_are_hidden(
+    keys: str, decimals: int | None, files: Path, tmp_path: Path
+) -> None:
+    """The file is rounded, counts stay; who calls from Python gets every digit."""
+    from podium.evaluation import evaluate
+    from podium.execution.executor import Serial
+
+    write_case(files / "a_pred.h5", long_mask=mask(LONG, seed=1))
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('per_case = "full"', keys))
+    arguments = {"submission": files, "output": tmp_path / "o", "ground_truth": truth}
+    exact = evaluate(**arguments, challenge=None, executor=Serial()).aggregates  # type: ignore[arg-type]
+    written = json.loads((tmp_path / "o" / "metrics.json").read_text())["aggregates"]
+    assert exact["dice"]["long_plaque"]["mean"] == pytest.approx((2 * 21 / 49 + 2) / 3, abs=1e-12)
+    assert exact["dice"]["long_plaque"]["mean"] != round(exact["dice"]["long_plaque"]["mean"], 4)
+    assert written["dice"]["long_plaque"]["n"] == 3
+    assert ("std" in written["dice"]["long_plaque"]) is ("full" in keys)
+    for name in written["dice"]["long_plaque"].keys() - {"n"}:
+        figure = exact["dice"]["long_plaque"][name]
+        assert written["dice"]["long_plaque"][name] == (figure if decimals is None else round(figure, decimals))
+    assert written["score"] == (exact["score"] if decimals is None else round(exact["score"], decimals))
+    assert written["time_known"] == 0
+
+
+def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_path: Path) -> None:
+    from podium.errors import GroundTruthError, OrganiserError
+    from podium.evaluation import evaluate
+    from podium.execution.processes import Processes
+
+    class Dying:
+        workers = 1
+
+        def run(self, cases: Any, _: Any, *, label: str) -> Any:
+            return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
+
+    truth = write_ground_truth(tmp_path / "t")
+    with pytest.raises(OrganiserError, match=r"^A worker was killed while the references were checked; ") as caught:
+        evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=Dying())
+    assert not isinstance(caught.value, GroundTruthError)
+    assert not (tmp_path / "o" / "metrics.json").exists()
+
+
+def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
+    truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('"full"', '"none"'))
+    run = evaluate(files, ground_truth=truth)
+    assert run.metrics["results"] == []
+    assert run.metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("workers", ["1", "2", "7"])
+def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path, evaluate: Any) -> None:
+    dropout = ROOT / "test" / "submissions" / "carotid" / "dropout"
+    truth = ROOT / "ground-truth" / "carotid"
+    evaluate(dropout, "--workers", "3", ground_truth=truth)
+    first = (tmp_path / "output" / "metrics.json").read_bytes()
+    evaluate(dropout, "--workers", workers, ground_truth=truth)
+    assert (tmp_path / "output" / "metrics.json").read_bytes() == first
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real slow case: NSD that sleeps, in a real worker."""
+    from podium.challenges.declared.catalogue import regions as region_pairs
+
+    real = region_pairs.measure_surfaces
+
+    def slow(**arguments: Any) -> Any:
+        if arguments["prediction"].sum() == 1:
+            import time
+
+            time.sleep(60)
+        return real(**arguments)
+
+    monkeypatch.setattr(region_pairs, "measure_surfaces", slow)
+    single = np.zeros(LONG, dtype=np.uint8)
+    single[5, 5] = 1
+    write_case(files / "a_pred.h5", long_mask=single)
+    run = evaluate(files, "--case-timeout", "2")
+    assert run.rows["a"]["error"] == "Scoring this case took longer than 2 seconds."
+    assert run.rows["b"]["status"] == "scored"
+
+
+@pytest.mark.usefixtures("processes")
+def test_cases_that_are_left_when_the_time_is_over_fail(
+    files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is in the environment, as in an image, and over before the first case."""
+    monkeypatch.setenv("PODIUM_TIME_LIMIT", "0.001")
+    run = evaluate(files)
+    assert run.code == 1
+    assert {row["status"] for row in run.rows.values()} == {"failed"}
+    assert run.rows["a"]["error"] == "The time for the whole evaluation was over before this case was begun."
+    assert run.rows["a"]["metrics"]["segmentation"] == 0
+    assert evaluate(files, "--time-limit", "1000").metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.parametrize("limit", ["soon", "-1", "0", "inf"])
+def test_a_time_limit_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str
+) -> None:
+    monkeypatch.setenv("PODIUM_TIME_LIMIT", limit)
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate"])
+    assert caught.value.code == 2
+    assert "error: argument --time-limit: " in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("processes")
+def test_workers_import_nothing_heavy_themselves(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What scoring needs is loaded once, before forking: importing it in every worker costs each of them seconds."""
+    from podium.challenges.base import AnyChallenge, Challenge
+
+    real = Challenge.score
+
+    def score(self: AnyChallenge, *arguments: Any) -> Any:
+        before = set(sys.modules)
+        found = real(self, *arguments)
+        heavy = {name.split(".")[0] for name in set(sys.modules) - before}
+        assert not heavy & {"torch", "monai", "sklearn", "scipy", "numpy", "h5py"}, heavy
+        return found
+
+    monkeypatch.setattr(Challenge, "score", score)
+    assert evaluate(files).metrics["counts"]["scored"] == 3
+
+
+# The real commands
+
+
+def test_entrypoint_and_module_agree_byte_for_byte(tmp_path: Path) -> None:
+    submission, truth = ROOT / "test/submissions/reports/molar", ROOT / "ground-truth/reports"
+    written = []
+    for number, command in enumerate(([str(ROOT / "evaluate.py")], ["-m", "podium", "evaluate"])):
+        output = tmp_path / f"out{number}"
+        done = subprocess.run(
+            [sys.executable, *command, "--input", submission, "--output", output, "--ground-truth", truth],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr.splitlines()[-1] == "Scored 20 of 20 cases."
+        written.append((output / "metrics.json").read_bytes())
+    assert written[0] == written[1]
+
+
+# What the check of the references has read is kept for scoring where it is small.
+
+
+def same(first: Any, second: Any) -> bool:
+    """Also for arrays, and for what holds them."""
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if hasattr(first, "__dict__"):
+        return type(first) is type(second) and same(vars(first), vars(second))
+    return bool(first == second)
+
+
+def prepared(kind: str) -> Task:
+    folder = find_challenge(ROOT / "ground-truth" / kind, None)
+    return prepare(folder, load_challenge(folder), Serial())
+
+
+@pytest.mark.parametrize("kind", ["carotid", "lesions"])
+def test_what_is_kept_is_what_would_be_read(kind: str) -> None:
+    task = prepared(kind)
+    for case in task.cases:
+        kept = task.kept(case)
+        assert kept is not None
+        assert same(kept, task.challenge.scorer.read_reference(task.references[case]))
+
+
+@pytest.mark.parametrize("kind", ["freehand", "reports"])
+def test_what_scoring_prepares_further_is_read_again(kind: str) -> None:
+    task = prepared(kind)
+    assert [task.kept(case) for case in task.cases] == [None] * len(task.cases)
+    assert all(task.expected(case) is not None for case in task.cases)
+
+
+@pytest.mark.parametrize("limit", ["_KEPT_BYTES", "_LARGEST_BYTES"])
+def test_what_takes_too_much_memory_is_read_again(limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    monkeypatch.setattr(f"podium.evaluation.{limit}", 100)
+    folder = find_challenge(truth, None)
+    task = prepare(folder, load_challenge(folder), Serial())
+    assert task.kept("a") is None
+    assert task.expected("a") is not None
+    (truth / "references/a_label.h5").unlink()
+    with pytest.raises(Refused):
+        task.expected("a")
+
+
+def test_no_reference_is_opened_again_for_scored_failed_and_missing_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The references are gone once they are checked."""
+    truth, submission = write_ground_truth(tmp_path / "truth"), tmp_path / "submission"
+    write_case(submission / "a_pred.h5")
+    (submission / "b_pred.h5").write_bytes(b"broken")
+
+    def without_references(*arguments: Any, **options: Any) -> Task:
+        task = prepare(*arguments, **options)
+        for file in (truth / "references").iterdir():
+            file.unlink()
+        return task
+
+    monkeypatch.setattr("podium.evaluation.prepare", without_references)
+    found = evaluate(
+        submission=submission,
+        output=tmp_path / "output",
+        ground_truth=truth,
+        challenge=None,
+        executor=Processes(workers=2),
+    )
+    assert [row.status for row in found.results] == ["scored", "failed", "missing"]
+
+
+# Which challenge is meant: for an evaluation by name alone, for a participant's own check also by the files.
+
+SUBMISSIONS = sorted((ROOT / "test" / "submissions").glob("*/*"))
+FOLDERS = read_challenge_folders(ROOT / "ground-truth", known=KINDS)
+
+
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_a_name_decides(name: str) -> None:
+    assert choose_challenge(FOLDERS, named=name).name == name
+
+
+def test_the_only_challenge_needs_no_name() -> None:
+    assert choose_challenge({"carotid": FOLDERS["carotid"]}, named=None).name == "carotid"
+
+
+def test_several_challenges_need_a_name() -> None:
+    with pytest.raises(
+        UsageError, match=r"There are several challenges here \(carotid, .*--challenge.*PODIUM_CHALLENGE"
+    ):
+        choose_challenge(FOLDERS, named=None)
+
+
+@pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_every_sample_is_recognised(submission: Path) -> None:
+    names = submission_names(submission)
+    known = challenges_at_hand(ROOT / "ground-truth")
+    assert [name for name, each in known.items() if each.format.recognises(names)] == [submission.parent.name]

@@ -1,0 +1,45 @@
+"""A browser, a server and raters for the tests in a real browser."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+from tools.arena.arena_folders import make_arena
+from tools.arena.browsing import Site, Visits, long_reports, open_browser, why_no_browser
+from tools.arena.serve_process import serving
+
+METHODS = ("zirconium", "palladium", "osmium", "iridium")
+CASES = ("patient-17", "patient-18", "patient-19", "patient-20")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Skips without Chromium; with PODIUM_REQUIRE_CONTAINER=1 that is a failure instead."""
+    problem = why_no_browser()
+    if problem and os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1":
+        pytest.fail(f"PODIUM_REQUIRE_CONTAINER=1, but {problem}.")
+    if problem:
+        pytest.skip(f"{problem}; PODIUM_REQUIRE_CONTAINER=1 would make this a failure.")
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Two cases with pictures and two with a volume."""
+    folder = tmp_path_factory.mktemp("arena")
+    reports = long_reports(METHODS, CASES)
+    made = make_arena(folder, methods=METHODS, cases=CASES, volumes=CASES[2:], raters=(), reports=reports)
+    with serving(folder) as address:
+        yield Site(made, address)
+
+
+@pytest.fixture
+def visits(browser: Browser, site: Site) -> Iterator[Visits]:
+    """Closed, and held against what was heard, when the test ends."""
+    opened = Visits(browser, site)
+    try:
+        yield opened
+    finally:
+        opened.close()

@@ -1,0 +1,56 @@
+"""`podium arena serve` as a process of its own, on a free port of this machine."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from tools.arena.arena_server import NO_TLS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class ServeProcess:
+    """A server that answers once this is made."""
+
+    def __init__(self, folder: Path, *, port: int = 0) -> None:
+        command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", str(port)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        found = re.match(r"The arena listens on (http://\S+:(\d+)) ", self.process.stdout.readline())
+        assert found, self.stop()
+        self.address, self.port = found[1], int(found[2])
+        # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
+        assert httpx.get(self.address, timeout=60, verify=NO_TLS).status_code == 401
+
+    def kill(self) -> None:
+        """What no program can prepare for."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> str:
+        """As a service manager would; what the server had to complain about."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> str:
+        self.process.send_signal(number)
+        _, complaints = self.process.communicate(timeout=60)
+        return complaints
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server that must have nothing to complain about."""
+    server = ServeProcess(folder)
+    try:
+        yield server.address
+    finally:
+        complaints = server.stop()
+    assert complaints == "Stopped.\n", complaints

@@ -1,0 +1,365 @@
+"""The commands around a running arena, and the whole way from a ranking to the final order."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+from places import ROOT
+from tools.arena.arena_folders import make_arena, rater_id
+from tools.arena.organiser import Organiser
+
+from podium.cli.main import main
+from podium.tools.arena.archive import COLUMNS, votes_csv
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import result_schema, schema_of_the_classes
+from podium.tools.arena.store import Answer, Ballot, VoteRecord
+from podium.tools.arena.voting import Matchup
+from podium.tools.ranking.result import ranking_from_json
+
+Said = Callable[[], tuple[list[str], list[str]]]
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]) -> Said:
+    """The lines on stdout and on stderr since the last time."""
+
+    def read() -> tuple[list[str], list[str]]:
+        out, err = capfd.readouterr()
+        return out.splitlines(), err.splitlines()
+
+    return read
+
+
+def vote_all(desk: Desk, token: str, choose: Callable[[Matchup], Answer], *, comment: str = "") -> None:
+    rater = rater_id(desk, token)
+    while (matchup := desk.current(rater)) is not None:
+        assert desk.cast(rater, matchup=matchup.key, answer=choose(matchup), comment=comment) == "cast"
+
+
+def number_in(report: str) -> int:
+    found = re.search(r"(\d+)(?: of|\.)", report)
+    assert found is not None
+    return int(found[1])
+
+
+def higher_number(matchup: Matchup) -> Answer:
+    return "left" if number_in(matchup.left_report) > number_in(matchup.right_report) else "right"
+
+
+def token_of(link: str) -> str:
+    return link.rsplit("/", 1)[1]
+
+
+def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None:
+    """Raters find the higher numbers better: the arena turns the order of the metrics round."""
+    organiser = Organiser(tmp_path, teams=9)
+    assert organiser.init() == 0
+    assert organiser.run("invite", "Anna", "--matchups", "42") == 0
+    assert organiser.run("invite", "Ben", "--matchups", "42") == 0
+    out, _ = said()
+    desk = Desk(organiser.arena)
+    for link in out[-2:]:
+        vote_all(desk, token_of(link), higher_number)
+    desk.close()
+    output = tmp_path / "arena.json"
+    assert organiser.run("result", "--provisional", "--output", str(output)) == 0
+    assert organiser.rank("--arena", str(output)) == 0
+    final = ranking_from_json(organiser.ranking.read_bytes())
+    order = ["team7", "team6", "team5", "team4", "team3", "team2", "team1", "team8", "team9"]
+    assert [team.name for team in final.teams] == order
+    assert [team.rank for team in final.teams] == list(range(1, 10))
+
+
+class TestInvite:
+    def test_the_link_alone_is_on_stdout(self, tmp_path: Path, said: Said) -> None:
+        make_arena(tmp_path, settings=ArenaSettings(matchups_per_rater=9, url="https://a.example.org"))
+        assert main(["arena", "invite", str(tmp_path), "Ben"]) == 0
+        (link,), err = said()
+        assert link.startswith("https://a.example.org/enter/")
+        assert err == ["The link of Ben to 9 matchups, shown only once:"]
+        assert main(["arena", "invite", str(tmp_path), "Ben", "--matchups", "99"]) == 0
+        _, err = said()
+        assert err == [
+            "Ben was invited before: the older link is revoked, the votes are kept.",
+            "There are only 13 matchups for one rater, so Ben gets 13, not 99.",
+            "The link of Ben to 13 matchups, shown only once:",
+        ]
+        desk = Desk(tmp_path)
+        assert desk.enter(token_of(link)) is None
+        desk.close()
+
+    def test_the_organisers(self, tmp_path: Path, said: Said) -> None:
+        made = make_arena(tmp_path)
+        assert main(["arena", "invite", str(tmp_path), "--organiser"]) == 0
+        (link,), err = said()
+        assert err == ["The organiser's link, shown only once; any older link is revoked:"]
+        desk = Desk(tmp_path)
+        assert desk.enter(made.organiser) is None
+        assert desk.enter(token_of(link)) is not None
+        desk.close()
+        assert main(["arena", "invite", str(tmp_path), "--organiser", "--matchups", "3"]) == 2
+        assert said()[1] == ["--matchups is for raters; the organiser has none."]
+
+    @pytest.mark.parametrize("who", [[], ["arena", "Anna", "Ben"], ["arena", "Anna", "--organiser"]])
+    def test_somebody_has_to_be_named(self, who: list[str], said: Said) -> None:
+        assert main(["arena", "invite", *who]) == 2
+        assert said()[1] == [
+            "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes."
+        ]
+
+
+def test_inside_the_folder_its_name_may_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    make_arena(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["arena", "invite", "Dr Ben"]) == 0
+    assert said()[1][-1].startswith("The link of Dr Ben to ")
+    assert main(["arena", "revoke", "Dr Ben"]) == 0
+    assert main(["arena", "invite", "--organiser"]) == 0
+    assert main(["arena", "status"]) == 0
+    assert main(["arena", "export"]) == 0
+    assert main(["arena", "result", "--provisional"]) == 0
+    assert (tmp_path / "votes.csv").is_file()
+    assert (tmp_path / "arena.json").is_file()
+
+
+def test_revoke(tmp_path: Path, said: Said) -> None:
+    made = make_arena(tmp_path)
+    assert main(["arena", "revoke", str(tmp_path), "Anna"]) == 0
+    assert said() == ([], ["The link of Anna is revoked; the votes are kept."])
+    desk = Desk(tmp_path)
+    assert desk.enter(made.tokens["Anna"]) is None
+    desk.close()
+    assert main(["arena", "revoke", str(tmp_path), "Zoe"]) == 2
+    assert said()[1] == ["There is no rater 'Zoe'; there is: Anna."]
+
+
+@pytest.mark.parametrize("verb", ["invite", "revoke", "status", "export", "result", "serve"])
+def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str, said: Said) -> None:
+    name = ["Anna"] if verb in ("invite", "revoke") else []
+    assert main(["arena", verb, str(tmp_path), *name]) == 2
+    assert said()[1] == [f"{tmp_path} is not an arena: it has no arena.sqlite. Create one with 'podium arena init'."]
+
+
+@pytest.mark.parametrize(
+    ("verb", "package"),
+    [("init", "PIL"), ("serve", "starlette"), ("serve", "uvicorn")],
+)
+def test_what_the_extra_installs_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    sources = ["--ranking", "r", "--submissions", "s", "--cases", "c"] if verb == "init" else []
+    assert main(["arena", verb, str(tmp_path / "arena"), *sources]) == 2
+    assert said()[1] == [
+        f"This command needs {package}: run \"pip install '.[arena]'\" in the folder of Podium's source."
+    ]
+
+
+class TestExport:
+    def test_every_vote_is_in_it(self, tmp_path: Path, said: Said) -> None:
+        made = make_arena(
+            tmp_path / "arena", cases=[f"c{n}" for n in range(9)], settings=ArenaSettings(matchups_per_rater=20)
+        )
+        desk = Desk(tmp_path / "arena")
+        anna = rater_id(desk, made.tokens["Anna"])
+        first = desk.current(anna)
+        assert first is not None
+        desk.cast(anna, matchup=first.key, answer="right", comment="=cmd()\nsecond line, with comma")
+        desk.undo(anna, matchup=first.key)
+        vote_all(desk, made.tokens["Anna"], lambda _: "both-good")
+        output = tmp_path / "out.csv"
+        assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
+        assert said()[1] == [f"Wrote 21 votes, including undone votes, practice and repeats, to {output}."]
+        with output.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert list(rows[0]) == list(COLUMNS)
+        assert len(rows) == 21
+        assert (rows[0]["answer"], rows[0]["undone"]) == ("right", "1")
+        assert rows[0]["comment"] == "'=cmd()\nsecond line, with comma"
+        assert [row["undone"] for row in rows[1:]] == ["0"] * 20
+        assert sum(row["repeat"] == "1" for row in rows) == 1
+        assert {row["rater"] for row in rows} == {"Anna"}
+        standing = desk.ballots()
+        assert [(row["case"], row["left"], row["right"]) for row in rows[1:]] == [
+            (ballot.case, ballot.left, ballot.right) for ballot in standing
+        ]
+        desk.close()
+
+    @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n@x"])
+    def test_no_cell_is_taken_for_a_formula(self, text: str) -> None:
+        ballot = Ballot(rater=text, case=text, left=text, right=text, answer="left", cast_at=0.25)
+        written = votes_csv([VoteRecord(ballot=ballot, comment=text, is_undone=False, reasons=(), is_practice=False)])
+        _, row = csv.reader(io.StringIO(written, newline=""))
+        assert [cell for cell in row if cell.strip() and cell.strip()[0] in "=+-@"] == []
+        assert row[-1] == "1970-01-01T00:00:00.250+00:00"
+
+    def test_a_place_that_cannot_be_written(self, tmp_path: Path, said: Said) -> None:
+        make_arena(tmp_path / "arena")
+        output = tmp_path / "nowhere/votes.csv"
+        assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 2
+        assert said()[1] == [f"{output} cannot be written: No such file or directory."]
+
+
+class TestResult:
+    SETTINGS = ArenaSettings(
+        matchups_per_rater=30,
+        bootstraps=50,
+        permutations=50,
+        min_votes=20,
+        min_votes_per_pair=5,
+        window=5,
+        vote_budget=25,
+    )
+
+    def test_the_file_is_deterministic_and_as_its_schema_says(self, tmp_path: Path, said: Said) -> None:
+        made = make_arena(
+            tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS, notes=["Look at this."]
+        )
+        desk = Desk(tmp_path / "arena")
+        vote_all(desk, made.tokens["Anna"], higher_number)
+        desk.close()
+        output = tmp_path / "arena.json"
+        written = []
+        for _ in range(2):
+            assert main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output)]) == 0
+            written.append(output.read_bytes())
+        assert written[0] == written[1]
+        document = json.loads(written[0])
+        jsonschema.Draft202012Validator(result_schema()).validate(document)
+        assert result_schema() == schema_of_the_classes()
+        assert document["schema"] == "podium-arena-1"
+        assert document["decided_by"] == "elo-averaged"
+        assert sorted(document["ratings"], key=document["ratings"].__getitem__) == ["alpha", "beta", "gamma"]
+        assert [team["name"] for team in document["teams"]] == ["gamma", "beta", "alpha"]
+        assert document["stop_rule"]["holds"] is True
+        assert (document["votes"], document["repeats"], document["raters"], document["cases"]) == (28, 2, 1, 12)
+        assert document["notes"][-1] == "Look at this."
+        assert "Anna" not in written[0].decode()
+        assert said()[1][-1] == f"Wrote the ratings of 3 teams after 28 votes to {output}."
+
+    @pytest.mark.parametrize("by", ["elo", "elo-averaged", "bradley-terry"])
+    def test_the_organiser_chooses_what_decides(self, tmp_path: Path, by: str) -> None:
+        made = make_arena(tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS)
+        desk = Desk(tmp_path / "arena")
+        vote_all(desk, made.tokens["Anna"], higher_number)
+        desk.close()
+        output = tmp_path / "arena.json"
+        assert (
+            main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output), "--by", by])
+            == 0
+        )
+        document = json.loads(output.read_text())
+        assert document["decided_by"] == by
+        of_team = {
+            team["name"]: team[by.replace("-", "_") if by != "elo-averaged" else "elo_averaged"]
+            for team in document["teams"]
+        }
+        assert document["ratings"] == of_team
+
+    def test_before_the_stop_rule_holds_it_says_so_loudly(self, tmp_path: Path, said: Said) -> None:
+        make_arena(tmp_path / "arena", settings=self.SETTINGS)
+        output = tmp_path / "arena.json"
+        assert main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output)]) == 0
+        document = json.loads(output.read_text())
+        assert set(document["ratings"].values()) == {1000.0}
+        assert document["stop_rule"]["holds"] is False
+        assert document["notes"][0].startswith("The stop rule does not hold yet: 3 of 3 pairs have fewer than 5 votes;")
+        assert document["notes"][0] in said()[1]
+
+
+def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    made = make_arena(
+        tmp_path,
+        cases=[f"c{n}" for n in range(12)],
+        raters=("Anna", "Ben", "[red]Carla[/red]"),
+        settings=ArenaSettings(matchups_per_rater=30, bootstraps=50, permutations=50),
+        notes=["'beta' is a word in its own reports."],
+    )
+    desk = Desk(tmp_path)
+    vote_all(desk, made.tokens["Anna"], higher_number)
+    vote_all(desk, made.tokens["Ben"], lambda _: "left")
+    desk.close()
+    assert main(["arena", "revoke", str(tmp_path), "Ben"]) == 0
+    said()
+    assert main(["arena", "status", str(tmp_path)]) == 0
+    out, _ = said()
+    text = "\n".join(out)
+    assert "Ratings after 56 votes (averaged Elo decides)" in text
+    assert [line.split()[1] for line in out if re.match(r" ?[123] +(alpha|beta|gamma) ", line)] == [
+        "gamma",
+        "beta",
+        "alpha",
+    ]
+    assert "The stop rule does not hold yet: all of the first 3 and one of the last 2" in text
+    assert re.search(r"^enough votes +no +Cast: 56 of at least 100 votes\.", text, re.MULTILINE)
+    assert re.search(r"^votes per pair +yes ", text, re.MULTILINE)
+    assert re.search(r"^Anna +30 of 30 ", text, re.MULTILINE)
+    assert re.search(r"^Ben \(link revoked\) +30 of 30 +0 of 30 +30 of 30 +0 of 2 ", text, re.MULTILINE)
+    assert re.search(r"^\[red\]Carla\[/red\] +0 of 30 +- ", text, re.MULTILINE)
+    assert "Ben always chose the left report (30 of 30)." in out
+    assert "'beta' is a word in its own reports." in out
+
+
+def test_status_of_an_arena_without_votes(tmp_path: Path, said: Said) -> None:
+    make_arena(tmp_path)
+    assert main(["arena", "status", str(tmp_path)]) == 0
+    assert "There is no vote yet: every rating has its initial value." in said()[0]
+
+
+def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
+    """Twenty raters vote in this process, while others are invited and counted in processes of their own."""
+    names = [f"rater {number}" for number in range(20)]
+    arena = tmp_path / "arena"
+    made = make_arena(
+        arena,
+        methods=[f"m{n}" for n in range(5)],
+        cases=[f"c{n}" for n in range(20)],
+        raters=names,
+        settings=ArenaSettings(matchups_per_rater=100),
+    )
+    desk = Desk(arena)
+    ended = threading.Event()
+    outcomes: list[str] = []
+
+    def vote(rater: int) -> None:
+        while not ended.is_set() and (matchup := desk.current(rater)) is not None:
+            outcomes.append(desk.cast(rater, matchup=matchup.key, answer="both-good", comment=""))
+
+    threads = [threading.Thread(target=vote, args=(rater_id(desk, token),)) for token in made.tokens.values()]
+    for thread in threads:
+        thread.start()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    verbs = [
+        ["invite", "Anna"],
+        ["invite", "Ben"],
+        ["export", "--output", str(tmp_path / "votes.csv")],
+        ["revoke", "Ben"],
+    ]
+    for verb, *more in verbs:
+        command = [sys.executable, "-m", "podium", "arena", verb, str(arena), *more]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert set(outcomes) == {"cast"}
+    assert len(desk.ballots()) == len(outcomes)
+    assert [(line.name, line.revoked) for line in desk.raters()][20:] == [("Anna", False), ("Ben", True)]
+    with (tmp_path / "votes.csv").open() as file:
+        exported = [(row["rater"], row["case"], row["left"]) for row in csv.DictReader(file)]
+    ballots = [(ballot.rater, ballot.case, ballot.left) for ballot in desk.ballots()]
+    assert exported == ballots[: len(exported)]
+    desk.close()

@@ -1,0 +1,210 @@
+"""kill -9 at any moment: whatever was acknowledged is in the database, and nothing twice."""
+
+import contextlib
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from urllib.parse import urlencode
+
+from places import ROOT
+from tools.arena.arena_folders import make_arena
+from tools.arena.serve_process import ServeProcess
+
+from podium.tools.arena.settings import ArenaSettings
+
+CHILD = Path(__file__).parent / "voting_child.py"
+
+
+def test_acknowledged_votes_survive_kill_9(tmp_path: Path) -> None:
+    made = make_arena(
+        tmp_path,
+        methods=[f"m{number}" for number in range(7)],
+        cases=[f"c{number}" for number in range(30)],
+        raters=[f"rater {number}" for number in range(30)],
+        settings=ArenaSettings(matchups_per_rater=300),
+    )
+    moments = random.Random(5)
+    acknowledged: dict[str, set[str]] = {"cast": set(), "undone": set()}
+    command = [sys.executable, str(CHILD), str(tmp_path), *made.tokens.values()]
+    killed = 0
+    for _ in range(5):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
+            assert child.stdout is not None
+            lines = [child.stdout.readline()]  # it votes
+            time.sleep(moments.uniform(0.05, 0.3))
+            child.kill()
+            lines += child.stdout.readlines()
+        killed += child.returncode == -9
+        for line in lines:
+            if line.endswith(b"\n") and line != b"end\n":
+                kind, key = line.decode().split()
+                acknowledged[kind].add(key)
+    assert killed == 5, "the child had nothing left to vote on"
+    assert len(acknowledged["cast"]) > 100
+    assert acknowledged["undone"]
+    with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+        voted = [key for (key,) in database.execute("SELECT key FROM votes JOIN matchups ON matchups.id = matchup")]
+        undone = [
+            key
+            for (key,) in database.execute(
+                "SELECT key FROM undos JOIN votes ON votes.id = vote JOIN matchups ON matchups.id = matchup"
+            )
+        ]
+        standing = database.execute(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM votes JOIN matchups ON matchups.id = matchup "
+            "WHERE votes.id NOT IN (SELECT vote FROM undos) GROUP BY votes.rater, position)"
+        ).fetchone()
+    assert acknowledged["cast"] <= set(voted)
+    assert acknowledged["undone"] <= set(undone)
+    assert len(voted) == len(set(voted))
+    assert len(undone) == len(set(undone))
+    assert standing == (1,)
+
+
+# kill -9 of a server with 20 voters at work, again and again: what was answered with success is there, and once.
+
+VOTERS, ROUNDS = 20, 5
+ANSWERS = ("left", "right", "both-good")
+
+
+class Voter:
+    """Votes as fast as the server answers, and writes down what was answered. A form whose answer was lost when the
+    server died is sent again, as by somebody who reloads the page, but with another answer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cookie = ""
+        self.acknowledged: dict[str, set[str]] = {}  # the answers that may have been saved: one, unless some were lost
+        self.undone: set[str] = set()
+        self.unanswered: dict[str, set[str]] = {}  # sent, and nothing heard
+        self._form: dict[str, str] | None = None
+        self._clicks = 0
+        self.failures: list[str] = []
+
+    def enter(self, port: int, token: str) -> None:
+        with contextlib.closing(HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", f"/enter/{token}")
+            response = connection.getresponse()
+            response.read()
+            self.cookie = (response.getheader("Set-Cookie") or "").partition(";")[0]
+
+    def vote(self, port: int) -> None:
+        """Until the server is gone."""
+        with contextlib.suppress(OSError, HTTPException):
+            self._vote(port)
+
+    def _vote(self, port: int) -> None:
+        with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            while not self.failures:
+                if self._form is None:
+                    connection.request("GET", "/", headers={"Cookie": self.cookie})
+                    page = connection.getresponse().read().decode()
+                    self._form = hidden_fields(page, "/vote")
+                key = self._form["matchup"]
+                self._clicks += 1
+                answer = ANSWERS[self._clicks % 3]
+                before = set(self.unanswered.get(key, ()))
+                self.unanswered[key] = before | {answer}
+                location = self._post(connection, "/vote", {**self._form, "answer": answer})
+                if location == "/":
+                    self.acknowledged[key] = {answer}
+                elif location == "/?notice=answered" and before:
+                    self.acknowledged[key] = before  # one of these had been saved, though nobody was told
+                else:
+                    self.failures.append(f"{location} for {key}, {answer} after {before}")
+                del self.unanswered[key]
+                form, self._form = self._form, None
+                if self._clicks % 7 == 0:
+                    location = self._post(connection, "/undo", form)
+                    if location == "/?notice=undone":
+                        self.undone.add(key)
+                    else:
+                        self.failures.append(f"{location} for the undo of {key}")
+
+    def _post(self, connection: HTTPConnection, path: str, fields: dict[str, str]) -> str:
+        headers = {"Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", path, urlencode(fields), headers)
+        response = connection.getresponse()
+        text = response.read()
+        assert response.status == 303, text
+        return response.getheader("Location") or ""
+
+
+def hidden_fields(page: str, action: str) -> dict[str, str]:
+    found = re.search(f'action="{action}">(.*?)</form>', page, re.DOTALL)
+    assert found, page
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1]))
+
+
+def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path: Path) -> None:
+    vote_while_the_server_is_killed(tmp_path, shortest_seconds=0.1, longest_seconds=0.6)
+
+
+def vote_while_the_server_is_killed(
+    folder: Path, *, shortest_seconds: float, longest_seconds: float, matchups: int = 600
+) -> int:
+    """How many votes were confirmed; all of them are on disk, and once. bench/arena_kill.py does it for a minute."""
+    made = make_arena(
+        folder,
+        methods=[f"m{number}" for number in range(7)],
+        cases=[f"c{number}" for number in range(60)],
+        raters=[f"rater {number}" for number in range(VOTERS)],
+        settings=ArenaSettings(matchups_per_rater=matchups),
+    )
+    voters = [Voter(name) for name in made.tokens]
+    moments = random.Random(7)
+    for number in range(ROUNDS):
+        server = ServeProcess(folder)
+        if number == 0:
+            for voter in voters:
+                voter.enter(server.port, made.tokens[voter.name])
+        before = sum(len(voter.acknowledged) for voter in voters)
+        threads = [threading.Thread(target=voter.vote, args=(server.port,)) for voter in voters]
+        for thread in threads:
+            thread.start()
+        while sum(len(voter.acknowledged) for voter in voters) == before and any(
+            map(threading.Thread.is_alive, threads)
+        ):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(shortest_seconds, longest_seconds))
+        assert server.process.poll() is None
+        server.kill()
+        for thread in threads:
+            thread.join()
+        assert [failure for voter in voters for failure in voter.failures] == []
+        assert sum(len(voter.acknowledged) for voter in voters) > before
+
+    acknowledged = {key: answer for voter in voters for key, answer in voter.acknowledged.items()}
+    undone = {key for voter in voters for key in voter.undone}
+    unanswered = {key: answer for voter in voters for key, answer in voter.unanswered.items()}
+    assert undone
+    with contextlib.closing(sqlite3.connect(folder / "arena.sqlite")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+        rows = database.execute("SELECT key, answer FROM votes JOIN matchups ON matchups.id = matchup").fetchall()
+        taken_back = database.execute(
+            "SELECT key FROM undos JOIN votes ON votes.id = vote JOIN matchups ON matchups.id = matchup"
+        ).fetchall()
+        standing = database.execute(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM votes JOIN matchups ON matchups.id = matchup "
+            "WHERE votes.id NOT IN (SELECT vote FROM undos) GROUP BY votes.rater, position)"
+        ).fetchone()
+    saved = dict(rows)
+    assert len(rows) == len(saved)
+    assert [key for key, answers in acknowledged.items() if saved.get(key) not in answers] == []
+    sent = acknowledged | unanswered
+    assert [key for key, answer in saved.items() if answer not in sent[key]] == []  # nothing that nobody sent
+    assert undone <= {key for (key,) in taken_back}
+    assert len(taken_back) == len(set(taken_back))
+    assert standing == (1,)
+    return len(acknowledged)

@@ -1,0 +1,279 @@
+"""`podium arena init`: from a ranking, submissions and images to a folder that is whole or not there."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from places import ROOT
+from tools.arena.organiser import CASES, Organiser
+
+from podium.errors import ConfigurationError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import read_settings
+
+
+@pytest.fixture
+def organiser(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Organiser:
+    made = Organiser(tmp_path)
+    capfd.readouterr()
+    return made
+
+
+def last_line(capfd: pytest.CaptureFixture[str]) -> str:
+    return capfd.readouterr().err.strip().splitlines()[-1]
+
+
+def test_an_arena_is_made(organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    assert organiser.init("--seed", "7", "--url", "https://arena.example.org") == 0
+    out, err = capfd.readouterr()
+    link = out.splitlines()[-1]
+    assert link.startswith("https://arena.example.org/enter/")
+    assert err.splitlines()[-2:] == [
+        f"Created {organiser.arena} with 2 cases and 3 teams: team1, team2, team3.",
+        "The organiser's link, shown only once:",
+    ]
+    assert "Note:" not in err
+    desk = Desk(organiser.arena)
+    assert desk.methods == ("team1", "team2", "team3")
+    assert desk.cases == CASES
+    assert desk.notes == ()
+    assert (desk.settings.seed, desk.settings.url) == (7, "https://arena.example.org")
+    visitor = desk.visitor(desk.enter(link.rsplit("/", 1)[1]) or "")
+    assert visitor is not None
+    assert visitor.is_organiser
+    desk.close()
+    assert organiser.query('SELECT text FROM reports ORDER BY method, "case"')[2:4] == [
+        ("Finding 2 of B000.",),
+        ("Finding 2 of B001.",),
+    ]
+    keys = [key for (key,) in organiser.query("SELECT key FROM pictures")]
+    assert sorted(path.name for path in (organiser.arena / "pictures").iterdir()) == sorted(map(str, keys))
+    assert all((organiser.arena / f"pictures/{key}/0.png").is_file() for key in keys)
+    assert stat.S_IMODE(organiser.arena.stat().st_mode) == 0o700  # images of patients
+    assert stat.S_IMODE((organiser.arena / "arena.sqlite").stat().st_mode) == 0o600
+    assert not [path.name for path in organiser.root.iterdir() if path.name.startswith(".")]
+
+
+def test_volumes_and_several_images_of_a_case(organiser: Organiser) -> None:
+    folder = organiser.images / "B000"
+    folder.mkdir()
+    (organiser.images / "B000.png").rename(folder / "1.png")
+    volume = sitk.GetImageFromArray(np.arange(4 * 6 * 8, dtype=np.int16).reshape(4, 6, 8))
+    sitk.WriteImage(volume, folder / "2.nii.gz")
+    assert organiser.init() == 0
+    pictures = organiser.query('SELECT is_volume, slices, width, height FROM pictures WHERE "case" = 0 ORDER BY place')
+    assert pictures == [(0, 1, 64, 48), (1, 4, 8, 6)]
+
+
+def test_an_arena_is_never_made_over_another(organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    assert organiser.init() == 0
+    before = (organiser.arena / "arena.sqlite").read_bytes()
+    assert organiser.init() == 2
+    assert last_line(capfd) == f"{organiser.arena} is already an arena; its votes would be lost."
+    assert (organiser.arena / "arena.sqlite").read_bytes() == before
+
+
+def test_an_empty_folder_is_taken_and_no_other(organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    organiser.arena.mkdir()
+    (organiser.arena / "thesis.doc").touch()
+    assert organiser.init() == 2
+    assert last_line(capfd) == f"{organiser.arena} already exists and is not an empty folder."
+    (organiser.arena / "thesis.doc").unlink()
+    assert organiser.init() == 0
+
+
+def test_a_failed_init_leaves_nothing(organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    (organiser.images / "B001.png").write_bytes(b"no picture")
+    before = sorted(organiser.root.iterdir())
+    assert organiser.init() == 2
+    assert last_line(capfd) == "'B001.png' cannot be read as a PNG, JPEG or TIFF picture."
+    assert sorted(organiser.root.iterdir()) == before
+
+
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_init_leaves_nothing(organiser: Organiser, request_to_end: signal.Signals) -> None:
+    for number in range(20):
+        noise = np.random.default_rng(number).integers(0, 4000, (40, 128, 128)).astype(np.int16)
+        sitk.WriteImage(sitk.GetImageFromArray(noise), organiser.images / f"T{number:03}.mha")
+    before = sorted(organiser.root.iterdir())
+    sources = ["--ranking", organiser.ranking, "--submissions", organiser.submissions, "--cases", organiser.images]
+    background = ["env", "--default-signal=INT"]  # tests that run in the background ignore Ctrl-C, and so would init
+    command = [*background, sys.executable, "-m", "podium", "arena", "init", organiser.arena, *sources]
+    with subprocess.Popen(
+        [*map(str, command)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        while process.poll() is None and not list(organiser.root.glob(".arena.*/pictures/*/0.png")):
+            time.sleep(0.01)
+        process.send_signal(request_to_end)
+        _, err = process.communicate()
+    assert process.returncode == 130, err
+    assert err.splitlines()[-1] == "Stopped on request."
+    assert sorted(organiser.root.iterdir()) == before
+
+
+def test_a_place_that_cannot_be_made(organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    (organiser.root / "file").touch()
+    organiser.arena = organiser.root / "file" / "arena"
+    assert organiser.init() == 2
+    assert last_line(capfd) == f"{organiser.arena} cannot be made: File exists."
+
+
+@pytest.mark.parametrize(
+    "url", ["arena.example.org", "ftp://example.org", "https://example.org/a?b", "http://", "https://h/../x y"]
+)
+def test_only_http_links(url: str, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+    assert organiser.init("--url", url) == 2
+    assert last_line(capfd) == "--url must be like https://arena.example.org or https://example.org/arena."
+
+
+class TestWhoComesIn:
+    def test_the_finalists_that_the_ranking_marks(self, tmp_path: Path) -> None:
+        organiser = Organiser(tmp_path, teams=9)
+        assert organiser.init() == 0
+        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, 8)]
+
+    @pytest.mark.parametrize(("top", "warning"), [(3, ""), (8, " 'podium rank --arena' accepts no ratings of others.")])
+    def test_the_best_by_rank(self, top: int, warning: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        organiser = Organiser(tmp_path, teams=9)
+        capfd.readouterr()
+        assert organiser.init("--top", str(top)) == 0
+        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, top + 1)]
+        marked = "team1, team2, team3, team4, team5, team6 and team7"
+        note = f"The ranking marks different finalists: {marked}.{warning}"
+        assert capfd.readouterr().err.splitlines()[0] == f"Note: {note}"
+        assert organiser.query("SELECT text FROM notes") == [(note,)]
+
+    def test_the_best_seven_of_a_ranking_that_marks_nobody(self, tmp_path: Path) -> None:
+        organiser = Organiser(tmp_path, teams=9)
+        ranking = json.loads(organiser.ranking.read_text())
+        for team in ranking["teams"]:
+            team["finalist"] = False
+        ranking["teams"][7]["rank"] = 7  # shares the seventh place
+        ranking["teams"][1]["rank"] = None  # unranked
+        organiser.ranking.write_text(json.dumps(ranking))
+        assert organiser.init() == 0
+        expected = [(f"team{n}",) for n in (1, 3, 4, 5, 6, 7, 8)]
+        assert organiser.query("SELECT name FROM methods ORDER BY id") == expected
+
+    def test_one_is_too_few(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        assert organiser.init("--top", "1") == 2
+        assert last_line(capfd) == "An arena compares at least two teams; the ranking gives 1."
+
+    def test_a_ranking_that_is_none(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        organiser.ranking.write_text("{}")
+        assert organiser.init() == 2
+        assert last_line(capfd).startswith(f"{organiser.ranking} is not a ranking.json written by 'podium rank': ")
+        organiser.ranking.unlink()
+        assert organiser.init() == 2
+        assert last_line(capfd) == f"{organiser.ranking} cannot be read: No such file or directory."
+
+
+class TestSubmissions:
+    def test_as_an_archive(self, organiser: Organiser) -> None:
+        folder = organiser.submissions / "team1"
+        shutil.make_archive(str(folder), "gztar", folder)
+        shutil.rmtree(folder)
+        assert organiser.init() == 0
+        assert ("Finding 1 of B001.",) in organiser.query("SELECT text FROM reports WHERE method = 0")
+
+    def test_none(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        shutil.rmtree(organiser.submissions / "team2")
+        assert organiser.init() == 2
+        assert last_line(capfd) == f"There is no submission of 'team2' in {organiser.submissions}."
+        shutil.rmtree(organiser.submissions)
+        assert organiser.init() == 2
+        sentence = f"The submissions in {organiser.submissions} cannot be read: No such file or directory."
+        assert last_line(capfd) == sentence
+
+    def test_several(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        (organiser.submissions / "team2").rename(organiser.submissions / "team2.old")
+        (organiser.submissions / "team2.zip").touch()
+        assert organiser.init() == 2
+        assert last_line(capfd) == (
+            f"{organiser.submissions} contains several submissions of 'team2': team2.old and team2.zip. "
+            "Keep only one of them."
+        )
+        (organiser.submissions / "team2.old").rename(organiser.submissions / "team2")
+        assert organiser.init() == 0  # the folder has the very name
+
+
+class TestReports:
+    def test_a_missing_one_is_empty_and_said(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        organiser.write_reports("team2", {"B000": "Finding."})
+        assert organiser.init() == 0
+        note = "'team2': 1 of 2 reports will be shown as empty; B001: There is no report of this case."
+        assert f"Note: {note}" in capfd.readouterr().err.splitlines()
+        assert organiser.query('SELECT text FROM reports WHERE method = 1 ORDER BY "case"') == [("Finding.",), ("",)]
+        assert organiser.query("SELECT text FROM notes") == [(note,)]
+
+    def test_one_that_only_seems_to_say_something(
+        self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        organiser.write_reports("team2", {"B000": "\u200b\n\u2800", "B001": "Finding."})
+        assert organiser.init() == 0
+        sentence = "B000: The report contains no visible text."
+        assert f"Note: 'team2': 1 of 2 reports will be shown as empty; {sentence}" in capfd.readouterr().err
+
+    def test_the_teams_own_name_is_said_and_not_masked(
+        self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        organiser.write_reports("team2", {"B000": "By TEAM2.", "B001": "Xteam2 and team22 are other words."})
+        organiser.write_reports("team3", {"B000": "team2 is another team.", "B001": "te\u200bam3 hides."})
+        assert organiser.init() == 0
+        err = capfd.readouterr().err
+        words = "raters will see it; nothing is masked."
+        assert f"Note: 'team2' appears in its own reports of B000: {words}" in err
+        assert f"Note: 'team3' appears in its own reports of B001: {words}" in err
+        assert "'team1' is a word" not in err
+        assert ("By TEAM2.",) in organiser.query("SELECT text FROM reports")
+
+    def test_texts_are_cleaned_and_long_ones_cut(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        organiser.write_reports("team1", {"B000": "One.\r\n\u202etwo\t3 \n", "B001": "x" * 60_000})
+        assert organiser.init() == 0
+        err = capfd.readouterr().err
+        assert "Note: 'team1': reports of B001 are cut after 50,000 characters." in err
+        first, second = (text for (text,) in organiser.query("SELECT text FROM reports WHERE method = 0"))
+        assert first == "One.\ntwo 3"
+        assert str(second).endswith("x\n[The report is longer; it was cut here.]")
+
+    def test_only_the_first_cases_are_named(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        for number in range(2, 7):
+            shutil.copy(organiser.images / "B000.png", organiser.images / f"B00{number}.png")
+        for team in organiser.teams:
+            organiser.write_reports(team, {f"B00{number}": f"{team} wrote this." for number in range(7)})
+        assert organiser.init() == 0
+        assert "'team1' appears in its own reports of B000, B001, B002 and 4 more: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("min_votes = 0\n", "'min_votes' is wrong: input should be greater than or equal to 1."),
+        ("votes = 3\n", "'votes' is not a known key."),
+        ("seed 3\n", "is not valid TOML: Expected '=' after a key in a key/value pair (at line 1, column 6)."),
+    ],
+)
+def test_mistakes_in_arena_toml(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "arena.toml").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_settings(tmp_path)
+    assert str(caught.value).endswith(problem)
+    assert str(caught.value).startswith(f"{tmp_path}/arena.toml")
+
+
+def test_no_arena_toml(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_settings(tmp_path)
+    assert str(caught.value) == f"{tmp_path}/arena.toml cannot be read: No such file or directory."

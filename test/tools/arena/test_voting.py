@@ -1,0 +1,414 @@
+"""Pairing: balanced at any moment, whoever arrives when."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tools.arena.arena_folders import make_arena, rater_id
+from tools.arena.arena_server import running
+
+from podium.errors import UsageError
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import invite
+from podium.tools.arena.ratings import count_pairs, counted, online_elo
+from podium.tools.arena.store import close_arena, votes
+from podium.tools.arena.voting import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
+
+SHARE = 0.05
+
+
+def pair(planned: Planned) -> tuple[int, int]:
+    return min(planned.left, planned.right), max(planned.left, planned.right)
+
+
+def fresh(lists: Iterable[Sequence[Planned]]) -> list[Planned]:
+    return [each for listed in lists for each in listed if each.repeat_of is None]
+
+
+def spread(counted: Counter[tuple[int, int]], methods: int) -> int:
+    counts = [counted[low, high] for low in range(methods) for high in range(low + 1, methods)]
+    return max(counts) - min(counts)
+
+
+def plan_one_by_one(planner: MatchupPlanner, counts: Sequence[int]) -> list[list[Planned]]:
+    lists: list[list[Planned]] = []
+    for rater, count in enumerate(counts):
+        lists.append(planner.plan(count, rater=rater, others=fresh(lists)))
+    return lists
+
+
+@st.composite
+def arenas(draw: st.DrawFn) -> tuple[MatchupPlanner, list[int]]:
+    """Several raters of different diligence, none of whom can run out of cases for a pair."""
+    methods = draw(st.integers(2, 7))
+    pairs = methods * (methods - 1) // 2
+    counts = draw(st.lists(st.integers(1, 80), min_size=1, max_size=8))
+    cases = max(counts) // pairs + 2
+    planner = MatchupPlanner(
+        methods=methods, cases=draw(st.integers(cases, cases + 30)), repeat_share=SHARE, seed=draw(st.integers(0, 99))
+    )
+    return planner, counts
+
+
+@given(arenas())
+@settings(max_examples=50, deadline=None)
+def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_beginning(
+    arena: tuple[MatchupPlanner, list[int]],
+) -> None:
+    planner, counts = arena
+    lists = plan_one_by_one(planner, counts)
+    assert [len(listed) for listed in lists] == counts
+    for number in range(1, len(lists) + 1):
+        assert spread(Counter(map(pair, fresh(lists[:number]))), planner.methods) <= 1
+    for listed in lists:
+        for end in range(len(listed)):
+            assert spread(Counter(map(pair, fresh([listed[:end]]))), planner.methods) <= 2
+
+
+@given(arenas())
+@settings(max_examples=50, deadline=None)
+def test_sides_are_balanced_for_every_pair(arena: tuple[MatchupPlanner, list[int]]) -> None:
+    planner, counts = arena
+    planned = fresh(plan_one_by_one(planner, counts))
+    lower_left = Counter(pair(each) for each in planned if each.left < each.right)
+    for each, count in Counter(map(pair, planned)).items():
+        assert abs(2 * lower_left[each] - count) <= 1
+
+
+@given(arenas())
+@settings(max_examples=50, deadline=None)
+def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[MatchupPlanner, list[int]]) -> None:
+    planner, counts = arena
+    for listed, count in zip(plan_one_by_one(planner, counts), counts, strict=True):
+        shown = Counter((pair(each), each.case) for each in listed if each.repeat_of is None)
+        assert set(shown.values()) <= {1}
+        repeats = [(place, each) for place, each in enumerate(listed) if each.repeat_of is not None]
+        for place, each in repeats:
+            assert each.repeat_of is not None
+            first = listed[each.repeat_of]
+            assert (first.case, first.left, first.right) == (each.case, each.right, each.left)
+            assert first.repeat_of is None
+            assert place - each.repeat_of >= MIN_PLACES_BETWEEN
+        assert len({each.repeat_of for _, each in repeats}) == len(repeats)
+        assert len(repeats) == round(SHARE * count)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.49])
+@pytest.mark.parametrize("count", [1, 5, 6, 7, 30])
+def test_repeats_keep_their_distance_in_short_lists_and_with_large_shares(share: float, count: int) -> None:
+    listed = MatchupPlanner(methods=3, cases=40, repeat_share=share, seed=1).plan(count, rater=0)
+    assert len(listed) == count
+    repeats = [(place, each.repeat_of) for place, each in enumerate(listed) if each.repeat_of is not None]
+    assert all(first is not None and place - first >= MIN_PLACES_BETWEEN for place, first in repeats)
+    assert len(repeats) <= share * count + 1
+    if count <= 5:
+        assert not repeats  # nothing is five places back
+
+
+def test_repeats_are_spread_over_the_list() -> None:
+    listed = MatchupPlanner(methods=7, cases=50, repeat_share=SHARE, seed=3).plan(60, rater=0)
+    places = [place for place, each in enumerate(listed) if each.repeat_of is not None]
+    assert [place // 20 for place in places] == [0, 1, 2]
+
+
+def test_what_a_revoked_rater_left_is_made_up_for_by_the_next() -> None:
+    planner = MatchupPlanner(methods=5, cases=30, repeat_share=SHARE, seed=4)
+    lists = plan_one_by_one(planner, [40, 40, 40])
+    lists[1] = lists[1][:7]  # the rest no longer counts
+    assert spread(Counter(map(pair, fresh(lists))), 5) <= 2
+    lists.append(planner.plan(40, rater=3, others=fresh(lists)))
+    assert spread(Counter(map(pair, fresh(lists))), 5) <= 1
+
+
+def test_a_list_that_grows_stays_balanced_and_repeats_nothing() -> None:
+    planner = MatchupPlanner(methods=4, cases=30, repeat_share=SHARE, seed=4)
+    first = planner.plan(40, rater=0)
+    other = planner.plan(25, rater=1, others=fresh([first]))
+    grown = first + planner.plan(40, rater=0, mine=first, others=fresh([other]))
+    assert len(grown) == 80
+    assert spread(Counter(map(pair, fresh([grown, other]))), 4) <= 1
+    assert set(Counter((pair(each), each.case) for each in fresh([grown])).values()) == {1}
+    assert sum(each.repeat_of is not None for each in grown) == 4
+
+
+def test_the_seed_and_the_order_of_invitations_decide_and_nothing_else() -> None:
+    def lists(seed: int) -> list[list[Planned]]:
+        return plan_one_by_one(MatchupPlanner(methods=6, cases=20, repeat_share=SHARE, seed=seed), [30, 40])
+
+    assert lists(1) == lists(1)
+    assert lists(1) != lists(2)
+    assert lists(1)[0] != lists(1)[1][:30]
+
+
+def test_a_list_ends_where_the_matchups_do() -> None:
+    listed = MatchupPlanner(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(10**9, rater=0)
+    assert len(fresh([listed])) == 30
+    assert len(set(map(pair, listed))) == 3
+    assert len(listed) - 30 == round(SHARE * len(listed)) == 2
+    assert MatchupPlanner(methods=3, cases=10, repeat_share=SHARE, seed=0).plan(5, rater=0, mine=listed) == []
+
+
+def test_no_matchup_is_planned_again_while_another_was_never_planned() -> None:
+    lists = plan_one_by_one(MatchupPlanner(methods=3, cases=12, repeat_share=SHARE, seed=0), [12, 12, 12])
+    matchups = Counter((pair(each), each.case) for each in fresh(lists))
+    assert max(matchups.values()) == 1
+
+
+def test_cases_are_shared_out_evenly_over_all_and_to_each() -> None:
+    def unevenness(planned: Iterable[Planned]) -> int:
+        counts = Counter(each.case for each in planned)
+        return max(counts.values()) - min(counts[case] for case in range(12))
+
+    of_each = []
+    for seed in range(10):
+        lists = plan_one_by_one(MatchupPlanner(methods=4, cases=12, repeat_share=SHARE, seed=seed), [7, 20, 13, 20])
+        assert unevenness(fresh(lists)) <= 1
+        of_each.append(max(unevenness(fresh([listed])) for listed in lists))
+    assert max(of_each) <= 2  # pairs and all cases come first, so that it cannot always be 1
+    assert of_each.count(1) >= 8
+
+
+def test_a_coin_decides_the_side_of_a_pairs_first_showing() -> None:
+    listed = MatchupPlanner(methods=7, cases=10, repeat_share=0.0, seed=0).plan(21, rater=0)
+    assert len(set(map(pair, listed))) == 21
+    assert 5 <= sum(each.left < each.right for each in listed) <= 16
+
+
+# Five answers, reasons, practice, the end: what counts, and what is kept.
+
+
+def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with closing(Desk(tmp_path)) as desk:
+        rater = rater_id(desk, made.tokens["Anna"])
+        for answer in ("both-good", "both-bad", "cannot-judge"):
+            matchup = desk.current(rater)
+            assert matchup is not None
+            assert desk.cast(rater, matchup=matchup.key, answer=answer, comment="") == "cast"
+        ballots = desk.ballots()
+        assert len(ballots) == 3
+        assert len(counted(ballots)) == 2
+        assert count_pairs(ballots, desk.methods).ties.sum() == 4
+        assert set(online_elo(ballots, desk.methods, k_factor=4).values()) == {1000.0}
+
+
+def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with running(tmp_path) as server:
+        guest = server.guest(made.tokens["Anna"])
+        fields = {
+            **guest.form("/vote"),
+            "answer": "both-bad",
+            "comment": "Both <b>miss</b> it.",
+            "reason1": "missed finding",
+        }
+        assert guest.client.post("/vote", data=fields).status_code == 303
+        assert guest.undo().headers["location"] == "/?notice=undone"
+        page = guest.page()
+        assert "Both &lt;b&gt;miss&lt;/b&gt; it.</textarea>" in page
+        assert 'value="missed finding" checked>' in page
+        assert page.count(" checked>") == 1
+    with closing(Desk(tmp_path)) as desk:
+        ((vote,), standing) = votes(desk.store), desk.ballots()
+        assert (vote.reasons, vote.is_undone, standing) == (("missed finding",), True, [])
+
+
+def test_a_reason_that_the_organiser_did_not_define_is_refused(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with running(tmp_path) as server:
+        guest = server.guest(made.tokens["Anna"])
+        refused = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", "reason1": "ugly"})
+        assert refused.status_code == 400
+        assert "There is no such reason. Nothing was saved." in refused.text
+    with closing(Desk(tmp_path)) as desk:
+        assert votes(desk.store) == []
+
+
+class TestPractice:
+    def test_it_comes_first_and_counts_nowhere(self, tmp_path: Path) -> None:
+        made = make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
+        with running(tmp_path) as server:
+            guest = server.guest(made.tokens["Anna"])
+            assert "Practice comes first: 3 comparisons that count nowhere." in guest.page(
+                f"/enter/{made.tokens['Anna']}"
+            )
+            for number in (1, 2, 3):
+                page = guest.page()
+                assert f"Practice {number} of 3: this answer does not count." in page
+                assert "<span>0 of 10</span>" in page
+                assert guest.vote("left", page=page).status_code == 303
+            page = guest.page()
+            assert "Practice" not in page
+            guest.vote("right", page=page)
+        with closing(Desk(tmp_path)) as desk:
+            assert [ballot.answer for ballot in desk.ballots()] == ["right"]
+            assert [vote.is_practice for vote in votes(desk.store)] == [True] * 3 + [False]
+            (line,) = desk.raters()
+            assert (line.done, line.total) == (1, 10)
+
+    def test_no_matchup_of_the_list_is_practised_and_none_is_planned_later(self, tmp_path: Path) -> None:
+        make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
+        with closing(Desk(tmp_path)) as desk:
+            invite(desk.store, desk.settings, "Anna", matchups=15)
+            rows = desk.store.rows(
+                'SELECT min("left", "right"), max("left", "right"), "case", position < 0 FROM matchups '
+                "WHERE repeat_of IS NULL"
+            )
+        practised = {row[:3] for row in rows if row[3]}
+        assert len(practised) == 3
+        assert practised.isdisjoint(row[:3] for row in rows if not row[3])
+        assert len(rows) == 15  # 3 pairs x 5 cases: the list has what practice left over
+
+    def test_where_the_list_takes_everything_there_is_none(self, tmp_path: Path) -> None:
+        make_arena(tmp_path, practice=3, raters=("Anna",), methods=("alpha", "beta"))
+        with closing(Desk(tmp_path)) as desk:
+            assert desk.store.rows("SELECT count(*) FROM matchups WHERE position < 0") == [(0,)]
+
+
+class TestClosed:
+    def test_nothing_counts_after_it(self, tmp_path: Path) -> None:
+        made = make_arena(tmp_path)
+        with running(tmp_path) as server:
+            guest = server.guest(made.tokens["Anna"])
+            guest.vote("left")
+            page = guest.page()
+            with closing(Desk(tmp_path)) as desk:
+                close_arena(desk.store)
+            assert guest.vote("right", page=page).status_code == 303
+            assert guest.undo(page=page).headers["location"] == "/?notice=kept"
+            shown = guest.page()
+            assert "The comparison is closed" in shown
+            assert "1 of your answers are saved" in shown
+            assert "<form" not in shown
+            assert guest.page(f"/enter/{made.tokens['Anna']}") == shown  # the link promises nothing to do
+        with closing(Desk(tmp_path)) as desk:
+            assert [ballot.answer for ballot in desk.ballots()] == ["left"]
+            with pytest.raises(UsageError, match=r"The arena is closed: nobody can be invited any more."):
+                invite(desk.store, desk.settings, "Ben")
+            with pytest.raises(UsageError, match="already closed"):
+                close_arena(desk.store)
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (1, 1, 'left', '[]', '', 0)",
+            "UPDATE arena SET closed_at = NULL",
+        ],
+    )
+    def test_the_database_refuses_it_too(self, tmp_path: Path, statement: str) -> None:
+        make_arena(tmp_path)
+        with closing(Desk(tmp_path)) as desk:
+            close_arena(desk.store)
+            with pytest.raises(Exception, match="the arena is closed"), desk.store.writing() as connection:
+                connection.execute(statement)
+
+
+def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with closing(Desk(tmp_path)) as desk:
+        rater = rater_id(desk, made.tokens["Anna"])
+        assert desk.progress(rater).seconds_left is None
+        with desk.store.writing() as connection:
+            # A pause of two hours is a break. 20, 40 and 60 seconds: 40 at the median, for the 5 that are left.
+            for number, moment in enumerate((0, 20, 60, 7260, 7320), start=1):
+                connection.execute(
+                    "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) "
+                    "VALUES (?, ?, 'left', '[]', '', ?)",
+                    (rater, number, moment),
+                )
+        assert desk.progress(rater).seconds_left == 200
+    with running(tmp_path) as server:
+        assert "about 3 min left" in server.guest(made.tokens["Anna"]).page()
+
+
+# The desk from a rater's and an organiser's side.
+
+
+def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, volumes=("A2",))
+    desk = Desk(tmp_path)
+    anna = rater_id(desk, made.tokens["Anna"])
+    for position in range(1, 11):
+        matchup = desk.current(anna)
+        assert matchup is not None
+        assert matchup.position == position
+        assert {len(matchup.key)} == {32}
+        progress = desk.progress(anna)
+        assert (progress.done, progress.total) == (position - 1, 10)
+        assert desk.cast(anna, matchup=matchup.key, answer="left", comment="") == "cast"
+        assert desk.cast(anna, matchup=matchup.key, answer="right", comment="") == "already"
+        assert desk.progress(anna).undoable == matchup.key
+    assert desk.current(anna) is None
+    assert [ballot.answer for ballot in desk.ballots()] == ["left"] * 10
+    desk.close()
+
+
+def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    desk = Desk(tmp_path)
+    anna = rater_id(desk, made.tokens["Anna"])
+    keys = []
+    for _ in range(3):
+        matchup = desk.current(anna)
+        assert matchup is not None
+        keys.append(matchup.key)
+        desk.cast(anna, matchup=matchup.key, answer="left", comment="sure")
+    assert not desk.undo(anna, matchup=keys[1])
+    assert desk.undo(anna, matchup=keys[2])
+    assert not desk.undo(anna, matchup=keys[2])
+    assert not desk.undo(anna, matchup=keys[1])
+    assert desk.progress(anna).undoable is None
+    again = desk.current(anna)
+    assert again is not None
+    assert again.position == 3
+    assert again.key != keys[2]
+    assert (desk.progress(anna).done, desk.progress(anna).total) == (2, 10)
+    assert [(line.done, line.total) for line in desk.raters()] == [(2, 10)]
+    assert desk.cast(anna, matchup=keys[2], answer="right", comment="") == "already"
+    assert desk.cast(anna, matchup=again.key, answer="right", comment="") == "cast"
+    assert [ballot.answer for ballot in desk.ballots()] == ["left", "left", "right"]
+    assert [line.comment for line in desk.comments()] == ["sure", "sure"]
+    desk.close()
+
+
+def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, cases=("A1", "A2"), volumes=("A2",))
+    desk = Desk(tmp_path)
+    anna = rater_id(desk, made.tokens["Anna"])
+    seen = {}
+    while (matchup := desk.current(anna)) is not None:
+        (picture,) = matchup.pictures
+        seen[picture.is_volume] = picture
+        desk.cast(anna, matchup=matchup.key, answer="both-good", comment="")
+    plain, volume = seen[False], seen[True]
+    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "11.u16.gz")]
+    for picture, name in good:
+        path = desk.picture_file(picture.key, name)
+        assert path is not None
+        assert path.is_file()
+        assert desk.may_see(anna, picture.key)
+    bad = ["0.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
+    assert [desk.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
+    assert desk.picture_file("0" * 32, "0.png") is None
+    assert desk.picture_file("..", "0.png") is None
+    assert not desk.may_see(anna, "0" * 32)
+    assert not desk.may_see(rater_id(desk, made.organiser), plain.key)
+    desk.close()
+
+
+@pytest.mark.parametrize("kind", ["another's", "unknown"])
+def test_a_matchup_of_somebody_else_is_refused(tmp_path: Path, kind: str) -> None:
+    made = make_arena(tmp_path, raters=("Anna", "Ben"))
+    desk = Desk(tmp_path)
+    anna, ben = (rater_id(desk, made.tokens[name]) for name in ("Anna", "Ben"))
+    theirs = desk.current(ben)
+    assert theirs is not None
+    key = theirs.key if kind == "another's" else "f" * 32
+    assert desk.cast(anna, matchup=key, answer="left", comment="") == "refused"
+    assert not desk.undo(anna, matchup=key)
+    assert desk.ballots() == []
+    desk.close()

@@ -1,0 +1,307 @@
+"""A rater's way through the pages, with all that goes wrong on the way."""
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tools.arena.arena_folders import MadeArena, make_arena
+from tools.arena.arena_server import Guest, Running, running
+
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.settings import ArenaSettings
+
+
+def cast_answers(folder: Path) -> list[str]:
+    desk = Desk(folder)
+    try:
+        return [ballot.answer for ballot in desk.ballots()]
+    finally:
+        desk.close()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeArena:
+    return make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",))
+
+
+def test_the_link_opens_a_page_that_greets_and_explains(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest()
+        response = guest.client.get(f"/enter/{made.tokens['Anna']}")
+        assert response.status_code == 200  # no redirect: a Strict cookie would not travel along it from webmail
+        assert "Welcome, Anna" in response.text
+        assert "<strong>10 comparisons are waiting for you.</strong>" in response.text
+        assert '<a class="button" href="/">Start</a>' in response.text
+        assert "Which report describes this case better?" in guest.page()
+
+
+def test_a_rater_votes_to_the_end(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        for done, answer in enumerate(
+            ["left", "right", "both-good", "left", "left", "right", "both-good", "both-good", "left", "right"]
+        ):
+            page = guest.page()
+            assert f"<span>{done} of 10</span>" in page
+            assert f'<progress value="{done}" max="10">' in page
+            response = guest.vote(answer, page=page)
+            assert (response.status_code, response.headers["location"]) == (303, "/")
+        page = guest.page()
+        assert "Thank you, Anna" in page
+        assert "All 10 comparisons are done" in page
+        assert 'action="/vote"' not in page
+        assert guest.undo(page).headers["location"] == "/?notice=undone"
+        assert "<span>9 of 10</span>" in guest.page()
+        guest.vote("both-good")
+    assert cast_answers(made.folder) == [
+        "left",
+        "right",
+        "both-good",
+        "left",
+        "left",
+        "right",
+        "both-good",
+        "both-good",
+        "left",
+        "both-good",
+    ]
+
+
+def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        page = guest.page()
+        assert guest.vote("left", page=page).headers["location"] == "/"
+        again = guest.vote("right", page=page)
+        assert (again.status_code, again.headers["location"]) == (303, "/?notice=answered")
+        shown = guest.page("/?notice=answered")
+        assert "You have already answered this one; your first answer counts." in shown
+        assert "<span>1 of 10</span>" in shown
+        assert cast_answers(made.folder) == ["left"]
+
+        page = guest.page()
+        with ThreadPoolExecutor(8) as hands:
+            answers = list(
+                hands.map(lambda answer: guest.vote(answer, page=page), ["left", "right", "both-good", "left"] * 5)
+            )
+        assert {answer.status_code for answer in answers} == {303}
+        assert sorted(answer.headers["location"] for answer in answers) == ["/", *["/?notice=answered"] * 19]
+        assert len(cast_answers(made.folder)) == 2
+
+
+def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        first = guest.page()
+        assert "Undo last vote" not in first
+        guest.vote("left", page=first)
+        second = guest.page()
+        undone = guest.undo(second)
+        assert (undone.status_code, undone.headers["location"]) == (303, "/?notice=undone")
+        page = guest.page("/?notice=undone")
+        assert "Your last vote was undone. Here is the comparison again." in page
+        assert "Undo last vote" not in page  # the vote before it, had there been one, is settled
+        assert reports(page) == reports(first)
+        assert cast_answers(made.folder) == []
+
+        stale = guest.vote("right", page=first)  # a tab left open, from before the undo
+        assert stale.headers["location"] == "/?notice=answered"
+        assert guest.undo(second).headers["location"] == "/?notice=kept"
+        assert "This vote can no longer be undone." in guest.page("/?notice=kept")
+        guest.vote("right")
+        assert cast_answers(made.folder) == ["right"]
+
+
+def reports(page: str) -> list[str]:
+    return re.findall(r'<div class="text" dir="auto">(.*?)</div>', page, re.DOTALL)
+
+
+def test_pause_and_resume_on_another_device(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        desktop = server.guest(made.tokens["Anna"])
+        desktop.vote("left")
+        tablet = server.guest(made.tokens["Anna"])
+        assert "<strong>1 of 10 comparisons are done.</strong>" in tablet.page(f"/enter/{made.tokens['Anna']}")
+        assert reports(tablet.page()) == reports(desktop.page())
+        tablet.vote("right")
+        assert "<span>2 of 10</span>" in desktop.page()
+        session = tablet.client.cookies
+    with running(made.folder) as server:  # stopped in between
+        tablet = server.guest()
+        tablet.client.cookies.update(session)
+        tablet.vote("both-good")
+    assert cast_answers(made.folder) == ["left", "right", "both-good"]
+
+
+def test_a_comment_is_kept_as_it_was_written(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        guest.vote("left", comment="B misses 38.\r\n<b>Größe</b> 12 mm & more")
+        guest.vote("left", comment="é" * 2000)
+        organiser = server.guest(made.organiser).page("/organiser")
+    assert "B misses 38.\n&lt;b&gt;Größe&lt;/b&gt; 12 mm &amp; more" in organiser
+    assert "é" * 2000 in organiser
+
+
+def test_reports_are_text_and_an_empty_one_is_said_to_be_empty(tmp_path: Path) -> None:
+    script = "<script>alert('x')</script>\n  <img src=x onerror=alert(1)> & \"quoted\""
+    texts = {"alpha": {"A1": script}, "beta": {"A1": ""}}
+    made = make_arena(tmp_path, methods=("alpha", "beta"), cases=("A1",), reports=texts)
+    with running(tmp_path) as server:
+        page = server.guest(made.tokens["Anna"]).page()
+    assert (
+        "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\n  &lt;img src=x onerror=alert(1)&gt; &amp; &#34;quoted&#34;"
+        in page
+    )
+    assert "<script>" not in page
+    assert "<img src=x" not in page
+    assert page.count("This report is empty.") == 1
+
+
+def test_no_method_and_no_case_is_named_in_anything_a_rater_gets(tmp_path: Path) -> None:
+    methods, cases = ("zirconium", "palladium", "osmium"), ("patient-17", "patient-18")
+    texts = {method: dict.fromkeys(cases, f"Findings {number}.") for number, method in enumerate(methods)}
+    settings = ArenaSettings(matchups_per_rater=6)
+    made = make_arena(tmp_path, methods=methods, cases=cases, volumes=cases[:1], reports=texts, settings=settings)
+    with running(tmp_path) as server:
+        guest = server.guest()
+        got = [guest.client.get(f"/enter/{made.tokens['Anna']}")]
+        keys = set()
+        while True:
+            response = guest.client.get("/")
+            got.append(response)
+            if 'action="/vote"' not in response.text:
+                break
+            keys.add(guest.form("/vote", response.text)["matchup"])
+            for path in re.findall(r'(?:href|src)="(/(?:static|picture)/[^"]+)"', response.text):
+                got.append(guest.client.get(path))
+                if path.startswith("/picture/") and "data-viewer" in response.text:
+                    got.append(guest.client.get(path.replace(".png", ".u16.gz")))
+            got.append(guest.vote("left", page=response.text))
+    assert {len(key) for key in keys} == {32}
+    assert len(keys) == 6
+    assert sum(response.headers.get("content-encoding") == "gzip" for response in got) >= 2
+    for response in got:
+        everything = f"{response.url} {response.headers} ".encode() + response.content
+        assert response.status_code in (200, 303)
+        assert not [name for name in (*methods, *cases) if name.encode() in everything]
+
+
+def test_slices_can_be_reached_without_javascript(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
+    with running(tmp_path) as server:
+        guest = server.guest(made.tokens["Anna"])
+        page = guest.page()
+        assert 'aria-label="Image 1 of 1 of the case, Slice 6 of 12"' in page
+        assert 'viewBox="0 0 48 48.0"' in page  # 32 rows, each 1.5 as high as it is wide
+        assert '<a href="/?slice=7">Next</a>' in page
+        page = guest.page("/?slice=12")
+        assert 'Slice 12 of 12"' in page
+        assert "/11.png" in page
+        assert ">Next<" not in page
+        for nonsense, slice_number in {"99": 12, "0": 1, "-3": 6, "x": 6, "9" * 30: 6, "": 6}.items():
+            assert f'Slice {slice_number} of 12"' in guest.page(f"/?slice={nonsense}")
+
+
+def test_the_organiser_sees_ratings_raters_and_what_is_missing(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
+        assert "There is no vote yet" in organiser.page("/organiser")
+        for _ in range(10):
+            anna.vote("left")
+        page = organiser.page("/organiser")
+        table = organiser.client.get("/organiser/votes.csv")
+        result = organiser.client.get("/organiser/arena.json")
+    for method in ("alpha", "beta", "gamma"):
+        assert f'<th scope="row">{method}</th>' in page
+    assert "always chose the left report (10 of 10)" in page
+    assert "Stop rule: not yet" in page
+    assert "✗ not yet" in page
+    assert re.search(r'scope="row">Bo</th>\s*<td>0 of 10</td>', page)
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    assert table.headers["content-disposition"] == 'attachment; filename="votes.csv"'
+    assert len(table.text.splitlines()) == 11
+    assert result.headers["content-type"] == "application/json"
+    assert set(json.loads(result.text)["ratings"]) == {"alpha", "beta", "gamma"}
+
+
+# What the organiser can do in the page: invite, revoke, close.
+
+
+@pytest.fixture
+def open_arena(tmp_path: Path) -> Iterator[tuple[MadeArena, Running, Guest]]:
+    made = make_arena(tmp_path)
+    with running(tmp_path) as server:
+        yield made, server, server.guest(made.organiser)
+
+
+def send(organiser: Guest, action: str, **fields: str) -> tuple[int, str]:
+    form = organiser.form(f"/organiser/{action}", organiser.page("/organiser"))
+    response = organiser.client.post(f"/organiser/{action}", data={**form, **fields})
+    return response.status_code, response.text
+
+
+def test_the_organisers_pages_are_english_and_say_so(open_arena: tuple[MadeArena, Running, Guest]) -> None:
+    made, _, organiser = open_arena
+    organiser.client.headers["Accept-Language"] = "it"
+    for path in (f"/enter/{made.organiser}", "/organiser"):
+        page = organiser.page(path)
+        assert '<html lang="en"' in page
+        assert "Buongiorno" not in page
+
+
+def test_a_link_made_in_the_page_opens(open_arena: tuple[MadeArena, Running, Guest]) -> None:
+    _, server, organiser = open_arena
+    status, page = send(organiser, "invite", name="Dr <Rossi>", email="r@x.example", language="it")
+    assert status == 200
+    assert "The link of Dr &lt;Rossi&gt;" in page
+    found = re.search(r"/enter/([\w-]{43})</code>", page)
+    assert found
+    assert found[1] not in organiser.page("/organiser")  # shown only once
+    assert "Buongiorno" in server.guest().page(f"/enter/{found[1]}")
+    assert send(organiser, "invite", name=" ", email="", language="")[0] == 400
+    assert send(organiser, "invite", name="x", email="", language="xx")[0] == 400
+
+
+def test_revoking(open_arena: tuple[MadeArena, Running, Guest]) -> None:
+    made, server, organiser = open_arena
+    guest = server.guest(made.tokens["Anna"])
+    assert send(organiser, "revoke", name="Anna")[0] == 303
+    assert guest.client.get("/").status_code == 401
+    status, page = send(organiser, "revoke", name="Anna")
+    assert status == 400
+    assert "The link of &#39;Anna&#39; is already revoked." in page
+
+
+def test_closing_asks_twice(open_arena: tuple[MadeArena, Running, Guest]) -> None:
+    made, _, organiser = open_arena
+    status, page = send(organiser, "close")
+    assert status == 400
+    assert "Tick the box to close the arena." in page
+    with closing(Desk(made.folder)) as desk:
+        assert not desk.is_closed()
+        assert send(organiser, "close", sure="yes")[0] == 303
+        assert desk.is_closed()
+    page = organiser.page("/organiser")
+    assert "The arena is closed: no further vote counts." in page
+    assert "<form" not in page
+
+
+@pytest.mark.parametrize("action", ["invite", "revoke", "close"])
+def test_only_the_organiser_with_his_own_form(open_arena: tuple[MadeArena, Running, Guest], action: str) -> None:
+    made, server, organiser = open_arena
+    fields = {"name": "Anna", "sure": "yes", "language": ""}
+    assert organiser.client.post(f"/organiser/{action}", data=fields).status_code == 403
+    form = organiser.form(f"/organiser/{action}", organiser.page("/organiser"))
+    foreign = {"Origin": "https://evil.example"}
+    sent = organiser.client.post(f"/organiser/{action}", data={**form, **fields}, headers=foreign)
+    assert sent.status_code == 403
+    rater = server.guest(made.tokens["Anna"])
+    assert rater.client.post(f"/organiser/{action}", data={**form, **fields}).status_code == 403
+    with closing(Desk(made.folder)) as desk:
+        assert not desk.is_closed()
+        assert [line.revoked for line in desk.raters()] == [False]

@@ -1,0 +1,310 @@
+"""What the server refuses, in which words, and that nothing changes by it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from tools.arena.arena_folders import MadeArena, make_arena
+from tools.arena.arena_server import NO_TLS, Running, running
+
+from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import revoke
+from podium.tools.arena.settings import ArenaSettings
+
+CSP = (
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+NO_LINK = "Please open the personal link from your invitation."
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeArena:
+    return make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",))
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MadeArena, Running]]:
+    """An arena in which nothing ever changes, since all that is asked of it is refused."""
+    made = make_arena(tmp_path_factory.mktemp("still"), raters=("Anna", "Bo"))
+    with running(made.folder) as server:
+        yield made, server
+    assert votes(made.folder) == 0
+
+
+def votes(folder: Path) -> int:
+    desk = Desk(folder)
+    try:
+        return len(desk.ballots())
+    finally:
+        desk.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/vote",
+        "/undo",
+        "/organiser",
+        "/organiser/votes.csv",
+        "/organiser/arena.json",
+        "/picture/00000000000000000000000000000000/0.png",
+        "/nothing",
+        "/static/nothing.css",
+    ],
+)
+@pytest.mark.parametrize("cookie", [None, "wrong", "\xff"])
+def test_without_a_session_everything_is_401(still: tuple[MadeArena, Running], path: str, cookie: str | None) -> None:
+    with closing(Desk(still[0].folder)) as desk:
+        name = f"arena_{desk.id}"
+    headers = {"Cookie": f"{name}={cookie}".encode("latin-1")} if cookie else {}
+    for method in ("GET", "POST"):
+        response = httpx.request(method, still[1].address + path, headers=headers, verify=NO_TLS)
+        assert response.status_code == 401
+        assert NO_LINK in response.text
+
+
+@pytest.mark.parametrize("token", ["wrong", "x" * 5000, "%00", "%F0%9F%98%80", "a%27%20OR%201=1"])
+def test_a_wrong_link_is_401(still: tuple[MadeArena, Running], token: str) -> None:
+    response = httpx.get(f"{still[1].address}/enter/{token}", verify=NO_TLS)
+    assert response.status_code == 401
+    assert "This link is not valid or has been revoked. Please ask the organiser for a new one." in response.text
+    assert "set-cookie" not in response.headers
+
+
+def test_a_revoked_rater_is_out_at_once(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna = server.guest(made.tokens["Anna"])
+        page = anna.page()
+        desk = Desk(made.folder)
+        revoke(desk.store, "Anna")
+        desk.close()
+        assert anna.client.get("/").status_code == 401
+        assert anna.vote("left", page=page).status_code == 401
+        assert anna.client.get(f"/enter/{made.tokens['Anna']}").status_code == 401
+    assert votes(made.folder) == 0
+
+
+def test_raters_and_organiser_keep_to_their_own_pages(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
+        for path in ("/organiser", "/organiser/votes.csv", "/organiser/arena.json"):
+            response = anna.client.get(path)
+            assert response.status_code == 403
+            assert "This page is for the organiser." in response.text
+            assert "alpha" not in response.text
+        page = anna.page()
+        for response in (
+            organiser.client.get("/"),
+            organiser.vote("left", page=page),
+            organiser.client.post("/undo", data={}),
+        ):
+            assert response.status_code == 403
+            assert "This page is for raters." in response.text
+            assert 'href="/organiser"' in response.text
+    assert votes(made.folder) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "sentence"),
+    [
+        ({"csrf": ""}, 403, "This form is from an earlier visit. Nothing was saved"),
+        ({"csrf": "0" * 64}, 403, "This form is from an earlier visit. Nothing was saved"),
+        ({"csrf": "é"}, 403, "This form is from an earlier visit. Nothing was saved"),
+        ({"answer": "A"}, 400, "An answer is one of the five buttons. Nothing was saved."),
+        ({"answer": ""}, 400, "An answer is one of the five buttons. Nothing was saved."),
+        ({"answer": ["left", "right"]}, 400, "This form contains a field twice. Nothing was saved."),
+        ({"matchup": "0" * 32}, 404, "This matchup is not in your list. Nothing was saved."),
+        ({"matchup": ""}, 404, "This matchup is not in your list. Nothing was saved."),
+        ({"comment": "x" * 2001}, 400, "A comment has at most 2000 characters. Nothing was saved."),
+        ({"comment": "x" * 40000}, 413, "This is too long. Nothing was saved: please shorten your comment."),
+        ({str(n): "" for n in range(20)}, 400, "This form cannot be read. Nothing was saved."),
+    ],
+)
+def test_a_wrong_vote_is_refused(
+    still: tuple[MadeArena, Running], change: dict[str, str], status: int, sentence: str
+) -> None:
+    made, server = still
+    guest = server.guest(made.tokens["Anna"])
+    response = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", **change})
+    assert response.status_code == status
+    assert sentence in response.text
+    assert votes(made.folder) == 0
+
+
+@pytest.mark.parametrize("body", [b"\xff=1", b"csrf=%ff", b"csrf", b"&&=&"])
+def test_a_form_that_cannot_be_read_is_refused(still: tuple[MadeArena, Running], body: bytes) -> None:
+    made, server = still
+    response = server.guest(made.tokens["Anna"]).client.post("/vote", content=body, headers=FORM)
+    assert response.status_code == 400
+    assert "This form cannot be read. Nothing was saved." in response.text
+
+
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", "text/plain", ""])
+def test_only_plain_forms_are_accepted(still: tuple[MadeArena, Running], kind: str) -> None:
+    made, server = still
+    guest = server.guest(made.tokens["Anna"])
+    response = guest.client.post("/vote", content=b"answer=left", headers={"Content-Type": kind})
+    assert response.status_code == 415
+    assert "Only the forms of this site are accepted. Nothing was saved." in response.text
+
+
+def test_a_body_without_a_length_is_read_no_further_than_allowed(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        response = guest.client.post("/vote", content=(b"x" * 1000 for _ in range(40)), headers=FORM)
+        assert response.status_code == 413
+        fields = {**guest.form("/vote"), "answer": "both-good"}
+        body = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
+        short = guest.client.post("/vote", content=iter([body[:20], body[20:]]), headers=FORM)
+        assert short.status_code == 303
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_what_another_site_sends_is_refused(made: MadeArena, headers: dict[str, str]) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        response = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left"}, headers=headers)
+        assert response.status_code == 403
+        assert "This was sent from another site. Nothing was saved." in response.text
+        assert votes(made.folder) == 0
+        ours = [{"Origin": server.address}, {"Origin": "http://localhost:8000"}, {"Sec-Fetch-Site": "same-origin"}]
+        for one in [*ours, {"Origin": "null", "Sec-Fetch-Site": "same-origin"}]:
+            sent = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left"}, headers=one)
+            assert sent.status_code == 303
+
+
+def test_the_form_of_another_session_is_refused(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna, bo = server.guest(made.tokens["Anna"]), server.guest(made.tokens["Bo"])
+        page_of_bo = bo.page()
+        assert anna.vote("left", page=page_of_bo).status_code == 403
+        fields = {**bo.form("/vote", page_of_bo), "csrf": anna.form("/vote")["csrf"], "answer": "left"}
+        stolen = anna.client.post("/vote", data=fields)
+        assert stolen.status_code == 404
+        assert "This matchup is not in your list. Nothing was saved." in stolen.text
+        bo.vote("left", page=page_of_bo)
+        undone = {**bo.form("/undo"), "csrf": anna.form("/vote")["csrf"]}
+        assert anna.client.post("/undo", data=undone).headers["location"] == "/?notice=kept"
+    assert votes(made.folder) == 1
+
+
+def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, methods=("alpha", "beta"), settings=ArenaSettings(matchups_per_rater=1))
+    keys = sorted(path.name for path in (tmp_path / "pictures").iterdir())
+    with running(tmp_path) as server:
+        guest, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
+        answers = {key: guest.client.get(f"/picture/{key}/0.png") for key in keys}
+        assert sorted(response.status_code for response in answers.values()) == [200, 404, 404, 404]
+        (mine,) = (key for key, response in answers.items() if response.status_code == 200)
+        assert answers[mine].headers["content-type"] == "image/png"
+        assert answers[mine].headers["cache-control"] == "private, max-age=31536000, immutable"
+        assert answers[mine].content == (tmp_path / "pictures" / mine / "0.png").read_bytes()
+        others = ("1.png", "0.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
+        for path in (*(f"{mine}/{other}" for other in others), "..%2farena.sqlite/0.png", "..%2f../arena.sqlite"):
+            assert guest.client.get(f"/picture/{path}").status_code == 404, path
+        assert organiser.client.get(f"/picture/{mine}/0.png").status_code == 403
+
+
+def test_a_volume_is_sent_compressed_as_it_lies_on_disk(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
+    (key,) = (path.name for path in (tmp_path / "pictures").iterdir())
+    with running(tmp_path) as server:
+        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/11.u16.gz")
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.headers["content-type"] == "application/octet-stream"
+    assert len(response.content) == 48 * 32 * 2  # unpacked by the client
+
+
+def test_every_answer_has_the_headers(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
+        pages = [
+            anna.client.get(f"/enter/{made.tokens['Anna']}"),
+            anna.client.get("/"),
+            anna.vote("left"),
+            anna.vote("up"),
+            anna.client.get("/nothing"),
+            anna.client.get("/vote"),
+            anna.client.delete("/"),
+            anna.client.head("/"),
+            httpx.get(server.address),
+            organiser.client.get("/organiser"),
+            organiser.client.get("/organiser/votes.csv"),
+        ]
+        files = [anna.client.get(f"/static/{name}") for name in ("arena.css", "keys.js", "viewer.js", "icon.svg")]
+    for response in pages + files:
+        assert response.headers["content-security-policy"] == CSP
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["cross-origin-opener-policy"] == "same-origin"
+        assert response.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in response.headers
+    assert {response.headers["cache-control"] for response in pages} == {"no-store"}
+    assert {response.headers["cache-control"] for response in files} == {"public, max-age=31536000, immutable"}
+    for response in pages:
+        assert "style=" not in response.text
+        assert "<style" not in response.text
+        assert "onclick" not in response.text
+
+
+def test_other_methods_and_addresses(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        client = server.guest(made.tokens["Anna"]).client
+        head, got = client.head("/"), client.get("/")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == got.headers["content-length"]
+        assert client.get("/vote").status_code == 405
+        assert client.get("/vote").headers["allow"] == "POST"
+        assert client.request("BREW", "/").status_code == 405
+        for path in ("/vote/", "/organiser/", "/static/", "/static/../app.py", "/static/%2e%2e%2fapp.py"):
+            response = client.get(path, headers={"Host": "evil.example"})
+            assert response.status_code == 404, path
+            assert "There is nothing at this address." in response.text
+            assert "location" not in response.headers
+        redirect = client.post("/vote", data={}, headers={"Host": "evil.example"})
+        assert "evil.example" not in f"{redirect.headers}{redirect.text}"
+
+
+@pytest.mark.parametrize(("url", "is_secure"), [("http://localhost:8000", False), ("https://arena.example", True)])
+def test_the_cookie(tmp_path: Path, url: str, is_secure: bool) -> None:
+    made = make_arena(tmp_path, settings=ArenaSettings(matchups_per_rater=5, url=url))
+    with running(tmp_path) as server:
+        response = httpx.get(f"{server.address}/enter/{made.tokens['Anna']}")
+    value, *attributes = response.headers["set-cookie"].split("; ")
+    assert re.fullmatch("arena_[0-9a-f]{16}=.*", value)
+    assert made.tokens["Anna"] not in value
+    secure = {"Secure"} if is_secure else set()
+    assert set(attributes) == {"HttpOnly", "Path=/", "SameSite=strict", "Max-Age=5184000"} | secure
+
+
+def test_an_error_of_ours_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guest = server.guest(made.tokens["Anna"])
+        page = guest.page()
+        desk = Desk(made.folder)
+        with desk.store.writing() as connection:
+            connection.execute("CREATE TRIGGER stuck BEFORE INSERT ON votes BEGIN SELECT RAISE(FAIL, 'stuck'); END")
+        response = guest.vote("left", page=page)
+        assert response.status_code == 500
+        assert "Something went wrong on the server." in response.text
+        assert response.headers["content-security-policy"] == CSP
+        assert "stuck" not in response.text
+        assert votes(made.folder) == 0
+        with desk.store.writing() as connection:
+            connection.execute("DROP TRIGGER stuck")
+        desk.close()
+        assert guest.vote("left", page=page).status_code == 303

@@ -1,0 +1,248 @@
+"""All teams: the files of `podium evaluate`, no case scored twice, no team harmed by another."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluating import evaluate_command
+from places import ROOT
+from tools.batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
+
+from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
+from podium.cli import main
+from podium.errors import UsageError
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
+from podium.execution.processes import Processes
+from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
+
+KINDS = sorted(path.parent.name for path in (ROOT / "ground-truth").glob("*/challenge.toml"))
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    return write_ground_truth(tmp_path / "truth", cases=6)
+
+
+@pytest.fixture
+def teams(tmp_path: Path) -> Path:
+    return write_teams(tmp_path / "submissions", teams=4, cases=6)
+
+
+@pytest.fixture
+def batch(tmp_path: Path, truth: Path, teams: Path) -> Callable[..., dict[str, TeamOutcome]]:
+    def run(executor: Callable[[ProgressFactory], Executor] | None = None, **more: Any) -> dict[str, TeamOutcome]:
+        outcomes = run_batch(
+            submissions=teams,
+            output=tmp_path / "out",
+            ground_truth=truth,
+            challenge=None,
+            executor=executor or (lambda progress: Serial(progress=progress)),
+            **more,
+        )
+        return {each.team: each for each in outcomes}
+
+    return run
+
+
+def new_cases(outcomes: dict[str, TeamOutcome]) -> list[int]:
+    return [outcomes[team].new for team in sorted(outcomes)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_team_gets_the_file_of_an_evaluation(kind: str, tmp_path: Path) -> None:
+    submissions, truth = ROOT / "test" / "submissions" / kind, ROOT / "ground-truth" / kind
+    run_batch(
+        submissions=submissions,
+        output=tmp_path / "batch",
+        ground_truth=truth,
+        challenge=None,
+        executor=lambda progress: Processes(workers=2, progress=progress),
+        teams_per_task=2,
+    )
+    again = run_batch(
+        submissions=submissions,
+        output=tmp_path / "batch",
+        ground_truth=truth,
+        challenge=None,
+        executor=lambda progress: Serial(progress=progress),
+    )
+    assert {each.new for each in again} == {0}
+    for team, path in find_teams(submissions).items():
+        evaluate_command(path, truth, tmp_path / "single" / "teams" / team)
+    assert all_metrics(tmp_path / "batch") == all_metrics(tmp_path / "single")
+
+
+def test_only_what_has_changed_is_scored_again(batch: Any, truth: Path, teams: Path, tmp_path: Path) -> None:
+    assert new_cases(batch()) == [6, 6, 6, 6]
+    before = all_metrics(tmp_path / "out")
+    assert new_cases(batch()) == [0, 0, 0, 0]
+    assert all_metrics(tmp_path / "out") == before
+    (truth / "references" / "case_003.txt").write_text("tooth root canal filling")
+    assert new_cases(batch()) == [1, 1, 1, 1]
+    assert all_metrics(tmp_path / "out").keys() == before.keys()
+    assert all(all_metrics(tmp_path / "out")[team] != before[team] for team in before)
+    (teams / "team_01" / "case_002.txt").write_text("crown")
+    assert new_cases(batch()) == [0, 1, 0, 0]
+    settings = truth / "challenge.toml"
+    settings.write_text(settings.read_text() + "[reports.weights]\nclinical = 0.7\ncaptioning = 0.3\n")
+    assert new_cases(batch()) == [6, 6, 6, 6]
+
+
+def test_other_code_scores_again(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch()
+    monkeypatch.setattr("podium.tools.batch.run.code_version", lambda: "another")
+    assert new_cases(batch()) == [6, 6, 6, 6]
+
+
+def test_a_reference_is_read_once_for_the_teams_of_a_task(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[str] = Counter()
+    real = ReportsScorer.read_reference
+
+    def counted(self: ReportsScorer, reference: Any) -> str:
+        read[reference.name] += 1
+        return real(self, reference)
+
+    monkeypatch.setattr(ReportsScorer, "read_reference", counted)
+    batch(teams_per_task=3)  # of four teams
+    assert list(read.values()) == [2] * 6
+
+
+def test_a_case_that_crashes_costs_its_team_only(
+    batch: Any, teams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ReportsScorer.compare
+
+    def compare(self: ReportsScorer, prediction: Any, expected: str) -> ReportsCase:
+        if "poison" in prediction.path.read_text():
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "forever" in prediction.path.read_text():
+            time.sleep(600)
+        return real(self, prediction, expected)
+
+    monkeypatch.setattr(ReportsScorer, "compare", compare)
+    (teams / "team_01" / "case_002.txt").write_text("poison")
+    (teams / "team_02" / "case_004.txt").write_text("forever")
+    outcomes = batch(lambda progress: Processes(workers=2, case_timeout_seconds=3.0, progress=progress))
+    counts = {team: (each.counts.scored, each.counts.failed) for team, each in outcomes.items()}
+    assert counts == {"team_00": (6, 0), "team_01": (5, 1), "team_02": (5, 1), "team_03": (6, 0)}
+    rows = {
+        team: {row["case"]: row["error"] for row in json.loads(content)["results"]}
+        for team, content in all_metrics(tmp_path / "out").items()
+    }
+    assert rows["team_01"]["case_002"].startswith("Scoring this case ended its process every time")
+    assert rows["team_02"]["case_004"] == "Scoring this case took longer than 3 seconds."
+    monkeypatch.undo()
+    assert new_cases(batch()) == [0, 1, 1, 0]  # what an accident may have caused is tried again
+
+
+def test_a_team_that_cannot_be_scored_costs_no_other(
+    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(teams / "packed.zip", "w") as archive:
+        for path in (teams / "team_00").iterdir():
+            archive.write(path, path.name)
+    (teams / "empty").mkdir()
+    (teams / "broken.zip").write_bytes(b"PK\3\4 but no more")
+    (teams / "notes.txt").write_text("no team")
+    (teams / ".hidden").mkdir()
+    arguments = ("--ground-truth", str(truth), "--output", str(tmp_path / "out"))
+    assert main(["batch", str(teams), *arguments]) == 1
+    printed = capsys.readouterr()
+    assert (
+        printed.err.splitlines()[-1] == "5 of 7 teams have scores; 24 cases were scored in this run."
+    )  # equal files once
+    for words in ("The submission is empty", "broken", "There is no ranking: "):  # reports are judged first
+        assert words in " ".join(printed.out.split())
+    metrics = all_metrics(tmp_path / "out")
+    assert metrics["packed"] == metrics["team_00"]
+    assert sorted(metrics) == ["packed", *(f"team_0{number}" for number in range(4))]
+    assert not (tmp_path / "out" / "unpacked").exists()
+
+
+def test_an_older_file_of_a_team_that_fails_is_deleted(batch: Any, teams: Path, tmp_path: Path) -> None:
+    batch()
+    shutil.rmtree(teams / "team_00")
+    (teams / "team_00").mkdir()
+    assert batch()["team_00"].error == "The submission is empty; it must hold a prediction for every case."
+    assert sorted(all_metrics(tmp_path / "out")) == ["team_01", "team_02", "team_03"]
+
+
+def test_the_ranking_comes_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(
+        [
+            *("batch", str(ROOT / "test/submissions/freehand"), "--output", str(tmp_path), "--bootstraps", "10"),
+            *("--ground-truth", str(ROOT / "ground-truth/freehand")),
+        ]
+    )
+    assert code == 0
+    assert "Rule: " in capsys.readouterr().out
+    ranking = json.loads((tmp_path / "ranking" / "ranking.json").read_text())
+    assert {team["name"] for team in ranking["teams"]} == {"fathom", "gyro", "wander"}
+
+
+def test_one_team_has_one_submission(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a.tar.gz").touch()
+    with pytest.raises(UsageError, match=r"are both of the team 'a'\."):
+        find_teams(tmp_path)
+    with pytest.raises(UsageError, match="holds no submission"):
+        find_teams(tmp_path / "a")
+    with pytest.raises(UsageError, match="is not a folder"):
+        find_teams(tmp_path / "b")
+
+
+def test_there_is_one_progress(batch: Any) -> None:
+    told: list[tuple[str, int]] = []
+    steps: Counter[str] = Counter()
+
+    class Recorder(Progress):
+        def __init__(self, label: str, total: int) -> None:
+            self._label = label
+            told.append((label, total))
+
+        def advance(self) -> None:
+            steps[self._label] += 1
+
+        def close(self) -> None:
+            steps[f"{self._label}, closed"] += 1
+
+    batch(progress=Recorder, teams_per_task=3)
+    scoring = "scoring 4 teams, 3 at a time"
+    assert told == [("checking references", 6), (scoring, 12)]
+    assert steps[scoring] == 12
+    assert steps[f"{scoring}, closed"] == 1
+
+
+def test_after_a_kill_only_the_rest_is_scored(tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth", cases=100)
+    teams = write_teams(tmp_path / "submissions", teams=10, cases=100)
+
+    def command(name: str) -> list[str]:
+        arguments = (str(teams), "--ground-truth", str(truth), "--output", str(tmp_path / name), "--workers", "2")
+        return [sys.executable, "-m", "podium", "batch", *arguments]
+
+    quiet = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    run = subprocess.Popen(command("killed"), **quiet)
+    while kept_scores(tmp_path / "killed") < 100:
+        assert run.poll() is None
+    run.kill()
+    run.communicate()
+    before = kept_scores(tmp_path / "killed")
+    assert before < 1000
+    done = subprocess.run(command("killed"), check=False, **quiet)
+    assert done.returncode == 0, done.stderr
+    # Workers that lived on for a moment may have kept a few more.
+    fresh = int(done.stderr.splitlines()[-1].split("; ")[1].split()[0])
+    assert 0 < fresh <= 1000 - before
+    subprocess.run(command("whole"), check=True, **quiet)
+    assert all_metrics(tmp_path / "killed") == all_metrics(tmp_path / "whole")

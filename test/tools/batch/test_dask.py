@@ -1,0 +1,382 @@
+"""Dask workers give the outcomes of local processes, whatever happens to workers and scheduler."""
+
+import ctypes
+import gc
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+from sandbox.hijacking import decoders_with
+from tools.batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
+from tools.batch.local_cluster import LocalCluster, wait_until
+
+from podium.cli import main
+from podium.errors import Refused, UsageError
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial, no_progress
+from podium.execution.processes import Processes
+from podium.readers.decoding import is_decoder_in_place
+from podium.sandbox import decoder
+from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.tools.batch.dask import Dask
+from podium.tools.batch.run import TeamOutcome, run_batch
+
+pytest.importorskip("distributed")
+
+
+TEAMS, CASES = 20, 100
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """For tests that leave it as it was."""
+    cluster = LocalCluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def start_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
+    """For tests that harm it."""
+    started: list[LocalCluster] = []
+
+    def start(**options: Any) -> LocalCluster:
+        started.append(LocalCluster(tmp_path, **options))
+        return started[-1]
+
+    yield start
+    for cluster in started:
+        cluster.stop()
+    # A client whose scheduler was killed leaves connections behind; in a later test their end would be a failure.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+# The executor
+
+
+def test_outcomes_are_those_of_local_processes(cluster: LocalCluster, tmp_path: Path) -> None:
+    def work(case: str) -> str:
+        match case:
+            case "refused":
+                raise Refused("It is broken.")
+            case "ours":
+                raise ValueError
+            case "poison":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "exit":
+                os._exit(3)
+            case "forever":
+                time.sleep(600)
+            case "once":
+                first = tmp_path / f"tried by {os.environ['EXECUTOR']}"
+                if not first.exists():
+                    first.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+        return case.upper()
+
+    def by(name: str) -> Callable[[str], str]:
+        def named(case: str) -> str:
+            os.environ["EXECUTOR"] = name
+            return work(case)
+
+        return named
+
+    cases = ["a", "refused", "poison", "b", "exit", "forever", "once", "ours", "c"]
+    ours = Dask(address=cluster.address, case_timeout_seconds=3.0).run(cases, by("dask"), label="testing")
+    local = Processes(workers=2, case_timeout_seconds=3.0).run(cases, by("processes"), label="testing")
+    assert list(ours) == cases
+    assert {case: (each.value, each.error) for case, each in ours.items()} == {
+        case: (each.value, each.error) for case, each in local.items()
+    }
+    assert ours["exit"].detail == local["exit"].detail
+
+
+def test_a_crash_among_many_short_cases_costs_none_of_them(cluster: LocalCluster) -> None:
+    def work(case: str) -> str:
+        if case == "200":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return case.upper()
+
+    outcomes = Dask(address=cluster.address).run([str(number) for number in range(300)], work, label="testing")
+    assert [case for case, each in outcomes.items() if each.error is not None] == ["200"]
+    assert list(outcomes) == [str(number) for number in range(300)]
+
+
+def test_no_cases(cluster: LocalCluster) -> None:
+    assert Dask(address=cluster.address).run([], str.upper, label="testing") == {}
+
+
+def test_a_usage_error_ends_the_run(cluster: LocalCluster) -> None:
+    def work(case: str) -> str:
+        raise UsageError(f"No case can do it, not even {case}.")
+
+    with pytest.raises(UsageError, match="No case can do it"):
+        Dask(address=cluster.address).run(["a", "b"], work, label="testing")
+
+
+def test_only_a_few_cases_are_submitted_at_a_time(cluster: LocalCluster) -> None:
+    from distributed import Client
+
+    seen: list[int] = []
+    is_over = threading.Event()
+
+    def count_tasks(dask_scheduler: Any) -> int:
+        return len(dask_scheduler.tasks)
+
+    def watch() -> None:
+        with Client(cluster.address, set_as_default=False) as client:
+            while not is_over.is_set():
+                seen.append(client.run_on_scheduler(count_tasks))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        Dask(address=cluster.address).run([str(number) for number in range(300)], str.upper, label="testing")
+    finally:
+        is_over.set()
+        watcher.join()
+    assert 2 < max(seen) < 30  # 4 for each of the two threads, the work, and what is not yet forgotten
+
+
+def test_a_worker_with_other_code_is_refused(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.tools.batch.dask.code_version", lambda: "0.1.0+old")
+    with pytest.raises(UsageError, match=r"runs Podium .*, and this is 0\.1\.0\+old"):
+        Dask(address=cluster.address).run(["a"], str.upper, label="testing")
+
+
+def test_a_cluster_that_is_not_there(start_cluster: Callable[..., LocalCluster]) -> None:
+    with pytest.raises(UsageError, match="There is no Dask scheduler at tcp://127"):
+        Dask(address="tcp://127.0.0.1:1", patience_seconds=0.2).run(["a"], str.upper, label="testing")
+    lonely = start_cluster(workers=0)
+    wait_until(lambda: _is_listening(lonely))
+    with pytest.raises(UsageError, match="No worker has joined"):
+        Dask(address=lonely.address, patience_seconds=1.0).run(["a"], str.upper, label="testing")
+
+
+def _is_listening(cluster: LocalCluster) -> bool:
+    from distributed import Client
+
+    Client(cluster.address, timeout=60, set_as_default=False).close()
+    return True
+
+
+def test_a_worker_that_joins_late_gets_cases(tmp_path: Path, start_cluster: Callable[..., LocalCluster]) -> None:
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def work(_: str) -> int:
+        (seen / str(os.getppid())).touch()
+        while len(list(seen.iterdir())) < 2:  # until two workers have had a case
+            time.sleep(0.01)
+        return os.getppid()
+
+    cluster = start_cluster(workers=1)
+    late = threading.Thread(
+        target=lambda: (wait_until(lambda: list(seen.iterdir())), cluster.workers.append(cluster.add_worker()))
+    )
+    late.start()
+    outcomes = Dask(address=cluster.address).run([str(number) for number in range(20)], work, label="testing")
+    late.join()
+    assert {each.value for each in outcomes.values()} == {worker.pid for worker in cluster.workers}
+
+
+def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: Callable[..., LocalCluster]) -> None:
+    def work(case: str) -> str:
+        if case == "poison":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(600)
+        return case.upper()
+
+    cluster = start_cluster(workers=3, scheduler__allowed_failures="0")
+    cluster.wait_for_workers(3)
+    executor = Dask(address=cluster.address)
+    outcome = executor.run(["poison"], work, label="testing")["poison"]
+    assert (outcome.error or "").startswith("Scoring this case ended its process every time")
+    assert outcome.detail == "the worker died 2 times, last together with its Dask worker"
+    assert executor.run(["a"], work, label="testing")["a"].value == "A"
+
+
+# Whole challenges
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """20 teams x 100 cases, and what they score in this process."""
+    folder = tmp_path_factory.mktemp("many")
+    write_ground_truth(folder / "truth", cases=CASES)
+    write_teams(folder / "teams", teams=TEAMS, cases=CASES)
+    batch(folder, folder / "serial", lambda progress: Serial(progress=progress))
+    return folder
+
+
+def batch(
+    folder: Path,
+    output: Path,
+    executor: Callable[[ProgressFactory], Executor],
+    progress: ProgressFactory = no_progress,
+) -> dict[str, TeamOutcome]:
+    outcomes = run_batch(
+        submissions=folder / "teams",
+        output=output,
+        ground_truth=folder / "truth",
+        challenge=None,
+        executor=executor,
+        progress=progress,
+        teams_per_task=5,
+    )
+    return {each.team: each for each in outcomes}
+
+
+def run_and_harm(many: Path, output: Path, cluster: LocalCluster, harm: Callable[[], None]) -> None:
+    """The batch on the cluster, with some harm done in the middle of the second group of teams; no byte may change."""
+    harmed_at: list[int] = []
+
+    class Harming(Progress):
+        def __init__(self, label: str, total: int) -> None:
+            self._left = total * 3 // 8 if label.startswith("scoring") else -1
+
+        def advance(self) -> None:
+            self._left -= 1
+            if self._left == 0:
+                harm()
+                harmed_at.append(kept_scores(output))
+
+        def close(self) -> None:
+            pass
+
+    cluster.wait_for_workers()
+    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress), Harming)
+    assert 0 < harmed_at[0] < TEAMS * CASES
+    assert all_metrics(output) == all_metrics(many / "serial")
+    again = batch(many, output, lambda progress: Serial(progress=progress))
+    assert sum(each.new for each in again.values()) == 0
+
+
+def test_killing_one_of_two_workers_changes_no_byte(
+    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
+) -> None:
+    cluster = start_cluster()
+    run_and_harm(many, tmp_path / "out", cluster, cluster.workers[0].kill)
+
+
+def test_a_restarted_scheduler_goes_on_with_what_is_kept(
+    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client finds the new scheduler before we look: its tasks are gone although its connection is well."""
+    cluster = start_cluster()
+
+    def restart() -> None:
+        cluster.stop()  # workers end when they lose their scheduler: what starts it starts them too
+        cluster.start_scheduler()
+        cluster.workers[:] = [cluster.add_worker(), cluster.add_worker()]
+        cluster.wait_for_workers()
+
+    with caplog.at_level("INFO", logger="podium.tools.batch.dask"):
+        run_and_harm(many, tmp_path / "out", cluster, restart)
+    assert caplog.messages.count("scheduler: the connection was lost; what is not kept starts again") == 1
+
+
+def test_a_task_that_the_client_has_forgotten_is_submitted_again(
+    start_cluster: Callable[..., LocalCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was submitted while the client cancelled its tasks never ends, and nobody says so."""
+    from distributed import Client
+
+    forgotten: list[str] = []
+    real = Client.submit
+
+    def submit(self: Client, function: Any, *arguments: Any, **options: Any) -> Any:
+        future = real(self, function, *arguments, **options)
+        if arguments[-1] == ["a"] and not forgotten:
+            forgotten.append(future.key)
+            cluster.stop()
+            wait_until(lambda: self.status == "connecting")
+            future._state.__init__(future.key)  # pending again, as one that was submitted a moment later
+            cluster.start_scheduler()
+            cluster.workers[:] = [cluster.add_worker()]
+        return future
+
+    monkeypatch.setattr(Client, "submit", submit)
+    cluster = start_cluster(workers=1)
+    assert Dask(address=cluster.address).run(["a"], str.upper, label="testing")["a"].value == "A"
+    assert forgotten
+
+
+def test_a_full_disk_on_one_worker_changes_no_byte(
+    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
+) -> None:
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("this system allows no mounts of one's own")
+    cluster, output = start_cluster(workers=1), tmp_path / "out"
+    (output / "kept").mkdir(parents=True)
+    full = f'mount -t tmpfs -o size=4k,nr_inodes=1 full {output / "kept"} && exec "$@"'
+    cluster.workers.append(cluster.add_worker(before=["unshare", "-rm", "sh", "-c", full, "sh"]))
+    cluster.wait_for_workers()
+    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress))
+    assert all_metrics(output) == all_metrics(many / "serial")
+    kept = kept_scores(output)
+    assert 0 < kept < TEAMS * CASES  # the other worker kept its own
+    again = batch(many, output, lambda progress: Serial(progress=progress))
+    assert sum(each.new for each in again.values()) == TEAMS * CASES - kept
+
+
+def test_images_score_the_same_on_a_cluster(
+    cluster: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submissions, truth = ROOT / "test/submissions/carotid", ROOT / "ground-truth/carotid"
+    paths = (str(submissions), "--ground-truth", str(truth), "--bootstraps", "0", "--output")
+    assert main(["batch", *paths, str(tmp_path / "dask"), "--scheduler", cluster.address]) == 0
+    assert main(["batch", *paths, str(tmp_path / "local")]) == 0
+    assert all_metrics(tmp_path / "dask") == all_metrics(tmp_path / "local")
+    assert main(["batch", *paths, str(tmp_path / "dask"), "--scheduler", cluster.address]) == 0
+    assert capsys.readouterr().err.endswith("0 cases were scored in this run.\n")
+
+
+# Submissions of a batch are decoded as those of an evaluation are: in processes of their own.
+
+
+def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
+    real = decoder.READERS["hdf5.read"]
+
+    def crash(opened: decoder.OpenFile, **options: Any) -> decoder.Answer:
+        if "csv_0042" in opened.file.name:
+            ctypes.string_at(0)
+        return real(opened, **options)
+
+    teams = tmp_path / "teams"
+    teams.mkdir()
+    (teams / "carina").symlink_to(ROOT / "test/submissions/carotid/carina")
+    with decoders_with(__name__, READERS={**decoder.READERS, "hdf5.read": crash}):
+        run_batch(
+            submissions=teams,
+            output=tmp_path / "output",
+            ground_truth=ROOT / "ground-truth/carotid",
+            challenge=None,
+            executor=lambda progress: Processes(workers=2, progress=progress),
+        )
+    rows = json.loads((tmp_path / "output/teams/carina/metrics.json").read_bytes())["results"]
+    assert [row["case"] for row in rows if row["status"] != "scored"] == ["csv_0042"]
+
+
+def test_a_process_on_another_machine_has_decoders_of_its_own() -> None:
+    with decoders():  # that others were in place before changes nothing
+        ensure_decoders("h5py")
+
+    def before_and_after(_: str) -> tuple[bool, bool]:
+        before = is_decoder_in_place()
+        ensure_decoders("h5py")
+        return before, is_decoder_in_place()
+
+    (outcome,) = Processes(workers=1).run(["a"], before_and_after, label="scoring").values()
+    assert outcome.value == (False, True)

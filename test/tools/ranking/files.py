@@ -1,0 +1,107 @@
+"""metrics.json files of made-up teams, as the container would write them for a small carotid challenge."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from challenges.built import carotid, carotid_tables
+
+from podium.challenges import published_settings
+from podium.challenges.settings import PerCase
+from podium.metrics.declaration import Metric
+from podium.platform.jobs import Clock
+from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
+from podium.platform.privacy import published_results
+from podium.platform.runtime import Runtime
+from podium.tools.ranking.schemes import CaseTable, case_table
+
+TRUTH = (0, 1, 0, 1, 0, 1)
+RISKS = ("low_risk", "high_risk")
+CASES = tuple(f"case_{number}" for number in range(len(TRUTH)))
+
+
+def settings(rule: Any = "fixed", **others: Any) -> dict[str, Any]:
+    return carotid_tables(rule=rule, **others)
+
+
+def carotid_document(
+    quality: Sequence[float | None],
+    *,
+    seconds: float | None = 90.0,
+    wrong: Sequence[str] = (),
+    configuration: dict[str, Any] | None = None,
+    cases: Sequence[str] = CASES,
+    version: str = "1.0",
+    per_case: PerCase = "full",
+    jobs: Mapping[Clock, int] | None = None,
+) -> dict[str, Any]:
+    """One team: `quality` is what all eight figures of a case are, None for a missing case; `wrong` cases are answered
+    with the wrong class, `jobs` are how many each clock measured."""
+    challenge = carotid(configuration or settings())
+    results = []
+    for case, value, truth in zip(cases, quality, TRUTH, strict=True):
+        places = [f"{view}_{structure}" for view in ("long", "trans") for structure in ("vessel", "plaque")]
+        figures: dict[str, Any] = {
+            family: dict.fromkeys(places, 0.0 if value is None else value) for family in ("dice", "nsd")
+        }
+        for family in figures.values():
+            family["mean"] = value or 0.0
+        answer = None if value is None else (1 - truth if case in wrong else truth)
+        risk = {
+            "reference": RISKS[truth],
+            "prediction": None if answer is None else RISKS[answer],
+            "correct": int(answer == truth),
+        }
+        figures |= {"segmentation": value or 0.0, "risk": risk}
+        missing = {"status": "missing", "error": "There is no prediction for this case."} if value is None else {}
+        results.append(CaseResult(case=case, metrics=figures, **({"status": "scored"} | missing)))
+    metrics = MetricsFile(
+        schema=SCHEMA_NAME,
+        challenge="carotid",
+        kind="declared",
+        title="Carotid in small",
+        version=version,
+        settings=published_settings(challenge),
+        aggregates=challenge.aggregate(results, Runtime(total_seconds=seconds, jobs=jobs or {})),
+        counts=Counts.of(results),
+        results=results,
+    )
+    rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential)
+    decimals = None if per_case == "full" else 4
+    aggregates = challenge.published(metrics.aggregates, results, per_case=per_case, decimals=decimals)
+    return metrics.model_copy(update={"aggregates": aggregates, "results": rows}).document()
+
+
+def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:
+    """`<folder>/<team>/metrics.json`."""
+    for team, document in teams.items():
+        (folder / team).mkdir(parents=True, exist_ok=True)
+        (folder / team / "metrics.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+GOOD = (0.9, 0.8, 0.85, 0.95, 0.7, 0.9)
+FAIR = (0.8, 0.7, 0.75, 0.9, 0.72, 0.6)
+POOR = (0.5, 0.3, None, 0.39, 0.1, None)
+
+
+def three_teams(**options: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "fair": carotid_document(FAIR, seconds=100.0, wrong=("case_0",), **options),
+        "good": carotid_document(GOOD, seconds=150.0, **options),
+        "poor": carotid_document(POOR, seconds=20.0, wrong=("case_1",), **options),
+    }
+
+
+# The small table of docs/ranking.md: four teams, eight cases, larger is better, one value missing.
+
+METRIC = Metric(name="m", title="M", direction="higher", lowest=0.0, highest=1.0, worst=0.0)
+TEAMS = ("A", "B", "C", "D")
+VALUES: list[list[float | None]] = [
+    [0.91, 0.88, 0.93, 0.85, 0.90, 0.87, 0.92, 0.30],
+    [0.89, 0.86, 0.90, 0.84, 0.88, 0.86, 0.89, 0.83],
+    [0.90, 0.87, 0.93, 0.80, 0.86, 0.84, 0.88, 0.82],
+    [0.70, 0.75, None, 0.72, 0.88, 0.70, 0.74, 0.71],
+]
+TABLE: CaseTable = case_table(METRIC, VALUES)

@@ -1,0 +1,223 @@
+"""Which files are found, and every refusal to mix what does not belong together, in its words."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tools.ranking.files import CASES, FAIR, GOOD, carotid_document, settings, three_teams, write_teams
+
+from podium.errors import UsageError
+from podium.tools.ranking.documents import read_cohorts
+
+
+def teams(*paths: Path) -> list[str]:
+    (cohort,) = read_cohorts(paths)
+    return [file.team for file in cohort.files]
+
+
+def refusal(*paths: Path) -> str:
+    with pytest.raises(UsageError) as refused:
+        read_cohorts(paths)
+    return str(refused.value)
+
+
+def test_folders_files_and_folders_of_either(tmp_path: Path) -> None:
+    write_teams(tmp_path / "all", three_teams())
+    assert teams(tmp_path / "all") == ["fair", "good", "poor"]
+    assert teams(tmp_path / "all" / "poor", tmp_path / "all" / "fair" / "metrics.json") == ["fair", "poor"]
+    (tmp_path / "loose").mkdir()
+    for team, document in three_teams().items():
+        (tmp_path / "loose" / f"{team}.json").write_text(json.dumps(document))
+    (tmp_path / "loose" / "ranking.json").write_text("{}")
+    (tmp_path / "loose" / "readme.txt").write_text("x")
+    assert teams(tmp_path / "loose") == ["fair", "good", "poor"]
+    assert teams(tmp_path / "loose", tmp_path / "loose" / "good.json") == ["fair", "good", "poor"]
+
+
+def test_nothing_found(tmp_path: Path) -> None:
+    assert refusal(tmp_path) == f"There is no metrics.json in {tmp_path}."
+    assert refusal(tmp_path / "x.json") == f"{tmp_path / 'x.json'} cannot be read: No such file or directory."
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", ""),
+        ("{", ""),
+        ('{"schema": "podium-metrics-2"}', " ('challenge' is missing)"),
+        ('{"schema": "other-1"}', " ('schema' is wrong: input should be 'podium-metrics-2')"),
+    ],
+)
+def test_what_is_no_metrics_json(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    assert refusal(path) == f"{path} is not a metrics.json written by Podium{words}."
+
+
+def test_two_files_of_one_team(tmp_path: Path) -> None:
+    write_teams(tmp_path / "one", {"good": carotid_document(GOOD)})
+    write_teams(tmp_path / "two", {"good": carotid_document(FAIR)})
+    first, second = (tmp_path / half / "good" / "metrics.json" for half in ("one", "two"))
+    assert refusal(tmp_path) == f"{first} and {second} are both of the team 'good'."
+
+
+def test_the_stray_is_named_not_the_majority(tmp_path: Path) -> None:
+    """The first file differs from the two that follow: it is the culprit, though it came first."""
+    write_teams(
+        tmp_path,
+        {
+            "a": carotid_document(GOOD, version="2.0"),
+            "b": carotid_document(GOOD),
+            "c": carotid_document(FAIR),
+        },
+    )
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'a' / 'metrics.json'} has the version '2.0', but {tmp_path / 'b' / 'metrics.json'} '1.0': "
+        "they cannot be ranked together."
+    )
+
+
+def test_another_challenge(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD) | {"challenge": "heart"}})
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'zebra' / 'metrics.json'} is of the challenge 'heart', but {tmp_path / 'fair' / 'metrics.json'} "
+        "'carotid': they cannot be ranked together."
+    )
+
+
+def test_the_kind_decides_which_code_ranks(tmp_path: Path) -> None:
+    own_name = carotid_document(GOOD) | {"challenge": "carotid-final"}
+    write_teams(tmp_path, {"a": own_name})
+    assert teams(tmp_path) == ["a"]
+    write_teams(tmp_path, {"b": own_name | {"kind": "heart"}, "c": own_name})
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', but {tmp_path / 'a' / 'metrics.json'} 'declared': "
+        "they cannot be ranked together."
+    )
+    assert refusal(tmp_path / "b") == (
+        f"{tmp_path / 'b' / 'metrics.json'} is of the kind 'heart', which is not known here."
+    )
+
+
+def test_other_settings(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, configuration=settings(tolerance_px=2.0))})
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'zebra' / 'metrics.json'} was scored with metrics.1.tolerance_px = 2.0, but "
+        f"{tmp_path / 'fair' / 'metrics.json'} with metrics.1.tolerance_px = 3.0: they cannot be ranked together."
+    )
+
+
+def test_whole_numbers_are_the_same_setting_as_floats(tmp_path: Path) -> None:
+    document = carotid_document(GOOD)
+    document["settings"]["metrics"][1]["tolerance_px"] = 3
+    write_teams(tmp_path, three_teams() | {"zebra": document})
+    assert "zebra" in teams(tmp_path)
+
+
+def test_settings_of_another_version_of_podium(tmp_path: Path) -> None:
+    document = carotid_document(GOOD)
+    document["settings"]["colour"] = "red"
+    write_teams(tmp_path, {"a": document})
+    assert refusal(tmp_path) == (
+        f"{tmp_path / 'a' / 'metrics.json'} has settings that this version does not know: 'colour' is not a known key."
+    )
+
+
+def test_other_cases(tmp_path: Path) -> None:
+    renamed = (*CASES[:-1], "case_9")
+    write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, cases=renamed)})
+    zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
+    assert refusal(tmp_path) == (
+        f"{fair} does not have the case 'case_9' that {zebra} has (1 such): they cannot be ranked together."
+    )
+    document = carotid_document(GOOD)
+    document["results"] = document["results"][1:]
+    write_teams(tmp_path, {"zebra": document})
+    assert refusal(tmp_path) == (
+        f"{zebra} does not have the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
+    )
+    write_teams(tmp_path, {"zebra": carotid_document(GOOD, per_case="none")})
+    assert refusal(tmp_path) == f"{zebra} holds no single cases, but {fair} does: they cannot be ranked together."
+
+
+def test_anonymous_rows_and_rows_with_names(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams() | {"zebra": carotid_document(GOOD, per_case="anonymous")})
+    zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
+    assert refusal(tmp_path) == (
+        f"The rows of {zebra} are anonymous, but {fair} names its cases, so the rows cannot be paired: they cannot be "
+        "ranked together. Score both with the same 'per_case'."
+    )
+    write_teams(tmp_path, three_teams(per_case="anonymous") | {"zebra": carotid_document(GOOD)})
+    assert refusal(tmp_path).startswith(f"The rows of {fair} are anonymous, but {zebra} names its cases,")
+
+
+def test_anonymous_rows_of_different_references(tmp_path: Path) -> None:
+    other = carotid_document(GOOD, per_case="anonymous")
+    for number, row in enumerate(other["results"]):
+        row["case"] = f"case-{number:016x}"
+    write_teams(tmp_path, three_teams(per_case="anonymous") | {"zebra": other})
+    zebra, fair = (tmp_path / team / "metrics.json" for team in ("zebra", "fair"))
+    assert refusal(tmp_path) == (
+        f"The rows of {zebra} and {fair} are anonymous and have no pseudonym in common, so the two were scored against "
+        "different references: they cannot be ranked together."
+    )
+
+
+def test_a_case_twice(tmp_path: Path) -> None:
+    document = carotid_document(GOOD)
+    document["results"].append(document["results"][0])
+    write_teams(tmp_path, {"a": document})
+    assert refusal(tmp_path) == f"{tmp_path / 'a' / 'metrics.json'} has the case 'case_0' twice."
+
+
+def test_without_single_cases_their_number_must_agree(tmp_path: Path) -> None:
+    stray = carotid_document(GOOD, per_case="none")
+    stray["counts"]["expected"] = 7
+    write_teams(tmp_path, three_teams(per_case="none") | {"zebra": stray})
+    assert "expects this number of cases: '7'" in refusal(tmp_path)
+
+
+def test_a_team_name_is_one_printable_line(tmp_path: Path) -> None:
+    write_teams(tmp_path, {"a\x1b[31m\nb": carotid_document(GOOD), "c\udcff": carotid_document(FAIR)})
+    assert teams(tmp_path) == ["a\\x1b[31m\\nb", "c\\udcff"]
+
+
+# Teams without a usable metrics.json
+
+
+def test_a_team_without_metrics_json_is_named(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    (tmp_path / "empty" / "logs").mkdir(parents=True)
+    assert refusal(tmp_path) == (
+        f"The team 'empty' has no metrics.json in {tmp_path / 'empty'}. --skip-broken ranks the others."
+    )
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "metrics.json").write_text("{")
+    assert refusal(tmp_path) == (
+        f"2 teams have no usable metrics.json. The team 'empty' has no metrics.json in {tmp_path / 'empty'}. "
+        f"{tmp_path / 'torn' / 'metrics.json'} is not a metrics.json written by Podium. --skip-broken ranks the others."
+    )
+
+
+def test_broken_teams_may_be_left_out_and_are_then_remarked_on(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    (tmp_path / "em\x1b[31mpty").mkdir()
+    (cohort,) = read_cohorts([tmp_path], skip_broken=True)
+    assert [file.team for file in cohort.files] == ["fair", "good", "poor"]
+    assert len(cohort.notes) == 1
+    assert cohort.notes[0].startswith("Left out: The team 'em\\x1b[31mpty' has no metrics.json in ")
+
+
+def test_nothing_is_left_to_rank(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"The team 'empty' has no metrics\.json"):
+        read_cohorts([tmp_path], skip_broken=True)
+
+
+def test_results_and_hidden_folders_are_no_teams(tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    for folder, file in (("ranking", "ranking.json"), ("figures", "podium.svg"), (".git", "config")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).touch()
+    (tmp_path / "consensus.json").touch()
+    assert teams(tmp_path) == ["fair", "good", "poor"]

@@ -1,0 +1,604 @@
+"""`podium rank` from files to table, ranking.json and ranking.csv."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from challenges.built import carotid
+from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
+from tools.ranking.replicates import resampled
+
+from podium.cli.main import main
+from podium.metrics.resampling import Resamples
+from podium.platform.metrics_file import CaseResult
+from podium.platform.runtime import Runtime
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import (
+    Ranking,
+    ranking_from_json,
+    ranking_schema,
+    ranking_to_json,
+    schema_of_the_classes,
+)
+from podium.tools.ranking.schemes import RankingOptions
+
+FEW = RankingOptions(bootstraps=40)
+
+
+def ranked(folder: Path, teams: dict[str, Any], options: RankingOptions = FEW) -> Ranking:
+    (cohort,) = read_cohorts([write_teams(folder, teams)])
+    return rank(cohort, options)
+
+
+def names(ranking: Ranking) -> list[str]:
+    return [team.name for team in ranking.teams]
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Ended(code, *capfd.readouterr())
+
+    return run
+
+
+# The official ranking of carotid
+
+
+def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert [team.rank for team in ranking.teams] == [1, 2, 3]
+    assert ranking.deciding_scheme == "official"
+    poor = ranking.teams[2]
+    assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
+    assert [(trouble.case, trouble.status) for trouble in poor.troubles] == [
+        ("case_2", "missing"),
+        ("case_5", "missing"),
+    ]
+    assert "poor: 2 missing of 6 cases, counted with the worst values." in ranking.notes
+    # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
+    assert ranking.columns[2].path == "segmentation_score"
+    assert ranking.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ((20, 100, 150), (100, 41.666667, 0)),
+        ((40, 100, 200), (100, 57.142857, 0)),
+        ((20, 100, 200), (100, 53.333333, 0)),
+        ((40, 100, 150), (100, 45.454545, 0)),
+        ((10, 20, 20), (100, 100, 100)),
+        ((180, 200, 250), (0, 0, 0)),
+    ],
+)
+def test_time_scores_are_recomputed_over_the_cohort(
+    tmp_path: Path, seconds: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    """The worked figures of the rule: baseline 90 s."""
+    teams = {
+        f"team{number}": carotid_document(GOOD, seconds=each, configuration=settings("cohort"))
+        for number, each in enumerate(seconds)
+    }
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking) == ["team0", "team1", "team2"]
+    columns = {column.path: column for column in ranking.columns}
+    assert columns["time_score"].values == pytest.approx(expected, abs=5e-7)
+    segmentation = 100 * sum(GOOD) / 6
+    assert columns["score"].values == pytest.approx([0.4 * 100 + 0.4 * segmentation + 0.2 * each for each in expected])
+    assert ranking.deciding.scores == columns["score"].values
+    assert "Figures that depend on all teams were recomputed for these teams." in ranking.notes
+
+
+def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> None:
+    times = {"unknown": None, "quick": 40.0, "slow": 150.0}
+    teams = {
+        team: carotid_document(GOOD, seconds=each, configuration=settings("cohort")) for team, each in times.items()
+    }
+    ranking = ranked(tmp_path, teams)
+    column = next(column for column in ranking.columns if column.path == "time_score")
+    assert dict(zip(names(ranking), column.values, strict=True)) == {"quick": 100.0, "slow": 0.0, "unknown": 0.0}
+    assert [team.rank for team in ranking.teams] == [1, 2, 2]
+    assert ranking.teams[1].tied_with == ("unknown",)
+
+
+def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
+    clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
+    teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
+    (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
+    assert "Warning: the times were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
+        warning
+    )
+    alike = {team: teams[team] for team in ("a", "file")}
+    assert not any("clock" in note for note in ranked(tmp_path / "alike", alike).notes)
+
+
+def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert not any("recomputed" in note for note in ranking.notes)
+
+
+@pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
+@pytest.mark.parametrize("rule", ["fixed", "cohort"])
+def test_the_resampled_score_of_all_cases_is_the_score(quality: tuple[float | None, ...], rule: str) -> None:
+    document = carotid_document(quality, wrong=("case_1", "case_4"), configuration=settings(rule))
+    rows = [row["metrics"] for row in document["results"]]
+    challenge = carotid(settings(rule))
+    found = resampled(challenge, rows, document["aggregates"], Resamples.whole(len(rows)))
+    assert found["score"][0] == pytest.approx(document["aggregates"]["score"], abs=1e-12)
+
+
+@pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
+def test_every_replicate_scores_as_a_submission_of_the_drawn_cases_would(quality: tuple[float | None, ...]) -> None:
+    document = carotid_document(quality, seconds=100.0, wrong=("case_1",))
+    results = [CaseResult(**row) for row in document["results"]]
+    challenge = carotid(settings())
+    resamples = Resamples.draw(cases=len(results), replicates=20, seed=9)
+    rows = [result.metrics for result in results]
+    found = resampled(challenge, rows, document["aggregates"], resamples)
+    for replicate, counts in enumerate(resamples.counts):
+        drawn = [result for result, count in zip(results, counts, strict=True) for _ in range(count)]
+        figures = challenge.aggregate(drawn, Runtime(total_seconds=100.0))
+        # The time is that of the submission, whichever cases are drawn.
+        expected = figures["score"] + 0.2 * (document["aggregates"]["time_score"] - figures["time_score"])
+        assert found["score"][replicate] == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_resampled_score_by_hand() -> None:
+    """Cases 0, 0, 1 of which case 0 (class 0) is right and case 1 (class 1) is taken for class 0."""
+    document = carotid_document(GOOD, seconds=180.0, wrong=("case_1",))
+    rows = [row["metrics"] for row in document["results"]]
+    resamples = Resamples(np.array([[2, 1, 0, 0, 0, 0]], dtype=np.int32))
+    found = resampled(carotid(settings()), rows, document["aggregates"], resamples)
+    macro_f1 = (2 * 2 / (2 * 2 + 1) + 0) / 2  # class 0: two hits, one false positive; class 1: one miss
+    segmentation = (0.9 + 0.9 + 0.8) / 3
+    assert found["score"][0] == pytest.approx(40 * macro_f1 + 40 * segmentation)
+
+
+# What else the result holds
+
+
+def test_the_bootstrap_of_the_official_ranking(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    for scheme in ranking.schemes:
+        assert scheme.stability is not None
+        assert scheme.stability.replicates == 200
+        assert np.array(scheme.stability.rank_frequencies).sum(axis=1) == pytest.approx(1)
+    official = ranking.scheme("official").stability
+    assert official is not None
+    assert official.win_probabilities[0] > official.win_probabilities[1] > 0
+    assert official.mean_ranks[0] < official.mean_ranks[1] < official.mean_ranks[2]
+
+
+def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert [scheme.scheme for scheme in ranking.schemes] == [
+        "official",
+        "mean-then-rank",
+        "median-then-rank",
+        "rank-then-mean",
+        "rank-then-median",
+        "test-then-rank",
+    ]
+    assert np.array(ranking.scheme_taus, dtype=float).shape == (6, 6)
+    assert [entry.metric for entry in ranking.significance] == ["segmentation", "risk.correct"]
+    # good beats poor by .4, .5, .85, .56, .6, .9: W+ = 21 of 21, no ties.
+    deviation = math.sqrt(6 * 7 * 13 / 24)
+    p = ranking.significance[0].p[0][2]
+    assert p == pytest.approx(0.5 * math.erfc((21 - 10.5 - 0.5) / deviation / math.sqrt(2)))
+    assert ranking.significance[0].significant[0][2]
+    assert ranking.significance[0].p[0][0] is None
+
+
+def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert ranking.cases == CASES
+    metric = next(metric for metric in ranking.metrics if metric.name == "segmentation")
+    assert metric.values[0] == GOOD
+    assert metric.in_schemes
+    assert ranking.statuses[2] == ("scored", "scored", "missing", "scored", "scored", "missing")
+
+
+def test_the_method_is_stated(tmp_path: Path) -> None:
+    text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
+    for words in (
+        "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
+        "teams are ranked by Score (0-100) = 0.4 * classification_score + 0.4 * segmentation_score + 0.2 * time_score",
+        "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
+        "Segmentation and Risk correct",
+        "all 6 ordered pairs",
+        "Computed with Podium",
+    ):
+        assert words in text
+
+
+def test_another_scheme_is_stated_with_its_quantile(tmp_path: Path) -> None:
+    options = replace(FEW, scheme="quantile-then-rank", quantile=0.1)
+    text = " ".join(ranked(tmp_path, three_teams(), options).methods.sentences)
+    assert "follows another scheme instead: teams are ranked by the 0.1 quantile of their cases" in text
+
+
+def test_one_team_is_compared_with_nobody(tmp_path: Path) -> None:
+    text = " ".join(ranked(tmp_path, {"alone": carotid_document(GOOD)}).methods.sentences)
+    assert text.startswith("1 team took part in Carotid in small (version 1.0), evaluated on 6 cases.")
+    assert "Wilcoxon" not in text
+
+
+# Schemes on request
+
+
+@pytest.mark.parametrize(
+    ("arguments", "scheme"),
+    [
+        (("--scheme", "aggregate-then-rank"), "mean-then-rank"),
+        (("--scheme", "aggregate-then-rank", "--statistic", "median"), "median-then-rank"),
+        (("--scheme", "aggregate-then-rank", "--statistic", "quantile", "--quantile", "0.1"), "quantile-then-rank"),
+        (("--scheme", "rank-then-aggregate"), "rank-then-mean"),
+        (("--scheme", "rank-then-aggregate", "--statistic", "median"), "rank-then-median"),
+        (("--scheme", "test-then-rank"), "test-then-rank"),
+        (("--scheme", "test-then-rank", "--holm"), "test-then-rank-holm"),
+        (("--scheme", "platform"), "platform"),
+        (("--scheme", "platform", "--platform-method", "median"), "platform"),
+    ],
+)
+def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[str, ...], scheme: str) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20", *arguments)
+    assert ended.code == 0, ended.err
+    ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
+    assert ranking.deciding_scheme == scheme
+    assert ranking.teams[-1].name == "poor"
+    assert any("follows another scheme" in sentence for sentence in ranking.methods.sentences)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--statistic", "median"), "--statistic belongs to --scheme aggregate-then-rank or rank-then-aggregate."),
+        (("--holm",), "--holm belongs to --scheme test-then-rank."),
+        (("--platform-method", "mean"), "--platform-method belongs to --scheme platform."),
+        (("--quantile", "0.1"), "--quantile belongs to --statistic quantile."),
+        (
+            ("--scheme", "rank-then-aggregate", "--statistic", "quantile"),
+            "--scheme rank-then-aggregate takes --statistic mean or median.",
+        ),
+        (("--scheme", "platform", "--arena", "a.json"), "--arena belongs to --scheme official."),
+        (("--arena", "a.json"), "The challenge 'carotid' has no arena."),
+        (("--metric", "beauty"), "There is no metric 'beauty'; there is: dice.long_vessel, "),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    podium: Any, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    write_teams(tmp_path, three_teams())
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out", *arguments)
+    assert ended.code == 2
+    assert ended.err.splitlines()[-1].startswith(words)
+
+
+def test_chosen_metrics_replace_the_declared_ones(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, metrics=("dice.long_plaque",), scheme="mean-then-rank"))
+    assert ranking.deciding.score_title == "Dice longitudinal plaque"
+    assert ranking.deciding.scores[0] == pytest.approx(sum(GOOD) / 6)
+
+
+# What cannot be done is said
+
+
+def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(per_case="none"))
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert [scheme.scheme for scheme in ranking.schemes] == ["official"]
+    assert ranking.deciding.stability is None
+    assert ranking.deciding.why_no_stability == "The files hold no single cases, so none can be drawn."
+    assert ranking.notes[0] == (
+        "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+        "schemes."
+    )
+
+
+def test_a_scheme_by_cases_without_cases(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams(per_case="none"))
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out", "--scheme", "test-then-rank")
+    assert ended.code == 2
+    assert ended.err.startswith("The scheme 'test-then-rank' ranks by single cases, and the files hold none")
+
+
+def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(per_case="anonymous"))
+    assert ranking.deciding.stability is None
+    assert ranking.scheme("mean-then-rank").stability is not None
+    assert (
+        "The official ranking has no interval. The rows are anonymous and do not contain everything the official score "
+        "is computed from, so it cannot be recomputed."
+    ) in ranking.notes
+    assert (
+        "The rows are anonymous and do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
+    )
+
+
+def test_no_bootstrap_on_request(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=0))
+    assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was asked for."}
+
+
+@pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
+def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> None:
+    document = carotid_document(GOOD)
+    document["results"][0]["metrics"]["segmentation"] = value
+    path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
+    ended = podium("rank", tmp_path, "--output", tmp_path / "out")
+    assert ended.err == f"{path}: 'segmentation' of the case 'case_0' is not a number.\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("results", "risk", [1]), ("aggregates", "time_score", {})],
+)
+def test_a_file_that_was_tampered_with_costs_the_interval_alone(
+    tmp_path: Path, part: str, name: str, value: Any
+) -> None:
+    teams = three_teams()
+    content = teams["good"][part]
+    (content if part == "aggregates" else content[0]["metrics"])[name] = value
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking) == ["good", "fair", "poor"]
+    assert ranking.deciding.stability is None
+    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
+
+
+# Odd cohorts
+
+
+def test_one_team(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, {"alone": carotid_document(GOOD)})
+    assert ranking.teams[0].rank == 1
+    stability = ranking.deciding.stability
+    assert stability is not None
+    assert stability.rank_frequencies == ((1.0,),)
+    assert stability.taus.undefined == 40
+    assert ranking_from_json(ranking_to_json(ranking)) == ranking
+
+
+def test_identical_teams_tie_everywhere(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, {name: carotid_document(FAIR, wrong=("case_3",)) for name in ("b", "a", "c")})
+    assert names(ranking) == ["a", "b", "c"]
+    for scheme in ranking.schemes:
+        assert scheme.ranks == (1, 1, 1)
+        assert scheme.stability is not None
+        assert scheme.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
+        assert scheme.stability.win_probabilities == pytest.approx([1 / 3] * 3)
+    assert ranking.teams[0].tied_with == ("b", "c")
+
+
+def test_a_team_that_answered_nothing(tmp_path: Path) -> None:
+    teams = three_teams() | {"silent": carotid_document([None] * 6, seconds=None)}
+    ranking = ranked(tmp_path, teams)
+    assert names(ranking)[-1] == "silent"
+    assert ranking_from_json(ranking_to_json(ranking)) == ranking
+
+
+def test_team_names_change_nothing_but_their_order(tmp_path: Path) -> None:
+    plain = ranked(tmp_path / "plain", three_teams())
+    renaming = {"good": "z", "fair": "y", "poor": "x"}
+    other = ranked(tmp_path / "other", {renaming[team]: document for team, document in three_teams().items()})
+    assert names(other) == ["z", "y", "x"]
+    assert [scheme.ranks for scheme in other.schemes] == [scheme.ranks for scheme in plain.schemes]
+    assert [scheme.stability for scheme in other.schemes] == [scheme.stability for scheme in plain.schemes]
+
+
+# Output
+
+
+def test_same_input_same_bytes_and_another_seed_other_replicates(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    written = {}
+    for name, seed in (("first", 3), ("again", 3), ("other", 4)):
+        podium("rank", tmp_path / "teams", "--output", tmp_path / name, "--seed", str(seed), "--bootstraps", "50")
+        written[name] = [(tmp_path / name / file).read_bytes() for file in ("ranking.json", "ranking.csv")]
+    assert written["first"] == written["again"]
+    assert written["first"][0] != written["other"][0]
+
+
+def test_ranking_json_follows_the_shipped_schema_which_follows_the_classes(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    text = ranking_to_json(ranking)
+    jsonschema.Draft202012Validator(ranking_schema()).validate(json.loads(text))
+    assert ranking_from_json(text) == ranking
+    assert ranking_schema() == schema_of_the_classes()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("teams",), [], "it has no teams"),
+        (("deciding_scheme",), "best", "it has no scheme 'best'"),
+        (("statuses", 1), ["scored"], "statuses must be 3 x 6"),
+        (("cases",), ["a"], "statuses must be 3 x 1"),
+        (("scheme_taus",), [], "scheme_taus must be 6 x 6"),
+        (("columns", 0, "values"), [1, 2], "columns.0.values must be 3"),
+        (("columns", 0, "errors"), [1, 2], "columns.0.errors must be 3"),
+        (("metrics", 2, "values", 0), [0.5], "metrics.2.values must be 3 x 6"),
+        (("schemes", 1, "ranks"), [1, 2], "schemes.1.ranks must be 3"),
+        (("schemes", 1, "ranks", 0), 4, "schemes.1.ranks has the rank 4 of 3"),
+        (("teams", 2, "rank"), 0, "teams has the rank 0 of 3"),
+        (("schemes", 0, "scores"), [], "schemes.0.scores must be 3"),
+        (("schemes", 0, "stability", "rank_frequencies", 0), [1], "schemes.0.stability.rank_frequencies must be 3 x 3"),
+        (("schemes", 0, "stability", "win_probabilities"), [1], "schemes.0.stability.win_probabilities must be 3"),
+        (("significance", 1, "p_holm"), [[None]], "significance.1.p_holm must be 3 x 3"),
+    ],
+)
+def test_a_ranking_json_that_contradicts_itself(
+    podium: Any, tmp_path: Path, place: tuple[str | int, ...], value: Any, words: str
+) -> None:
+    content = json.loads(ranking_to_json(ranked(tmp_path / "teams", three_teams())))
+    *parents, last = place
+    part = content
+    for parent in parents:
+        part = part[parent]
+    part[last] = value
+    path = tmp_path / "ranking.json"
+    path.write_text(json.dumps(content))
+    ended = podium("report", path)
+    assert ended.code == 2
+    assert ended.err.startswith(f"{path} is not a ranking.json written by 'podium rank': {words}")
+
+
+def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams() | {"=SUM(A1)": carotid_document(POOR)})
+    assert podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").code == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "ranking.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["team"] for row in rows] == ["good", "fair", "poor", "'=SUM(A1)"]
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4"]
+    assert float(rows[0]["aggregates.segmentation_score"]) == pytest.approx(100 * sum(GOOD) / 6)
+    assert rows[2]["missing"] == "2"
+    assert rows[0]["rank.test-then-rank"] in {"1", "2", "3", "4"}
+
+
+def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams() | {"[red]x": carotid_document(FAIR)})
+    out = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").out
+    assert out.index("good") < out.index("fair") < out.index("poor")
+    assert "[red]x" in out
+    assert "4/6" in out
+    assert "poor: 2 missing of 6 cases" in out
+    assert "0.4 * classification_score" in out
+
+
+def test_files_beside_the_teams_that_ranking_wrote_are_no_teams(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path, three_teams())
+    for _ in range(2):
+        assert podium("rank", tmp_path, "--output", tmp_path, "--bootstraps", "0").code == 0
+    assert len(ranking_from_json((tmp_path / "ranking.json").read_bytes()).teams) == 3
+
+
+def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
+    write_teams(tmp_path / "teams", three_teams())
+    (tmp_path / "file").touch()
+    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
+    assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
+
+
+# Figures are recomputed, not believed
+
+
+def test_aggregates_that_contradict_their_rows_are_refused(podium: Any, tmp_path: Path) -> None:
+    teams = three_teams()
+    teams["fair"]["aggregates"]["segmentation_score"] += 1.0
+    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
+    assert ended.code == 2
+    expected = 100 * sum(FAIR) / 6
+    assert ended.err == (
+        f"{tmp_path / 'fair' / 'metrics.json'} has aggregates.segmentation_score = {expected + 1:.10g}, but its own "
+        f"rows give {expected:.10g}: it was changed after it was written, or written by another version.\n"
+    )
+
+
+def test_rounded_aggregates_agree_and_the_exact_ones_decide(tmp_path: Path) -> None:
+    """Two teams whose published scores are equal to two decimals: their rows tell them apart."""
+    near = tuple(value - 1e-5 for value in GOOD)
+    teams = {"a": carotid_document(near), "b": carotid_document(GOOD)}
+    for document in teams.values():
+        figures = document["aggregates"]
+        for path in ("score", "segmentation_score", "score_without_time"):
+            figures[path] = round(figures[path], 2)
+    assert teams["a"]["aggregates"]["score"] == teams["b"]["aggregates"]["score"]
+    ranking = ranked(tmp_path, teams)
+    assert [(team.name, team.rank) for team in ranking.teams] == [("b", 1), ("a", 2)]
+    assert ranking.deciding.scores[1] == pytest.approx(89 - 40 * 1e-5, abs=1e-9)
+
+
+def test_a_figure_out_of_range_is_refused(podium: Any, tmp_path: Path) -> None:
+    teams = three_teams()
+    teams["fair"]["results"][2]["metrics"]["dice"]["long_vessel"] = 1.5
+    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
+    assert (ended.code, ended.err) == (
+        2,
+        f"{tmp_path / 'fair' / 'metrics.json'}: 'dice.long_vessel' of the case 'case_2' is 1.5, outside 0 to 1.\n",
+    )
+
+
+# Intervals
+
+
+def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    columns = {column.path: column for column in ranking.columns}
+    assert ranking.not_resampled == ("Time", "Seconds")
+    assert all((column.intervals is None) == (column.title in ranking.not_resampled) for column in columns.values())
+    for column in columns.values():
+        for value, interval in zip(column.values, column.intervals or (), strict=False):
+            assert value is not None
+            assert interval is not None
+            assert interval[0] - 1e-9 <= value <= interval[1] + 1e-9
+    draws = Resamples.draw(cases=6, replicates=200, seed=0).counts
+    literal = [100 * float(np.mean(np.repeat(GOOD, times))) for times in draws]
+    intervals = columns["segmentation_score"].intervals
+    assert intervals is not None
+    assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
+    assert ranking.teams[0].score_interval == ranking.deciding.score_intervals[0]  # type: ignore[index]
+    assert "Not resampled, since it is one figure per team: Time, Seconds." in ranking.methods.sentences
+    dice = next(metric for metric in ranking.metrics if metric.name == "dice.long_plaque")
+    assert dice.means[0] == pytest.approx(sum(GOOD) / 6)
+    assert dice.mean_intervals is not None
+    assert 100 * np.array(dice.mean_intervals[0]) == pytest.approx(np.array(intervals[0]))
+
+
+def test_confidence_and_alpha(tmp_path: Path) -> None:
+    teams = three_teams()
+    wide, narrow = (
+        ranked(tmp_path, teams, replace(FEW, bootstraps=200, confidence=each, alpha=1 - each)) for each in (0.99, 0.5)
+    )
+    assert wide.deciding.score_intervals is not None
+    assert narrow.deciding.score_intervals is not None
+    for outer, inner in zip(wide.deciding.score_intervals, narrow.deciding.score_intervals, strict=True):
+        assert outer is not None
+        assert inner is not None
+        assert outer[0] <= inner[0] <= inner[1] <= outer[1]
+    assert (wide.methods.confidence, wide.methods.alpha) == (0.99, pytest.approx(0.01))
+    assert any("99 % percentile interval" in sentence for sentence in wide.methods.sentences)
+
+
+def test_small_numbers_are_said_first(tmp_path: Path) -> None:
+    ranking = ranked(tmp_path, three_teams())
+    assert ranking.notes[:2] == (
+        "There are only 6 cases: intervals and probabilities are rough, and none of them is certain.",
+        "Percentile intervals over fewer than 50 cases (here 6) are too narrow.",
+    )
+    assert [(each.better, each.worse) for each in ranking.differences] == [("good", "fair"), ("fair", "poor")]
+    assert ranking.teams[0].group == 1
+
+
+# Nothing of a file reaches a terminal as a command
+
+
+def test_control_characters_are_printed_as_text(podium: Any, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x9b31m\u202e"
+    teams = {f"t\x1b[2J{number}": document for number, document in enumerate(three_teams().values())}
+    for document in teams.values():
+        document["title"] = document["version"] = f"Carotid{evil}"
+        for row in document["results"]:
+            row["error"] = row["error"] and f"broken{evil}"
+    ended = podium("rank", write_teams(tmp_path / "teams", teams), "--output", tmp_path / "out", "--replicates", "20")
+    assert ended.code == 0
+    for text in (ended.out, ended.err, (tmp_path / "out" / "ranking.csv").read_text()):
+        assert not [character for character in text if not character.isprintable() and character != "\n"]
+    assert "Carotid\\x1b]0;owned\\x07" in ended.out
+    assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title.isprintable()

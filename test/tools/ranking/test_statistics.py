@@ -1,0 +1,238 @@
+"""Intervals, differences, groups and how probabilities are written: against literal readings and SciPy."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from literal import ranking as literal
+from scipy.stats import ttest_rel
+
+from podium.metrics.declaration import Metric
+from podium.metrics.resampling import Resamples
+from podium.tools.ranking.result import chance, column_decimals, even_decimals
+from podium.tools.ranking.schemes import (
+    MEAN,
+    CaseTable,
+    SchemeOptions,
+    SchemeOutcome,
+    apply_scheme,
+    holm_adjusted,
+    neighbour_differences,
+    paired_p,
+    rank_groups,
+)
+from podium.tools.ranking.statistics import (
+    holm,
+    kemeny_order,
+    pairwise_p,
+    percentile_interval,
+    share_of_significant_wins,
+)
+
+METRIC = Metric(name="m", title="M", direction="higher", lowest=-np.inf, highest=np.inf, worst=-np.inf)
+
+
+def means(values: np.ndarray, *, replicates: int, seed: int = 0) -> tuple[SchemeOutcome, SchemeOutcome]:
+    """The means of `values[team, case]`, on all cases and in every replicate."""
+    table = CaseTable(metric=METRIC, values=values)
+    draws = Resamples.draw(cases=values.shape[1], replicates=replicates, seed=seed)
+    whole = Resamples.whole(values.shape[1])
+    return tuple(apply_scheme(MEAN, [table], each, SchemeOptions()) for each in (whole, draws))  # type: ignore[return-value]
+
+
+def sorted_teams(seed: int, teams: int, cases: int, step: float) -> np.ndarray:
+    """Teams a `step` apart with paired noise, the best first."""
+    generator = np.random.default_rng(seed)
+    values = generator.normal(0, 1, (1, cases)) + generator.normal(0, 0.5, (teams, cases))
+    values -= step * np.arange(teams)[:, None]
+    return values[np.argsort(-values.mean(axis=1))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("cases", [3, 12, 80])
+def test_for_a_mean_the_comparison_is_the_paired_t_test(seed: int, cases: int) -> None:
+    values = sorted_teams(seed, 2, cases, 0.15)
+    full, drawn = means(values, replicates=20_000)
+    expected = ttest_rel(values[0], values[1]).pvalue
+    assert paired_p(full, drawn, 0, 1, cases=cases) == pytest.approx(expected, rel=0.06, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([[0.9], [0.1]], 1.0),  # one case cannot tell
+        ([[0.9, 0.5], [0.9, 0.5]], 1.0),  # equal
+        ([[0.9, 0.5], [0.8, 0.4]], 0.0),  # the same difference in every case
+        ([[0.9, 0.5], [0.8, -np.inf]], 1.0),  # a mean without bound has no spread
+    ],
+)
+def test_comparisons_at_the_edges(values: list[list[float]], expected: float) -> None:
+    array = np.array(values)
+    full, drawn = means(array, replicates=50)
+    assert paired_p(full, drawn, 0, 1, cases=array.shape[1]) == pytest.approx(expected)
+
+
+def literal_groups(p: np.ndarray, alpha: float) -> list[int]:
+    """The rule read aloud: the best team outside all groups is the anchor; of those left, p in ascending order are
+    compared with alpha / m, alpha / (m - 1), ... until one is not below; it and all larger ones join the anchor."""
+    groups = [0] * len(p)
+    group = 0
+    while 0 in groups:
+        group += 1
+        anchor = groups.index(0)
+        groups[anchor] = group
+        left = sorted((other for other in range(len(p)) if groups[other] == 0), key=lambda other: p[anchor, other])
+        rejecting = True
+        for place, other in enumerate(left):
+            rejecting = rejecting and p[anchor, other] <= alpha / (len(left) - place)
+            if not rejecting:
+                groups[other] = group
+    return groups
+
+
+@given(seed=st.integers(0, 10**6), teams=st.integers(1, 7), step=st.sampled_from([0.0, 0.1, 0.3, 1.0]))
+@settings(max_examples=60, deadline=None)
+def test_groups_follow_the_literal_rule(seed: int, teams: int, step: float) -> None:
+    full, drawn = means(sorted_teams(seed, teams, 20, step), replicates=60, seed=seed)
+    p = np.array([[paired_p(full, drawn, one, other, cases=20) for other in range(teams)] for one in range(teams)])
+    groups, adjusted = rank_groups(full, drawn, cases=20, alpha=0.05)
+    assert list(groups) == literal_groups(p, 0.05)
+    for number, (group, value) in enumerate(zip(groups, adjusted, strict=True)):
+        assert (value is None) == (number == groups.index(group)), "only the anchor has no p"
+        assert value is None or value > 0.05
+
+
+def test_groups_by_hand() -> None:
+    """Two pairs of near teams, far from each other."""
+    generator = np.random.default_rng(1)
+    noise = generator.normal(0, 0.1, (4, 40))
+    values = np.array([[1.0], [0.999], [0.0], [-0.001]]) + noise - noise.mean(axis=1, keepdims=True)
+    full, drawn = means(values, replicates=500)
+    assert rank_groups(full, drawn, cases=40, alpha=0.05)[0] == (1, 1, 2, 2)
+
+
+def test_holm_by_hand() -> None:
+    assert holm_adjusted([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm_adjusted([0.5, 0.9]) == [1.0, 1.0]
+    assert holm_adjusted([]) == []
+
+
+def test_neighbours_by_literal_drawing() -> None:
+    values = np.array([[0.9, 0.4, 0.8], [0.7, 0.6, 0.5], [0.1, 0.2, 0.9]])
+    full, drawn = means(values, replicates=400, seed=5)
+    counts = Resamples.draw(cases=3, replicates=400, seed=5).counts
+    first, second = neighbour_differences(("a", "b", "c"), full, drawn, confidence=0.9)
+    literal = [np.mean(np.repeat(values[0], times)) - np.mean(np.repeat(values[1], times)) for times in counts]
+    assert (first.better, first.worse, second.worse) == ("a", "b", "c")
+    assert first.difference == pytest.approx(0.7 - 0.6)
+    assert first.interval == pytest.approx(tuple(np.quantile(literal, [0.05, 0.95])))
+    ahead = np.mean([1.0 if each > 1e-12 else 0.5 if abs(each) <= 1e-12 else 0.0 for each in literal])
+    assert first.probability_ahead == pytest.approx(ahead)
+
+
+def test_intervals_without_a_value_or_an_end() -> None:
+    assert percentile_interval(np.array([np.nan, np.nan]), confidence=0.95) is None
+    assert percentile_interval(np.array([1.0, np.nan, 3.0]), confidence=0.5) == (1.5, 2.5)
+    assert percentile_interval(np.array([1.0, 2.0, np.inf]), confidence=0.95) is None
+    many = np.array([1.0] * 99 + [np.inf])
+    assert percentile_interval(many, confidence=0.5) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "cases", "words"),
+    [
+        (1.0, 4, "> 99 % (n = 4 cases)"),
+        (0.0, 9, "< 1 % (n = 9 cases)"),
+        (1.0, 1, "> 99 % (n = 1 case)"),
+        (0.83, 4, "83 %"),
+        (1.0, 10, "100 %"),
+        (0.0, 10, "0 %"),
+        (0.999, 100, "> 99 %"),
+        (0.001, 100, "< 1 %"),
+    ],
+)
+def test_few_cases_are_never_certain(share: float, cases: int, words: str) -> None:
+    assert chance(share, cases=cases) == words
+
+
+def test_decimals_of_columns() -> None:
+    assert column_decimals([0.5, 0.51]) == 4
+    assert column_decimals([91.651, 91.652]) == 3
+    assert column_decimals([1.0, 2.0, None]) == 0
+    assert even_decimals([0.5, 1.0]) == 4
+    assert even_decimals([2.5, 12.25]) == 2
+    assert even_decimals([500.0, 1234.5]) == 1
+    assert even_decimals([]) == 0
+
+
+@given(
+    ranks=st.integers(1, 5).flatmap(
+        lambda teams: st.lists(st.lists(st.integers(1, teams), min_size=teams, max_size=teams), min_size=1, max_size=4)
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_kemeny_against_all_orders(ranks: list[list[int]]) -> None:
+    table = np.array(ranks)
+
+    def contradictions(order: tuple[int, ...]) -> int:
+        return sum(
+            ranking[later] < ranking[earlier]
+            for ranking in ranks
+            for place, earlier in enumerate(order)
+            for later in order[place + 1 :]
+        )
+
+    orders = sorted(permutations(range(table.shape[1])))
+    fewest = min(map(contradictions, orders))
+    found = kemeny_order(table)
+    assert found.disagreements == fewest == contradictions(found.order)
+    assert found.order == next(order for order in orders if contradictions(order) == fewest)
+
+
+# The vectorised tests against SciPy's own, on data full of ties and zeros, and in every replicate.
+
+COARSE = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+@given(hnp.arrays(np.float64, st.tuples(st.just(3), st.integers(1, 30)), elements=st.one_of(COARSE, st.floats(0, 1))))
+@settings(max_examples=80, deadline=None)
+def test_p_is_scipys(values: np.ndarray) -> None:
+    p = pairwise_p(values, Resamples.whole(values.shape[1]))[0]
+    expected = literal.p_table(values.tolist(), 0.0, higher_is_better=True)
+    np.testing.assert_allclose(p, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(holm(p), literal.holm(expected), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("cases", [40, 5000])  # single and double precision
+def test_replicates_are_tests_of_the_drawn_cases(cases: int) -> None:
+    generator = np.random.default_rng(8)
+    values = np.round(generator.random((3, cases)), 2)  # ties of sizes as well as of cases drawn twice
+    resamples = Resamples.draw(cases=cases, replicates=4, seed=2)
+    p = pairwise_p(values, resamples)
+    for replicate, counts in enumerate(resamples.counts):
+        expected = literal.p_table(np.repeat(values, counts, axis=1).tolist(), 0.0, higher_is_better=True)
+        np.testing.assert_allclose(p[replicate], expected, rtol=1e-9)
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    values = np.random.default_rng(1).random((6, 50))
+    resamples = Resamples.draw(cases=50, replicates=30, seed=2)
+    np.testing.assert_array_equal(pairwise_p(values, resamples, workers=1), pairwise_p(values, resamples, workers=3))
+
+
+def test_infinite_worst_values_are_equal_to_each_other() -> None:
+    values = -np.array([[1.0, math.inf, 2.0, math.inf], [3.0, math.inf, math.inf, 1.0]])
+    p = pairwise_p(values, Resamples.whole(4))[0]
+    # Differences 2, 0, infinite, -infinite: ranks 1, 2.5, 2.5; W+ = 3.5 of 6, n = 3, one tie of two.
+    deviation = math.sqrt((3 * 4 * 7 - (8 - 2) / 2) / 24)
+    assert p[0, 1] == pytest.approx(0.5 * math.erfc((3.5 - 3 - 0.5) / deviation / math.sqrt(2)))
+
+
+def test_teams_that_never_differ_have_no_p_and_no_wins() -> None:
+    p = pairwise_p(np.ones((2, 5)), Resamples.whole(5))[0]
+    assert np.isnan(p).all()
+    assert share_of_significant_wins(p, alpha=0.05).tolist() == [0.0, 0.0]

@@ -1,0 +1,367 @@
+"""Score tables: long and wide, what is refused in which words, and the worked example under every scheme."""
+
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.ranking.files import TEAMS, VALUES
+
+import podium
+from podium.cli.main import main
+from podium.errors import UsageError
+from podium.tools.ranking.consensus import consensus, rank_tasks
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import Ranking, ranking_from_json
+from podium.tools.ranking.schemes import RankingOptions
+from podium.tools.ranking.tables import ScoreTable, TableOptions, read_score_table, table_cohorts
+
+FEW = RankingOptions(bootstraps=20)
+HIGHER = TableOptions(directions={"": "higher"}, worst={"value": 0.0})
+WIDE = "team,case,dice,hd95\na,1,0.9,2\na,2,0.8,3\nb,1,0.7,4\nb,2,0.6,1\n"
+
+
+def table(tmp_path: Path, text: str, name: str = "scores.csv") -> ScoreTable:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return read_score_table(tmp_path / name)
+
+
+def ranked(found: ScoreTable, options: TableOptions, wanted: RankingOptions = FEW) -> Ranking:
+    (cohort,) = table_cohorts(found, options)
+    return rank(cohort, wanted)
+
+
+def by_team(ranking: Ranking) -> dict[str, Any]:
+    return {team.name: (team.rank, team.score) for team in ranking.teams}
+
+
+def golden_rows() -> list[str]:
+    return [
+        f"{team},c{number},{value}"
+        for team, values in zip(TEAMS, VALUES, strict=True)
+        for number, value in enumerate(values, start=1)
+        if value is not None
+    ]
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> ScoreTable:
+    """The worked example as a long table; the missing value is a missing row."""
+    return table(tmp_path, "\n".join(["team,case,value", *golden_rows()]))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "scores", "ranks"),
+    [
+        ("mean-then-rank", (0.82, 0.86875, 0.8625, 0.65), (3, 1, 2, 4)),
+        ("median-then-rank", (0.89, 0.87, 0.865, 0.715), (1, 2, 3, 4)),
+        ("quantile-then-rank", (0.4925, 0.8335, 0.807, 0.245), (3, 1, 2, 4)),
+        ("rank-then-mean", (1.375, 2.25, 2.5, 3.625), (1, 2, 3, 4)),
+        ("rank-then-median", (1, 2, 2.5, 4), (1, 2, 3, 4)),
+        ("test-then-rank", (0, 1 / 3, 1 / 3, 0), (3, 1, 1, 3)),
+        ("test-then-rank-holm", (0, 0, 0, 0), (1, 1, 1, 1)),
+    ],
+)
+def test_the_worked_example_of_challenger(
+    golden: ScoreTable, scheme: str, scores: tuple[float, ...], ranks: tuple[int, ...]
+) -> None:
+    found = by_team(ranked(golden, HIGHER, replace(FEW, scheme=scheme)))
+    assert [found[team][0] for team in TEAMS] == list(ranks)
+    assert [found[team][1] for team in TEAMS] == pytest.approx(scores)
+
+
+def test_without_a_scheme_the_mean_decides(golden: ScoreTable) -> None:
+    ranking = ranked(golden, HIGHER)
+    assert ranking.deciding_scheme == "mean-then-rank"
+    assert "official" not in [scheme.scheme for scheme in ranking.schemes]
+    assert not any("official" in each for each in (*ranking.notes, *ranking.methods.sentences))
+    assert "4 teams took part in scores, evaluated on 8 cases." in ranking.methods.sentences
+    assert ranking.teams[3].missing == 1
+    assert ranking.columns[0].values == pytest.approx([0.86875, 0.8625, 0.82, 0.65])
+
+
+def test_a_table_from_python(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(TASKS)
+    found = podium.rank(tmp_path / "scores.csv", options=FEW, table=TableOptions(directions={"": "higher"}))
+    assert [ranking.teams[0].name for ranking in found] == ["a", "a", "b"]
+
+
+def test_a_missing_value_comes_last_in_its_case(tmp_path: Path) -> None:
+    """.9, .9, .9, none give 1, 1, 1, 2, as in challengeR, and not the rank of a value of 0."""
+    rows = ["a,1,.9", "b,1,.9", "c,1,.9", "a,2,.5", "b,2,.5", "c,2,.5", "d,2,.5"]
+    found = table(tmp_path, "\n".join(["team,case,value", *rows]))
+    ranking = ranked(found, HIGHER, replace(FEW, scheme="rank-then-mean"))
+    assert by_team(ranking)["d"] == (4, 1.5)
+
+
+def test_long_and_wide_tables_say_the_same(tmp_path: Path) -> None:
+    options = TableOptions(directions={"dice": "higher", "hd95": "lower"})
+    long = "team\tcase\tmetric\tdirection\tvalue\n" + "".join(
+        f"{team}\t{case}\t{metric}\t{direction}\t{value}\n"
+        for team, case, dice, hd95 in (line.split(",") for line in WIDE.splitlines()[1:])
+        for metric, direction, value in (("dice", "higher", dice), ("hd95", "lower", hd95))
+    )
+    wide = ranked(table(tmp_path, WIDE), options)
+    assert ranked(table(tmp_path, long, "scores.tsv"), TableOptions()) == wide
+    assert [metric.name for metric in wide.metrics] == ["dice", "hd95"]
+    assert wide.deciding.score_title == "Mean position"
+    assert by_team(wide) == {"a": (1, 1.0), "b": (2, 1.5)}  # equal means of hd95
+
+
+def test_weights_of_the_positions(tmp_path: Path) -> None:
+    text = "team,case,dice,hd95\na,1,0.9,9\nb,1,0.7,4\nc,1,0.6,5\n"
+    options = TableOptions(directions={"": "higher", "hd95": "lower"}, weights={"hd95": 3.0})
+    found = by_team(ranked(table(tmp_path, text), options, replace(FEW, weights={"hd95": 3.0})))
+    assert found == {"a": (3, (1 + 3 * 3) / 4), "b": (1, (2 + 3 * 1) / 4), "c": (2, (3 + 3 * 2) / 4)}
+
+
+def test_metrics_by_pattern_and_titles_that_are_no_keys(tmp_path: Path) -> None:
+    text = "team,case,HD95 (left),HD95 (right)\na,1,3,\nb,1,2,1\n"
+    options = TableOptions(directions={"HD95*": "lower"}, worst={"*": 100.0, "HD95*": 500.0})
+    ranking = ranked(table(tmp_path, text), options, replace(FEW, metrics=("HD95 (right)",)))
+    assert by_team(ranking) == {"b": (1, 1.0), "a": (2, 500.0)}
+    assert [metric.title for metric in ranking.metrics] == ["HD95 (right)", "HD95 (left)"], "the chosen one first"
+
+
+def test_excluded_cases_count_for_no_team(tmp_path: Path) -> None:
+    text = "team,case,value\na,1,.2\na,2,.9\nb,1,.4\nb,2,NA\nb,3,.1\na,3,.3\n"
+    options = TableOptions(directions={"": "higher"}, missing="exclude")
+    ranking = ranked(table(tmp_path, text), options)
+    assert by_team(ranking) == {"a": (1, 0.25), "b": (1, 0.25)}
+    assert any("1 of 3 cases are left out of 'value' for all teams" in note for note in ranking.notes)
+    assert "A case that lacks a team's value of a metric was left out of that metric for all teams." in (
+        ranking.methods.sentences
+    )
+
+
+def test_means_by_group(tmp_path: Path) -> None:
+    text = "team,case,value,group\na,1,.2,north\na,2,.4,north\na,3,.9,The South\n"
+    ranking = ranked(table(tmp_path, text), HIGHER)
+    columns = {column.title: column for column in ranking.columns}
+    assert columns["value, north"].values == pytest.approx([0.3])
+    assert columns["value, The South"].values == pytest.approx([0.9])
+    assert columns["value, The South"].intervals == ((0.9, 0.9),)
+    with pytest.raises(UsageError, match="The case '1' is in the groups 'north' and 'south'"):
+        ranked(table(tmp_path, "team,case,value,group\na,1,.2,north\nb,1,.4,south\n"), HIGHER)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty."),
+        ("case,value\n1,2\n", "has no column 'team'; a table of scores needs team, case and value or metrics."),
+        ("team,case\na,1\n", "has no column of values: a long table needs 'value', a wide one a column per metric."),
+        ("team,case,value\n", "has no rows."),
+        ("team,case,Team,value\na,1,b,2\n", "has the column 'team' twice."),
+        (
+            "team,case,value,dice\na,1,2,3\n",
+            "has the columns 'value' and 'dice': it is neither a long nor a wide table.",
+        ),
+        ("team,case,value\na,1\n", ", row 2: there are 2 cells, but the header has 3."),
+        ("team,case,value\n,1,2\n", ", row 2: 'team' is empty."),
+        ("team,case,value\na,1,good\n", ", row 2: 'value' is 'good', which is not a finite number."),
+        ("team,case,value\na,1,inf\n", ", row 2: 'value' is 'inf', which is not a finite number."),
+        ("team;case;value\na;1;0,5\n", ", row 2: 'value' is '0,5', which is not a finite number."),
+        ("team,case,value\na,1,1\na,1,2\n", " has 'value' of the team 'a' for the case '1' twice."),
+        ("team,case,value,direction\na,1,1,up\n", ", row 2: the direction is 'up', not 'higher' or 'lower'."),
+        (
+            "team,case,value,direction\na,1,1,lower\nb,1,1,higher\n",
+            ", row 3: the direction of 'value' is 'higher', but further up it is another.",
+        ),
+        ('team,case,value\na,1,"2\n', ", row 2: unexpected end of data."),
+    ],
+)
+def test_what_is_no_table_of_scores(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        table(tmp_path, text)
+    assert str(refused.value).removeprefix(str(tmp_path / "scores.csv")).strip() == words.strip()
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_bytes(b"team,case,value\n\xff\xfe,1,2\n")
+    with pytest.raises(UsageError, match="is not a text in UTF-8"):
+        read_score_table(tmp_path / "scores.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (TableOptions(), "Is higher or lower better in 'value'? Say it: --direction value=higher or value=lower."),
+        (
+            TableOptions(directions={"": "higher"}),
+            "The team 'D' has no 'value' for the case 'c3' (1 such). Say what it counts as (--worst value=VALUE), or "
+            "leave such cases out (--missing exclude).",
+        ),
+        (
+            replace(HIGHER, missing="error"),
+            "The team 'D' has no 'value' for the case 'c3' (1 such).",
+        ),
+        (
+            replace(HIGHER, worst={"value": 0.5}),
+            "--worst value=0.5, but the team 'A' has 0.3 for the case 'c8': a missing value would be better than that.",
+        ),
+        (
+            replace(HIGHER, weights={"dice": 1.0}),
+            "--weights names 'dice', which the table does not have; it has: value.",
+        ),
+    ],
+)
+def test_what_a_table_needs_said(golden: ScoreTable, options: TableOptions, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        table_cohorts(golden, options)
+    assert str(refused.value) == words
+
+
+def test_a_case_that_every_team_lacks_somewhere(tmp_path: Path) -> None:
+    found = table(tmp_path, "team,case,value\na,1,1\nb,2,1\n")
+    with pytest.raises(UsageError, match="No case has a value of 'value' from every team"):
+        table_cohorts(found, replace(HIGHER, missing="exclude"))
+
+
+def test_control_characters_in_names_are_shown_not_sent(tmp_path: Path) -> None:
+    ranking = ranked(table(tmp_path, "team,case,value\n\x1b[31mred,\x07c1,1\n"), HIGHER)
+    assert ranking.teams[0].name == "\\x1b[31mred"
+    assert ranking.cases == ("\\x07c1",)
+
+
+# Several tasks
+
+
+TASKS = "team,case,task,value\n" + "".join(
+    f"{team},{case},{task},{value}\n"
+    for task, values in {"liver": (3, 2, 1), "spleen": (3, 1, 2), "../kidney": (1, 3, 2)}.items()
+    for team, value in zip("abc", values, strict=True)
+    for case in ("1", "2")
+)
+
+
+def test_the_consensus_of_several_tasks(tmp_path: Path) -> None:
+    cohorts = table_cohorts(table(tmp_path, TASKS), TableOptions(directions={"": "higher"}))
+    assert [cohort.division for cohort in cohorts] == [{"task": "liver"}, {"task": "spleen"}, {"task": "../kidney"}]
+    found = consensus(rank_tasks(cohorts, FEW), FEW)
+    assert found.teams == ("a", "b", "c")
+    assert found.ranks == ((1, 2, 3), (1, 3, 2), (3, 1, 2))
+    assert found.mean_ranks == pytest.approx((5 / 3, 2, 7 / 3))
+    assert found.mean_rank_intervals is not None
+    assert found.mean_rank_intervals[0] == pytest.approx((5 / 3, 5 / 3))
+    assert found.consensus_ranks == (1, 2, 3)
+    assert found.kemeny == ("a", "b", "c")
+    assert found.kemeny_disagreements == 3  # one in spleen (b, c), two in kidney (a before both)
+    assert found.task_taus == pytest.approx((1, 1 / 3, -1 / 3))
+    assert found.stability is not None
+    assert found.stability.rank_frequencies[0][0] == 1.0, "all cases are alike, so every replicate is"
+
+
+def test_a_team_that_a_task_lacks_misses_all_of_its_cases(tmp_path: Path) -> None:
+    text = "team,case,task,value\na,1,x,1\nb,1,x,2\na,1,y,1\n"
+    cohorts = table_cohorts(table(tmp_path, text), HIGHER)
+    found = consensus(rank_tasks(cohorts, FEW), FEW)
+    assert found.ranks == ((2, 1), (1, 2))
+    assert found.consensus_ranks == (1, 1)
+
+
+# The command
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return (code, *capfd.readouterr())
+
+    return run
+
+
+def test_the_command_ranks_a_table_and_its_tasks(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(TASKS)
+    out = tmp_path / "out"
+    code, printed, _ = command(
+        "rank", tmp_path / "scores.csv", "--direction", "higher", "--replicates", "20", "--output", out
+    )
+    assert code == 0
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("consensus.csv", "consensus.json", "figures", "kidney", "liver", "report.html", "spleen"),
+    ], "the name of a task leads to no folder outside"
+    assert "Kemeny order: a, b, c." in printed
+    ranking = ranking_from_json((out / "liver" / "ranking.json").read_bytes())
+    assert ranking.division == {"task": "liver"}
+    assert (out / "consensus.csv").read_text().splitlines()[1].startswith("1,a,1.66")
+
+
+def test_no_figure_is_cut_where_the_terminal_is_narrow_and_warnings_come_first(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"a-team-with-a-long-name-{team},{case},0.{team}{case},{team + case}" for team in (7, 8) for case in (1, 2)]
+    (tmp_path / "scores.csv").write_text("\n".join(["team,case,dice,hd95", *rows]))
+    arguments = ("rank", tmp_path / "scores.csv", "--direction", "higher,hd95=lower", "--output", tmp_path / "out")
+    printed = {}
+    for width in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        printed[width] = command(*arguments)[1]
+    assert "0.815" in printed["200"], "the mean Dice of the better team"
+    assert "[0.810, 0.820]" in printed["200"]
+    assert "[0.810, 0.820]" in printed["80"] or "0.81" not in printed["80"], "a whole column or none"
+    assert max(map(len, printed["80"].splitlines())) <= 80
+    below = printed["200"].split("Rule: ")[0]
+    assert "There are only 2 cases" in below
+
+
+def test_a_table_from_standard_input(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WIDE.encode())))
+    arguments = ("--direction", "dice=higher,hd95=lower", "--replicates", "0", "--output", tmp_path / "out")
+    assert command("rank", "-", *arguments)[0] == 0
+    assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title == "scores"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("a.csv", "b.csv"), "A table of scores is ranked alone: give one table, with all teams in it."),
+        (("a.csv", "--skip-broken"), "--skip-broken belongs to metrics.json files, not to a table of scores."),
+        (("a.csv", "--arena", "x.json"), "--arena belongs to metrics.json files, not to a table of scores."),
+        (("teams", "--worst", "a=1"), "--worst belongs to a table of scores: a challenge declares its own metrics."),
+        (("none.csv",), "none.csv cannot be read: No such file or directory."),
+    ],
+)
+def test_options_of_the_wrong_input(command: Any, arguments: tuple[str, ...], words: str) -> None:
+    code, _, err = command("rank", *arguments)
+    assert (code, err.splitlines()[-1]) == (2, words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--direction", "dice=up", "'up' is neither 'higher' nor 'lower'"),
+        ("--direction", "higher,lower", "'higher' and 'lower' are both meant for all metrics"),
+        ("--worst", "dice", "'dice' is not NAME=VALUE"),
+        ("--worst", "dice=inf", "'inf' is not a finite number"),
+        ("--weights", "dice=0", "the weight 0 is not positive"),
+        ("--confidence", "1", "1 does not lie between 0 and 1"),
+    ],
+)
+def test_values_of_options(capfd: pytest.CaptureFixture[str], option: str, value: str, words: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["rank", "a.csv", option, value])
+    assert words in capfd.readouterr().err
+
+
+def test_parquet(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(WIDE)
+    path = tmp_path / "scores.parquet"
+    try:
+        from pyarrow import csv, parquet
+    except ImportError:
+        path.touch()
+        with pytest.raises(UsageError, match="reading Parquet needs the package pyarrow"):
+            read_score_table(path)
+        return
+    parquet.write_table(csv.read_csv(tmp_path / "scores.csv"), path)
+    assert read_score_table(path) == read_score_table(tmp_path / "scores.csv")
+    path.write_bytes(b"no parquet")
+    with pytest.raises(UsageError, match=r"is not a Parquet file that can be read\."):
+        read_score_table(path)

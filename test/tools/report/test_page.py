@@ -1,0 +1,184 @@
+"""Contrast of every colour a report uses, by the formulas of WCAG 2.2 and, for colour blindness, of Machado et al."""
+
+import itertools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from podium.tools.report.page import (
+    DARK,
+    LIGHT,
+    SERIES,
+    count,
+    figure,
+    fixed,
+    listed,
+    on_one_line,
+    percent,
+    probability,
+    sentence,
+    stylesheet_variables,
+    telling,
+    tick,
+)
+from podium.tools.report.plots.ranks import STRONGEST
+
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+TEXT, LARGE_TEXT_OR_SHAPE = 4.5, 3.0
+
+
+def channels(colour: str) -> np.ndarray:
+    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+
+
+def linear(colour: np.ndarray) -> np.ndarray:
+    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    bright, dim = sorted((float(linear(one) @ weights), float(linear(other) @ weights)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def blended(theme: Mapping[str, str], colour: str, opacity: float, below: str) -> np.ndarray:
+    return opacity * channels(theme[colour]) + (1 - opacity) * channels(theme[below])
+
+
+def test_the_formula_gives_the_known_extremes() -> None:
+    assert contrast(channels("#000000"), channels("#ffffff")) == pytest.approx(21)
+    assert contrast(channels("#777777"), channels("#ffffff")) == pytest.approx(4.48, abs=0.01)
+
+
+@THEMES
+@pytest.mark.parametrize("paper", ["paper", "panel"])
+@pytest.mark.parametrize("ink", ["ink", "quiet", "accent", "bad"])
+def test_text_is_legible(theme: Mapping[str, str], paper: str, ink: str) -> None:
+    assert contrast(channels(theme[ink]), channels(theme[paper])) >= TEXT
+
+
+@THEMES
+def test_text_on_tinted_ground_is_legible(theme: Mapping[str, str]) -> None:
+    for ground in ("accent-soft", "bad-soft"):
+        assert contrast(channels(theme["ink"]), channels(theme[ground])) >= TEXT
+    assert contrast(channels(theme["accent"]), channels(theme["panel"])) >= TEXT  # links in articles
+    for opacity in np.linspace(0, STRONGEST, 6):
+        assert contrast(channels(theme["ink"]), blended(theme, "accent", float(opacity), "panel")) >= TEXT
+
+
+@THEMES
+@pytest.mark.parametrize("shape", ["gold", "silver", "bronze", *(f"series-{n}" for n in range(1, SERIES + 1))])
+def test_shapes_stand_out_from_the_paper(theme: Mapping[str, str], shape: str) -> None:
+    for paper in ("paper", "panel"):
+        assert contrast(channels(theme[shape]), channels(theme[paper])) >= LARGE_TEXT_OR_SHAPE
+
+
+@THEMES
+@pytest.mark.parametrize("medal", ["gold", "silver", "bronze"])
+def test_the_number_on_a_medal_is_legible(theme: Mapping[str, str], medal: str) -> None:
+    assert contrast(channels(theme["on-medal"]), channels(theme[medal])) >= LARGE_TEXT_OR_SHAPE
+
+
+# Machado, Oliveira, Fernandes (2009), severity 1.0
+BLINDNESS = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@THEMES
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_the_first_three_lines_differ_for_the_colour_blind(theme: Mapping[str, str], kind: str) -> None:
+    """The medal ranks by colour alone; the further lines also by marker and dash."""
+    seen = [
+        np.clip(np.array(BLINDNESS[kind]) @ linear(channels(theme[f"series-{n}"])), 0, 1) ** (1 / 2.2)
+        for n in (1, 2, 3)
+    ]
+    for one, other in itertools.combinations(seen, 2):
+        assert np.linalg.norm(one - other) > 0.15
+
+
+def test_both_themes_name_the_same_colours_and_paper_is_light() -> None:
+    assert LIGHT.keys() == DARK.keys()
+    style = stylesheet_variables()
+    light, dark = style.split("@media")
+    assert f"--paper:{LIGHT['paper']}" in light
+    assert dark.startswith(" screen and (prefers-color-scheme: dark)")
+    assert f"--paper:{DARK['paper']}" in dark
+
+
+# Figures and words as a reader sees them.
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.86875, "0.8688"),
+        (12.0, "12"),
+        (0.0, "0"),
+        (-0.5, "−0.5000"),
+        (1234.5678, "1235"),
+        (0.00001234, "1.234e−05"),
+        (1e9, "1.000e+09"),
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+    ],
+)
+def test_four_significant_digits(value: float | None, shown: str) -> None:
+    assert figure(value) == shown
+
+
+def test_figures_without_measure_do_not_fill_a_page() -> None:
+    assert fixed(1e200, 4) == "1.000e+200"
+    assert len(telling([1e300, 1.5])(1e300)) < 12
+
+
+def test_fixed_decimals_never_show_minus_zero() -> None:
+    assert [fixed(value, 2) for value in (-0.001, 1.005, -2.5, None)] == ["0.00", "1.00", "−2.50", "–"]
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0, "0 %"), (0.001, "<1 %"), (0.4999, "50 %"), (0.9999, ">99 %"), (1, "100 %"), (None, "–")],
+)
+def test_a_small_chance_is_not_none_and_a_large_one_not_certainty(share: float | None, shown: str) -> None:
+    assert percent(share) == shown
+
+
+def test_p_values_as_papers_print_them() -> None:
+    assert [probability(p) for p in (0.0001, 0.0111271, 1.0, None)] == ["<0.001", "0.011", "1.000", "–"]
+
+
+def test_a_column_shows_enough_decimals_to_tell_its_figures_apart() -> None:
+    values = [83.3321, 83.3324, 10.0]
+    write = telling(values)
+    assert [write(value) for value in values] == ["83.3321", "83.3324", "10.0000"]
+    assert telling([91.65, 77.03])(91.65) == "91.65"
+    assert telling([1.0, 3.0])(3.0) == "3"
+    assert telling([None])(None) == "–"
+
+
+def test_text_of_strangers_stays_on_one_line_and_keeps_its_direction() -> None:
+    assert on_one_line("a\nb\t c\u2028d") == "a b c d"
+    assert on_one_line("evil\u202egnp.exe") == "evil\\u202egnp.exe"
+    assert on_one_line("nul\x00 bell\x07") == "nul\\x00 bell\\x07"
+    assert on_one_line("\ud800") == "\\ud800"
+    assert on_one_line(" \n ") == "–"
+    assert on_one_line("a rather long name", 10) == "a rather…"
+    assert on_one_line("x" * 5000) == "x" * 5000
+
+
+def test_plurals_lists_sentences_and_ticks() -> None:
+    assert [count(1, "case"), count(1000, "case"), count(2, "entry", "entries")] == [
+        "1 case",
+        "1,000 cases",
+        "2 entries",
+    ]
+    assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert sentence("teams are ranked") == "Teams are ranked."
+    assert sentence("Done.") == "Done."
+    assert [tick(0.2), tick(-1.0), tick(0.30000000000000004)] == ["0.2", "−1", "0.3"]

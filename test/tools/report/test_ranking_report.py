@@ -1,0 +1,283 @@
+"""The page of a ranking: its figures, its promises (one file, nothing loaded, escaped, small) and its odd rankings."""
+
+import dataclasses
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from tools.report.made_rankings import GOLDEN_TEAMS, golden_ranking, large_ranking
+from tools.report.page_check import Page
+
+from podium.tools.ranking.result import Ranking, Taus, ranking_from_json, ranking_to_json
+from podium.tools.report.ranking_report import ranking_report as whole_report
+from podium.tools.report.tables import settings_table
+
+
+def ranking_report(ranking: Ranking) -> str:
+    return whole_report(ranking).page
+
+
+HOSTILE = (
+    "</title></style><script>alert('x')</script>",
+    '" onmouseover="alert(1)" x="',
+    "{{ 7 * 7 }}{% raw %}",
+    "<svg/onload=alert(1)>&lt;b&gt;\x00\u202eevil\nteam " + "x" * 300,
+)
+
+
+@cache
+def golden_page() -> Page:
+    return Page(ranking_report(golden_ranking()))
+
+
+def test_the_table_says_what_the_ranking_says() -> None:
+    rows = golden_page().table("Rank", "Team", "Mean Dice", "Group", "Rank, 95 % interval", "Chance of winning")
+    interval = "0.6100 to 0.8900"
+    assert [row[:4] for row in rows] == [
+        ["1", "B finalist", f"0.8688{interval}", "1"],
+        ["2", "C finalist", f"0.8625{interval}", "1"],
+        ["3", "A", f"0.8200{interval}", "1"],
+        ["4", "D", f"0.6500{interval}", "2"],
+    ]
+    assert [row[4] for row in rows] == ["1 to 3", "1 to 3", "1 to 3", "4"]
+    assert [row[5] for row in rows] == ["50 %", "20 %", "30 %", "< 1 % (n = 8 cases)"]
+    assert rows[3][-1] == "7 of 81 missing", "how many cases a team lost stands in the table"
+
+
+def test_every_plot_has_a_text_alternative_and_a_table() -> None:
+    page = golden_page()
+    titles = []
+    for svg in page.plots:
+        assert svg.get("role") == "img"
+        assert [child.tag for child in svg][:2] == ["title", "desc"]
+        assert all(child.text for child in svg[:2])
+        titles.append(svg[0].text)
+    assert titles == [
+        "Podium",
+        "Blob plot of bootstrap ranks",
+        "Violin plot of Kendall's tau by scheme",
+        "Significance map: Dice",
+        "Ranks of every team under every scheme",
+        "Dice: box and dot plot by team",
+        "Podium plot: Dice",
+        "Ranking heat map: Dice",
+    ]
+    assert page.tags.count("details") == page.tags.count("figure") == len(titles)
+    for detail in page.text.split("<details>")[1:]:
+        assert "<table>" in detail.split("</details>")[0]
+
+
+def test_tables_below_plots_hold_the_worked_figures() -> None:
+    page = golden_page()
+    box = page.table("Team", "Cases", "Undefined")
+    assert [(row[0], row[3]) for row in box] == [("B", "0.8688"), ("C", "0.8625"), ("A", "0.8200"), ("D", "0.6500")]
+    # medians .87, .865, .89, .715 by the worked example
+    assert [row[8] for row in box] == ["0.8700", "0.8650", "0.8900", "0.7150"]
+    assert [row[4] for row in box] == ["0.6100 to 0.8900"] * 4
+    heat = page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4")
+    assert heat == [
+        ["B", "1", "4", "3", "0"],
+        ["C", "1", "3", "3", "1"],
+        ["A", "7", "0", "0", "1"],
+        ["D", "0", "1", "1", "6"],
+    ]
+    significance = page.table("Team better than", *GOLDEN_TEAMS)
+    assert significance[0] == ["B", "–", "0.217 (Holm 1.000)", "0.931 (Holm 1.000)", "0.011 (Holm 0.124)"]
+    schemes = page.table("Team", "Official", "Mean", "Median", "Rank then mean", "Test then rank")
+    assert schemes == [
+        ["B", "1", "1", "2", "2", "1"],
+        ["C", "2", "2", "3", "3", "1"],
+        ["A", "3", "3", "1", "1", "3"],
+        ["D", "4", "4", "4", "4", "3"],
+    ]
+
+
+def test_each_team_has_its_page() -> None:
+    words = golden_page().all_words
+    assert (
+        "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; chance of winning: 30 %."
+        in words
+    )
+    assert "c3 missing: There is no prediction for this case." in words
+    # A's one bad case, beside the median .765 of all teams
+    worst = next(
+        table
+        for table in golden_page().tables
+        if table[0][0] == "Case" and table[1][0] == "c8" and table[1][1] == "0.3000"
+    )
+    assert worst[1] == ["c8", "0.3000", "0.7650", "4 of 4"]
+
+
+def test_the_methods_can_be_cited() -> None:
+    words = golden_page().all_words
+    assert (
+        "Teams were ranked by their mean over all cases. Rank uncertainty was estimated by 1,000 bootstrap replicates "
+        "over cases (seed 42)."
+    ) in words
+    settings = dict(golden_page().table("Setting", "Value"))
+    assert settings["tolerance_px"] == "3"
+    assert settings["classes[1].name"] == "low_risk"
+    assert settings["time.rule"] == "cohort"
+    assert settings["seed"] == "42"
+    assert (settings["Podium"], settings["SciPy"]) == ("9.9.9", "1.17.1")
+
+
+def test_names_and_messages_are_text_whatever_they_say() -> None:
+    ranking = golden_ranking(HOSTILE, error=HOSTILE[0])
+    hostile = dataclasses.replace(
+        ranking, title=HOSTILE[0], version=HOSTILE[1], notes=(HOSTILE[2],), cases=(*HOSTILE, *"abcd")
+    )
+    page = Page(ranking_report(hostile))
+    assert "<script" not in page.text
+    assert "</title></style><script>alert('x')</script>" in page.all_words
+    assert "{{ 7 * 7 }}{% raw %}" in page.all_words
+    assert "\x00" not in page.text
+    assert "\u202e" not in page.text
+    assert page.tags.count("style") == 1
+
+
+def test_nothing_is_loaded_and_the_page_forbids_it() -> None:
+    text = golden_page().text
+    for scheme in ("http:", "https:", "//cdn", "@import", "url("):
+        assert scheme not in text
+    assert """content="default-src 'none'; style-src 'unsafe-inline'; img-src data:\"""" in text
+
+
+def test_fifty_teams_and_a_thousand_cases_stay_below_five_megabytes() -> None:
+    text = ranking_report(large_ranking(teams=50, cases=1000, metrics=10))
+    assert len(text.encode()) < 5_000_000
+    Page(text)
+
+
+def test_the_same_ranking_gives_the_same_bytes_from_memory_and_from_file() -> None:
+    ranking = large_ranking(teams=5, cases=20, metrics=3)
+    again = ranking_from_json(ranking_to_json(ranking))
+    assert ranking_report(ranking) == ranking_report(ranking) == ranking_report(again)
+
+
+def with_rank(ranking: Ranking, **changes: object) -> Ranking:
+    return dataclasses.replace(ranking, teams=tuple(dataclasses.replace(team, **changes) for team in ranking.teams))  # type: ignore[arg-type]
+
+
+def test_all_teams_tied() -> None:
+    page = Page(ranking_report(with_rank(golden_ranking(), rank=1, score=0.5, tied_with=("others",))))
+    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["1="] * 4
+    assert "Rank 1 of 4, shared with others." in page.all_words
+
+
+def test_unranked_teams_have_no_place() -> None:
+    page = Page(ranking_report(with_rank(golden_ranking(), rank=None, score=None)))
+    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["–"] * 4
+    assert "Podium" not in [svg[0].text for svg in page.plots]
+    assert "Not ranked." in page.all_words
+
+
+@pytest.mark.parametrize("teams", [1, 2])
+@pytest.mark.parametrize("cases", [1, 2])
+def test_few_teams_and_few_cases(teams: int, cases: int) -> None:
+    page = Page(ranking_report(large_ranking(teams=teams, cases=cases, metrics=3)))
+    assert len(page.table("Rank", "Team")) == teams
+
+
+def test_without_any_order_there_is_no_tau_to_tell() -> None:
+    ranking = golden_ranking()
+    stability = ranking.schemes[0].stability
+    assert stability is not None
+    taus = Taus(values=(), undefined=1000, mean=None, median=None, lower_quartile=None, upper_quartile=None)
+    scheme = dataclasses.replace(ranking.schemes[0], stability=dataclasses.replace(stability, taus=taus))
+    words = Page(ranking_report(dataclasses.replace(ranking, schemes=(scheme, *ranking.schemes[1:])))).all_words
+    assert "In none of 1,000 replicates is there an order to compare with the one above." in words
+
+
+def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
+    ranking = golden_ranking()
+    reason = "the files hold no single cases to draw from"
+    scheme = dataclasses.replace(ranking.schemes[0], stability=None, why_no_stability=reason)
+    bare = dataclasses.replace(
+        ranking, cases=(), statuses=((),) * 4, metrics=(), schemes=(scheme,), scheme_taus=((1.0,),), significance=()
+    )
+    page = Page(ranking_report(bare))
+    assert "The files hold no single cases to draw from." in page.all_words
+    assert [svg[0].text for svg in page.plots] == ["Podium"]
+    assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Group"]
+
+
+LOST = (0.1, None, *(0.1,) * 6)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        (
+            ((2.0,) * 8, (3.0,) * 8, (4.0,) * 8, LOST),
+            [["1", "2", "2"], ["2", "3", "2"], ["3", "4", "2"], ["4", "–", "2"]],
+        ),
+        ((LOST, LOST[::-1], LOST, LOST), [["1", "–", "–"]] * 4),
+    ],
+)
+def test_a_team_is_not_best_in_errors_for_having_lost_its_hard_cases(
+    errors: tuple[tuple[float | None, ...], ...], expected: list[list[str]]
+) -> None:
+    """An error without bound has no worst value to put in: who lacks one has no mean, and comes last."""
+    ranking = golden_ranking()
+    metric = dataclasses.replace(
+        ranking.metrics[0],
+        **{"name": "gpe", "title": "GPE", "direction": "lower", "highest": None, "worst": None, "values": errors},
+        means=tuple(None if None in row else float(np.mean(np.array(row, dtype=float))) for row in errors),
+        mean_intervals=(None,) * 4,
+    )
+    page = Page(ranking_report(dataclasses.replace(ranking, metrics=(*ranking.metrics, metric))))
+    standing = [row for table in page.tables for row in table if row[0].startswith("GPE") and len(row) == 5]
+    assert [[row[1], row[2], row[4]] for row in standing] == expected
+
+
+def test_the_heat_map_counts_the_ranks_that_rank_then_mean_counts() -> None:
+    """A missing value comes after the worst value that another team really had."""
+    ranking = golden_ranking()
+    values = ((0.9,), (0.0,), (0.5,), (None,))
+    metric = dataclasses.replace(ranking.metrics[0], values=values)
+    statuses = (("scored",),) * 4
+    page = Page(
+        ranking_report(dataclasses.replace(ranking, cases=("c1",), statuses=statuses, metrics=(metric,)))  # type: ignore[arg-type]
+    )
+    assert [row[1:] for row in page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4")] == [
+        ["1", "0", "0", "0"],
+        ["0", "0", "1", "0"],
+        ["0", "1", "0", "0"],
+        ["0", "0", "0", "1"],
+    ]
+
+
+def test_a_case_without_a_value_of_anybody_is_left_out() -> None:
+    ranking = golden_ranking()
+    values = tuple((None, *row[1:]) for row in ranking.metrics[0].values)
+    metric = dataclasses.replace(ranking.metrics[0], values=values, undefined_cases=1)
+    page = Page(ranking_report(dataclasses.replace(ranking, metrics=(metric,))))
+    assert [row[1:3] for row in page.table("Team", "Cases", "Undefined")] == [["8", "1"]] * 4
+    assert (
+        sum(int(cell) for row in page.table("Team", "Rank 1", "Rank 2", "Rank 3", "Rank 4") for cell in row[1:]) == 28
+    )
+
+
+def test_ranking_json_of_the_made_up_rankings_is_valid() -> None:
+    """The rankings these tests are made of are such as `podium rank` could have written."""
+    document = json.loads(ranking_to_json(golden_ranking()))
+    assert document["schema"] == "podium-ranking-2"
+
+
+def test_many_teams_are_folded_and_few_are_not() -> None:
+    few, many = (ranking_report(large_ranking(teams=teams, cases=6, metrics=3)) for teams in (12, 13))
+    folded = "<summary>All metrics, worst and failed cases</summary>"
+    assert few.count(folded) == 0
+    assert many.count(folded) == 13
+    Page(many)
+
+
+def test_settings_without_a_value_are_left_out_and_many_of_a_kind_are_one_row() -> None:
+    tolerances = {"liver": 5, "spleen": 3.5, "aorta": 2, "stomach": 5, "kidney": 3}
+    table = settings_table({"cases": {"input": None, "ignore_case": True}, "nsd": {"tolerances_mm": tolerances}})
+    assert table.rows == [
+        ("cases.ignore_case", "yes"),
+        ("nsd.tolerances_mm", "liver 5, spleen 3.5, aorta 2, stomach 5, kidney 3"),
+    ]

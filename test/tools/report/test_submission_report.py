@@ -1,0 +1,283 @@
+"""The page of one submission, made from real metrics.json files, and its command with overlays."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluating import evaluate_command
+from places import ROOT
+from tools.ranking.test_reports_rule import document as judged_document
+from tools.report.page_check import Page
+
+from podium.cli.main import main
+from podium.tools.ranking.result import ranking_from_json
+
+GROUND_TRUTH = ROOT / "ground-truth/carotid"
+IMAGES = ROOT / "test/images/carotid"
+SUBMISSIONS = ROOT / "test/submissions/carotid"
+
+
+@pytest.fixture(scope="module")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What every sample team gets, as <team>/metrics.json."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    for submission in SUBMISSIONS.iterdir():
+        assert evaluate_command(submission, GROUND_TRUTH, folder / submission.name) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metrics(teams: Path) -> Path:
+    """What the sample team with broken files gets."""
+    return teams / "dropout/metrics.json"
+
+
+def page_of(*arguments: object, output: Path) -> Page:
+    assert main(["report", *map(str, arguments), "--output", str(output)]) == 0
+    return Page(output.read_text(encoding="utf-8"))
+
+
+def refusal(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["report", *map(str, arguments)]) == 2
+    return capfd.readouterr().err.splitlines()[-1]
+
+
+def overlay_options(ground_truth: Path = GROUND_TRUTH, submission: Path = SUBMISSIONS / "dropout") -> list[object]:
+    return ["--images", IMAGES, "--submission", submission, "--ground-truth", ground_truth]
+
+
+def changed(metrics: Path, folder: Path, **changes: Any) -> Path:
+    document = {**json.loads(metrics.read_text(encoding="utf-8")), **changes}
+    target = folder / "team" / "metrics.json"
+    target.parent.mkdir()
+    target.write_text(json.dumps(document), encoding="utf-8")
+    return target
+
+
+def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_path: Path) -> None:
+    page = page_of(metrics, output=tmp_path / "page.html")
+    expected = json.loads((ROOT / "test/expected/carotid/dropout.json").read_text(encoding="utf-8"))
+    scores = {row[0]: row[1] for row in page.table("Figure", "Value")}
+    assert float(scores["Score (0-100)"]) == pytest.approx(expected["aggregates"]["score"], abs=0.001)
+    intervals = {row[0]: row[2] for row in page.table("Figure", "Value")}
+    low, high = map(float, intervals["Score (0-100)"].split(" to "))
+    assert low < expected["aggregates"]["score"] < high
+    assert intervals["Seconds"] == "–", "the time does not come from the cases"
+    assert "Over fewer than 50 cases (here 12) they are too narrow." in page.all_words
+    assert "6 of 12 cases were scored. 5 failed and 1 missing" in page.all_words
+    assert "csv_0113 failed: 'csv_0113_pred.h5: trans_mask' holds the value 7" in page.all_words
+    worst = page.table("Case", "Segmentation")
+    values = [float(row[1]) for row in worst]
+    assert len(worst) == 6
+    assert values == sorted(values)
+    by_case = {case: result["metrics"]["segmentation"] for case, result in expected["results"].items()}
+    assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
+    assert len(page.plots) == 14, "one distribution per metric, and the means by region of both views"
+    assert "hidden reference" not in page.all_words
+
+
+def test_an_unknown_time_is_called_unknown(teams: Path, tmp_path: Path) -> None:
+    page = page_of(teams / "carina/metrics.json", output=tmp_path / "page.html")
+    assert {row[0]: row[1] for row in page.table("Figure", "Value")}["Seconds"] == "unknown"
+
+
+def test_the_page_stands_beside_the_file_and_is_the_same_every_time(metrics: Path) -> None:
+    beside = metrics.parent / "report.html"
+    assert main(["report", str(metrics)]) == 0
+    first = beside.read_bytes()
+    assert main(["report", str(metrics)]) == 0
+    assert beside.read_bytes() == first
+
+
+def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
+    page = page_of(metrics, *overlay_options(), output=tmp_path / "page.html")
+    assert "These pictures show the hidden reference" in page.all_words
+    titles = [svg[0].text for svg in page.plots if (svg[0].text or "").endswith(("Longitudinal", "Transverse"))]
+    worst = [row[0] for row in page.table("Case", "Segmentation")][:4]
+    assert titles == [f"{case}, {view}" for case in worst for view in ("Longitudinal", "Transverse")]
+    assert page.text.count("data:image/png;base64,") == 8
+    described = next(svg[1].text or "" for svg in page.plots if svg[0].text == titles[0])
+    predicted, reference, shared = map(int, re.findall(r"plaque: (\d+) .*?(\d+) .*?(\d+) shared", described)[0])
+    metrics_of = {row["case"]: row["metrics"] for row in json.loads(metrics.read_text())["results"]}
+    assert 2 * shared / (predicted + reference) == pytest.approx(metrics_of[worst[0]]["dice"]["long_plaque"])
+
+
+def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
+    ground_truth = tmp_path / "truth"
+    ground_truth.mkdir()
+    settings = (GROUND_TRUTH / "challenge.toml").read_text(encoding="utf-8")
+    anonymous = re.sub(r'per_case = "\w+"', 'per_case = "anonymous"', settings)
+    assert 'per_case = "anonymous"' in anonymous
+    (ground_truth / "challenge.toml").write_text(anonymous, encoding="utf-8")
+    (ground_truth / "references").mkdir()
+    for file in (GROUND_TRUTH / "references").iterdir():
+        (ground_truth / "references" / file.name).write_bytes(file.read_bytes())
+    assert evaluate_command(SUBMISSIONS / "dropout", ground_truth, tmp_path / "out") == 0
+    metrics = tmp_path / "out/metrics.json"
+    page = page_of(metrics, *overlay_options(ground_truth), output=tmp_path / "page.html")
+    assert {row[0][:5] for row in page.table("Case", "Segmentation")} == {"case-"}
+    assert any((svg[0].text or "").startswith("csv_0128, ") for svg in page.plots)
+
+
+def test_without_single_cases_there_are_scores_alone(metrics: Path, tmp_path: Path) -> None:
+    page = page_of(changed(metrics, tmp_path, results=[]), output=tmp_path / "page.html")
+    assert not page.plots
+    assert "The organisers publish no single cases" in page.all_words
+
+
+def test_what_the_judge_added_is_shown(tmp_path: Path) -> None:
+    target = tmp_path / "metrics.json"
+    target.write_text(json.dumps(judged_document(((0.75, 0.5), (0.75, 0.5)))), encoding="utf-8")
+    page = page_of(target, output=tmp_path / "page.html")
+    scores = {row[0]: row[1] for row in page.table("Figure", "Value")}
+    assert float(scores["Clinical"]) == pytest.approx(0.6)
+    assert float(scores["Final score"]) == pytest.approx(0.8 * 0.6 + 0.2)
+    assert "RadFact F1: distribution over cases" in [svg[0].text for svg in page.plots]
+
+
+def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
+    rows = json.loads(metrics.read_text(encoding="utf-8"))["results"]
+    for row in rows:
+        row["case"] += "<script>alert(1)</script>"
+        row["warnings"] = ["<img src=x onerror=alert(1)>"]
+    file = changed(metrics, tmp_path, results=rows, title="</title><script>alert(1)</script>")
+    page = page_of(file, output=tmp_path / "page.html")
+    assert "<script" not in page.text
+    assert "<img src=x onerror=alert(1)>" in page.all_words
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "{}"])
+def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, value: str) -> None:
+    document = json.loads(metrics.read_text(encoding="utf-8"))
+    for number, row in enumerate(document["results"]):
+        row["metrics"]["segmentation"] = "@" if number % 2 else number / 100
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
+    page = page_of(file, output=tmp_path / "page.html")
+    assert page.table("Case", "Segmentation")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "null"])
+def test_aggregates_that_are_no_numbers_are_refused(
+    metrics: Path, tmp_path: Path, value: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(metrics.read_text(encoding="utf-8"))
+    document["aggregates"]["score"] = "@"
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
+    words = "is not a metrics.json written by Podium ('aggregates' is wrong: 'score' is not a finite number)."
+    assert refusal(capfd, file).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not json", "is neither a metrics.json nor a ranking.json written by Podium."),
+        (b"[" * 100_000, "is neither a metrics.json nor a ranking.json written by Podium."),
+        (b"{}", "is not a metrics.json written by Podium"),
+        (b"[]", "is not a metrics.json written by Podium"),
+        (b'{"schema": "podium-ranking-2"}', "is not a ranking.json written by 'podium rank'"),
+    ],
+)
+def test_other_files_are_refused(content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "metrics.json"
+    file.write_bytes(content)
+    assert words in refusal(capfd, file)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capfd, tmp_path / "none.json").endswith("none.json cannot be read: No such file or directory.")
+
+
+def test_overlays_need_all_three_folders(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = "Overlays need all of --images, --submission and --ground-truth."
+    assert refusal(capfd, metrics, "--images", IMAGES) == words
+    assert refusal(capfd, metrics, *overlay_options()[2:]) == words
+
+
+def test_overlays_of_other_submissions_or_cases_are_refused(
+    metrics: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    few = tmp_path / "few"
+    few.mkdir()
+    (few / "csv_0007_pred.h5").write_bytes((GROUND_TRUTH / "references/csv_0007_label.h5").read_bytes())
+    said = refusal(capfd, metrics, *overlay_options(submission=few))
+    assert "has no prediction for 'csv_0023'" in said
+    assert said.endswith("give the submission that the file was made from.")
+    rows = json.loads(metrics.read_text(encoding="utf-8"))["results"]
+    rows[0]["case"] = "elsewhere"
+    file = changed(metrics, tmp_path, results=rows)
+    assert refusal(capfd, file, *overlay_options()).endswith(
+        "has the case 'elsewhere', which this ground truth does not have."
+    )
+    assert "the folder given with --images does not exist" in refusal(
+        capfd, metrics, "--images", tmp_path / "none", *overlay_options()[2:]
+    )
+
+
+def test_the_final_table_follows_the_literal_reading_of_the_rules(teams: Path, tmp_path: Path) -> None:
+    expected = {}
+    for team in (folder.name for folder in teams.iterdir()):
+        literal = json.loads((ROOT / f"test/expected/carotid/{team}.json").read_text(encoding="utf-8"))
+        expected[team] = literal["aggregates"]["score"]
+    assert main(["rank", str(teams), "--output", str(tmp_path), "--bootstraps", "0"]) == 0
+    ranking = ranking_from_json((tmp_path / "ranking.json").read_bytes())
+    names = [team.name for team in ranking.teams]
+    assert names == sorted(expected, key=lambda team: -expected[team])
+    assert ranking.deciding.scores == pytest.approx([expected[team] for team in names])
+
+
+def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
+    output = tmp_path / "ranking"
+    two = [str(teams / team) for team in ("aorta", "dropout")]
+    assert main(["rank", *two, "--output", str(output), "--bootstraps", "50"]) == 0
+    written = Page((output / "report.html").read_text(encoding="utf-8"))
+    assert [row[1] for row in written.table("Rank", "Team", "Score (0-100)")] == ["aorta", "dropout"]
+    again = page_of(output / "ranking.json", output=tmp_path / "again.html")
+    assert again.text == written.text, "the page can be made again from ranking.json, to the byte"
+    rich = page_of(output / "ranking.json", *overlay_options(submission=SUBMISSIONS), output=tmp_path / "rich.html")
+    assert rich.text.count("data:image/png;base64,") == 16
+    assert len(rich.text.encode()) < 5_000_000
+
+
+def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> None:
+    ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
+    assert evaluate_command(submission, ground_truth, tmp_path / "ember") == 0
+    metrics = tmp_path / "ember/metrics.json"
+    images = ROOT / "test/images/lesions"
+    options = ["--images", images, "--submission", submission, "--ground-truth", ground_truth]
+    page = page_of(metrics, *options, output=tmp_path / "page.html")
+    expected = json.loads((ROOT / "test/expected/lesions/ember.json").read_text(encoding="utf-8"))["aggregates"]
+    curve = {row[0]: float(row[2]) for row in page.table("Interaction step", "Cases", "Mean")}
+    assert curve == {step: pytest.approx(mean, rel=1e-3) for step, mean in expected["dice_by_step"].items()}
+    titles = [svg[0].text or "" for svg in page.plots]
+    assert "Dice by interaction step" in titles
+    assert "DMM by interaction step" in titles
+    assert sum("axial slice" in title for title in titles) == 4
+    assert page.text.count("data:image/png;base64,") == 4
+
+
+@pytest.mark.parametrize("team", ["fathom", "gyro"])
+def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
+    assert (
+        evaluate_command(ROOT / "test/submissions/freehand" / team, ROOT / "ground-truth/freehand", tmp_path / team)
+        == 0
+    )
+    metrics = tmp_path / team / "metrics.json"
+    expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text(encoding="utf-8"))["results"]
+    rows = {row["case"]: row for row in json.loads(metrics.read_text(encoding="utf-8"))["results"]}
+    for case, result in expected.items():
+        for name in ("gpe", "lpe"):
+            if result["status"] == "scored":
+                frames = rows[case]["metrics"]["by_frame"][name]
+                assert len(frames) == rows[case]["metrics"]["by_frame"]["frames"]
+                assert sum(frames) / len(frames) == pytest.approx(result["metrics"][name])
+            else:
+                assert rows[case]["metrics"]["by_frame"] is None
+    page = page_of(metrics, output=tmp_path / "page.html")
+    titles = [svg[0].text or "" for svg in page.plots]
+    assert "GPE by frame" in titles
+    assert "LPE by frame" in titles
+    assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")

@@ -1,0 +1,355 @@
+"""Driving algorithms: what is written, what happens when steps fail, and going on where a run was stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import SimpleITK
+from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_ground_truth
+from places import ROOT
+
+from podium.cli.main import main
+from podium.errors import UsageError
+from podium.tools.simulation import algorithms
+from podium.tools.simulation.algorithms import KEPT_BYTES, Folders, find_algorithm, run_program
+from podium.tools.simulation.run import find_cases
+
+DEMONSTRATION = ROOT / "test/algorithms/threshold/process.py"
+
+ALGORITHM = '''
+import json, pathlib, shutil
+import numpy as np, SimpleITK
+
+CALLS = []
+
+def answer(input_folder, output_folder):
+    """One voxel of the first lesion row more with every scribble seen."""
+    points = json.loads((input_folder / "lesion-clicks.json").read_text())["points"]
+    CALLS.append(len(points))
+    [pet] = (input_folder / "images/pet").glob("*.mha")
+    [ct] = (input_folder / "images/ct").glob("*.mha")
+    image = SimpleITK.ReadImage(str(pet))
+    mask = np.zeros(SimpleITK.GetArrayFromImage(image).shape, np.uint8)
+    for click in points:
+        x, y, z = click["point"]
+        mask[z, y, x] = click["name"] == "tumor"
+    if pathlib.Path(__file__).with_name("fail").exists() and len(CALLS) in (1, 3):
+        raise ValueError("no idea")
+    target = output_folder / "images/tumor-lesion-segmentation/answer.mha"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    result = SimpleITK.GetImageFromArray(mask)
+    result.CopyInformation(image)
+    SimpleITK.WriteImage(result, str(target), True)
+'''
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    """Two cases: `a` with a lesion, `b` without."""
+    for case, reference in (("a", LESION), ("b", NOTHING)):
+        write(tmp_path / f"references/{case}.nii.gz", reference)
+        for channel in ("_0000", "_0001"):
+            write(tmp_path / f"images/{case}{channel}.nii.gz", reference.astype(np.float32))
+    return {name: tmp_path / name for name in ("images", "references", "output")}
+
+
+@pytest.fixture
+def algorithm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module above, freshly imported."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/growing_answers.py").write_text(ALGORITHM)
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    sys.modules.pop("growing_answers", None)
+    import growing_answers  # type: ignore[import-not-found]
+
+    yield growing_answers
+    sys.modules.pop("growing_answers", None)
+
+
+def simulate(folders: dict[str, Path], spec: str = "python:growing_answers:answer", *more: str) -> int:
+    options = [word for name, path in folders.items() for word in (f"--{name}", str(path))]
+    return main(["simulate", "--algorithm", spec, *options, *more])
+
+
+def steps_of(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / "steps.json").read_text())["steps"]
+    return found
+
+
+def test_what_is_written_is_what_the_scorer_reads(folders: dict[str, Path], algorithm: Any, tmp_path: Path) -> None:
+    assert simulate(folders) == 0
+    names = {path.name for path in (folders["output"] / "a").iterdir()}
+    assert names == {f"iter_{k}.mha" for k in range(6)} | {f"iter_{k}_scribbles.json" for k in range(6)} | {
+        "steps.json"
+    }
+    ground_truth = write_ground_truth(tmp_path / "gt", {"a": LESION, "b": NOTHING}, settings="steps = 6")
+    found = run(folders["output"], ground_truth, tmp_path / "scores")
+    dice = [step["dice"] for step in found["results"]["a"]["metrics"]["steps"]]
+    assert dice[0] == 0.0
+    assert all(after > before for before, after in pairwise(dice))
+    assert dice == [step["dice"] for step in steps_of(folders["output"] / "a")]
+    assert found["counts"]["unmatched"] == 0
+    assert len(algorithm.CALLS) == 7  # six steps of `a`, one of `b`: nothing is there to scribble on
+
+
+@pytest.mark.usefixtures("algorithm")
+def test_a_case_without_lesions_repeats_its_first_step(folders: dict[str, Path]) -> None:
+    simulate(folders)
+    case = folders["output"] / "b"
+    assert [step["status"] for step in steps_of(case)] == ["done"] + ["repeated"] * 5
+    assert len({(case / f"iter_{k}.mha").read_bytes() for k in range(6)}) == 1
+    assert json.loads((case / "iter_5_scribbles.json").read_text())["points"] == []
+
+
+def test_scribbles_accumulate(folders: dict[str, Path], algorithm: Any) -> None:
+    simulate(folders)
+    counts = [
+        len(json.loads((folders["output"] / f"a/iter_{k}_scribbles.json").read_text())["points"]) for k in range(6)
+    ]
+    assert counts[0] == 0
+    assert counts == sorted(set(counts)) == algorithm.CALLS[:6]
+
+
+def test_a_failed_step_is_recorded_and_the_case_goes_on(
+    folders: dict[str, Path], algorithm: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls 1 and 3 fail: step 1 is then asked without a scribble, since there was nothing to correct."""
+    (tmp_path / "code/fail").touch()
+    assert simulate(folders, "python:growing_answers:answer", "--strategy", "random") == 0
+    steps = steps_of(folders["output"] / "a")
+    assert [step["status"] for step in steps] == ["failed", "done", "failed", "done", "done", "done"]
+    assert steps[0]["error"] == "The function raised ValueError: no idea."
+    assert algorithm.CALLS[0] == algorithm.CALLS[1] == 0
+    assert algorithm.CALLS[2] == algorithm.CALLS[3] > 0
+    assert not (folders["output"] / "a/iter_0.mha").exists()
+    assert "2 steps failed" in capsys.readouterr().err
+
+
+def test_a_stopped_run_goes_on_at_the_first_missing_step(
+    folders: dict[str, Path], algorithm: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(folders)
+    whole = {path.name: path.read_bytes() for path in (folders["output"] / "a").glob("iter_*")}
+    for step in (3, 4, 5):
+        (folders["output"] / f"a/iter_{step}.mha").unlink()
+    calls = len(algorithm.CALLS)
+    capsys.readouterr()
+    simulate(folders)
+    assert len(algorithm.CALLS) - calls == 3
+    assert {path.name: path.read_bytes() for path in (folders["output"] / "a").glob("iter_*")} == whole
+    assert capsys.readouterr().err.count("(from an earlier run)") == 3 + 6
+
+
+@pytest.mark.usefixtures("algorithm")
+@pytest.mark.parametrize(
+    ("spec", "options", "words"),
+    [
+        ("python:growing_answers:answer", ("--strategy", "random"), "--strategy 'centerline', not 'random'"),
+        ("command:true", (), "--algorithm 'python:growing_answers:answer', not 'command:true'"),
+    ],
+)
+def test_two_simulations_never_mix_in_one_folder(
+    folders: dict[str, Path], capsys: pytest.CaptureFixture[str], spec: str, options: tuple[str, ...], words: str
+) -> None:
+    """`a` is the first case, which the dealing gives the centerline."""
+    simulate(folders, "python:growing_answers:answer", "--steps", "2")
+    before = {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()}
+    assert simulate(folders, spec, "--steps", "3", *options) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"'{folders['output'] / 'a'}' was begun with {words}; give another --output."
+    )
+    assert {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()} == before
+
+
+def test_an_algorithm_that_takes_its_output_folder_away(folders: dict[str, Path]) -> None:
+    assert simulate(folders, "command:rm -r {output}/images", "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == (
+        "The algorithm must leave one .mha image in 'images/tumor-lesion-segmentation', it left: nothing."
+    )
+
+
+def test_an_image_that_is_none(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    (folders["images"] / "a_0001.nii.gz").write_bytes(b"no image")
+    assert simulate(folders, "command:true", "--steps", "1") == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "--images: 'a_0001.nii.gz' cannot be read as an image."
+
+
+def test_a_program_ends_with_the_simulation(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Ctrl-C reaches us alone, since the program has a session of its own: it must not live on."""
+    code = f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(600)"
+    arguments = ["simulate", "--algorithm", f'command:{sys.executable} -c "{code}"', "--steps", "1"]
+    arguments += [word for name, path in folders.items() for word in (f"--{name}", str(path))]
+    ours = subprocess.Popen([sys.executable, "-m", "podium", *arguments], stderr=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    try:
+        while not (pid.is_file() and pid.read_text()):
+            assert ours.poll() is None
+            time.sleep(0.05)
+        ours.send_signal(signal.SIGINT)
+        assert ours.wait(timeout=60) != 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+    finally:  # where it fails, neither of the two stays behind
+        ours.kill()
+        ours.wait()
+        with suppress(OSError, ValueError):
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def test_more_steps_may_be_added_later(folders: dict[str, Path], algorithm: Any) -> None:
+    simulate(folders, "python:growing_answers:answer", "--steps", "2")
+    simulate(folders, "python:growing_answers:answer", "--steps", "4")
+    assert [step["step"] for step in steps_of(folders["output"] / "a")] == [0, 1, 2, 3]
+    assert len(algorithm.CALLS) == 5
+
+
+def test_a_program_that_fails_says_why(folders: dict[str, Path]) -> None:
+    code = "import sys; print('first', file=sys.stderr); sys.exit('out of luck')"
+    assert simulate(folders, f'command:{sys.executable} -c "{code}"', "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm ended with exit code 1: out of luck."
+
+
+def test_a_program_that_writes_without_end_fills_no_memory() -> None:
+    """256 MB in pieces, of which the end is kept."""
+    code = "import sys\nfor n in range(4096): sys.stderr.write('x' * 65536)\nsys.exit('\\nout of words')"
+    tracemalloc.start()
+    try:
+        folders = Folders()
+        ended, errors = run_program([sys.executable, "-c", code], folders, timeout_seconds=60.0)
+        folders.remove()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ended == 1
+    assert len(errors) == KEPT_BYTES
+    assert errors.endswith("\nout of words\n")
+    assert most < 50 * KEPT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("open(sys.argv[1] + '/x', 'wb').write(bytes(2_000_000)); time.sleep(60)", "more than 1,000,000 bytes."),
+        ("open(sys.argv[1] + '/x', 'wb').write(bytes(2_000_000))", "more than 1,000,000 bytes."),
+        ("[open(f'{sys.argv[1]}/{n}', 'w') for n in range(2000)]", "more than 1,000 files and folders."),
+        ("[(os.mkdir('x'), os.chdir('x')) for n in range(3000)]", "more than 1,000 files and folders."),
+    ],
+)
+def test_a_program_that_fills_the_disk_is_ended(
+    folders: dict[str, Path], code: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms, "MOST_OUTPUT_BYTES", 1_000_000)
+    code = f"import os, sys, time; os.chdir(sys.argv[1]); {code}"
+    assert simulate(folders, f'command:{sys.executable} -c "{code}" {{output}}', "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == f"The algorithm wrote {words}"
+
+
+def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:
+    spec = f'command:{sys.executable} -c "import time; time.sleep(60)"'
+    assert simulate(folders, spec, "--steps", "1", "--step-timeout", "0.5") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm took longer than 0.5 seconds."
+
+
+def test_a_program_without_an_answer(folders: dict[str, Path]) -> None:
+    assert simulate(folders, f'command:{sys.executable} -c "pass"', "--steps", "1") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"] == (
+        "The algorithm must leave one .mha image in 'images/tumor-lesion-segmentation', it left: nothing."
+    )
+
+
+def test_an_answer_of_another_size_is_a_failed_step(folders: dict[str, Path], tmp_path: Path) -> None:
+    write(tmp_path / "small.mha", LESION[:3])
+    spec = f"command:cp {tmp_path}/small.mha {{output}}/images/tumor-lesion-segmentation/x.mha"
+    assert simulate(folders, spec, "--steps", "1") == 0
+    assert "is 3 x 8 x 10, expected 6 x 8 x 10" in steps_of(folders["output"] / "a")[0]["error"]
+
+
+def test_the_input_folder_is_the_platforms(folders: dict[str, Path], tmp_path: Path) -> None:
+    """A program that copies its input away and answers nothing."""
+    simulate(folders, f"command:cp -r {{input}} {tmp_path}/kept", "--steps", "1")
+    kept = tmp_path / "kept"
+    files = {path.relative_to(kept).as_posix() for path in kept.rglob("*") if path.is_file()}
+    assert {"lesion-clicks.json", "images/ct/a.mha", "images/pet/a.mha"} <= files
+    pet = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(kept / "images/pet/a.mha")))
+    assert np.array_equal(pet, LESION)
+
+
+def test_the_demonstration_improves_with_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = {
+        "images": ROOT / "test/images/lesions",
+        "references": ROOT / "ground-truth/lesions/references",
+        "output": tmp_path / "output",
+    }
+    assert simulate(folders, f"command:{sys.executable} {DEMONSTRATION} {{input}} {{output}}") == 0
+    curve = [float(row.split()[1]) for row in capsys.readouterr().out.splitlines()[1:]]
+    assert len(curve) == 6
+    assert curve == sorted(curve)
+    assert curve[0] < 0.5
+    assert curve[-1] > 0.9
+    found = run(tmp_path / "output", ROOT / "ground-truth/lesions", tmp_path / "scores")
+    assert list(found["aggregates"]["dice_by_step"].values()) == pytest.approx(curve, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("model", "is none of docker:IMAGE"),
+        ("docker:", "is none of docker:IMAGE"),
+        ("command: ", "is none of docker:IMAGE"),
+        ('command:x "', "cannot be split into words"),
+        ("python:nowhere:run", "The function 'nowhere:run' cannot be loaded"),
+        ("python:json:nothing", "The function 'json:nothing' cannot be loaded"),
+        ("python:json:__name__", "is not a function"),
+    ],
+)
+def test_algorithms_that_cannot_be(spec: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find_algorithm(spec)
+    assert words in str(caught.value)
+
+
+def test_a_program_that_does_not_exist(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(folders, "command:no-such-program") == 2
+    assert "The program 'no-such-program' cannot be started" in capsys.readouterr().err
+
+
+def test_folders_that_do_not_fit(folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--images: there is no folder"):
+        find_cases(tmp_path / "nowhere", folders["references"])
+    (folders["images"] / "a_0001.nii.gz").unlink()
+    with pytest.raises(UsageError, match=r"--images: there is no PET of 'a' \(a_0001\.nii\.gz or \.mha\)"):
+        find_cases(folders["images"], folders["references"])
+    write(folders["references"] / "b.mha", HALF)
+    with pytest.raises(UsageError, match="there are two references of 'b'"):
+        find_cases(folders["images"], folders["references"])
+
+
+@pytest.mark.usefixtures("algorithm")
+def test_steps_must_be_positive(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(folders, "python:growing_answers:answer", "--steps", "0") == 2
+    assert "--steps and --step-timeout must be positive." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("algorithm")
+def test_a_step_is_drawn(folders: dict[str, Path], tmp_path: Path) -> None:
+    simulate(folders)
+    options = ["--images", str(folders["images"]), "--references", str(folders["references"])]
+    picture = tmp_path / "picture.png"
+    for step in ("0", "2"):
+        arguments = ["a", "--simulation", str(folders["output"]), *options, "--step", step, "--output", str(picture)]
+        assert main(["scribbles", "show", *arguments]) == 0
+        pixels = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(picture)))
+        assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 10
+        picture.unlink()
+    assert main(["scribbles", "show", "zz", "--simulation", str(folders["output"]), *options]) == 2
+    assert main(["scribbles", "show", "a", "--simulation", str(tmp_path), *options]) == 2
