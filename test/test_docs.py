@@ -202,13 +202,13 @@ def test_every_setting_of_the_arena_is_documented() -> None:
     assert [name for name in ArenaSettings.model_fields if f"`{name}`" not in text] == []
 
 
-def test_the_readme_shows_every_part_of_the_package() -> None:
+def test_the_tree_shows_every_part_of_the_package() -> None:
     package = ROOT / "podium"
     parts = {f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").is_file()}
     parts |= {path.name for path in package.glob("*.py") if not path.stem.startswith("__")}
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    tree = readme[readme.index("\npodium/\n") :].split("```")[0]
-    assert set(re.findall(r"(?:(?<=  )|(?<= ))[a-z_]+(?:/|\.py)(?=\s)", tree)) == parts
+    page = (ROOT / "docs/contributing.md").read_text(encoding="utf-8")
+    tree = page[page.index("\npodium/\n") :].split("```")[0]
+    assert set(re.findall(r"^  ([a-z_]+(?:/|\.py))(?=\s)", tree, re.MULTILINE)) == parts
 
 
 PATH = re.compile(r"`((?:podium|test|bench|readers|platform|arena|metrics|challenges|execution)/[\w/.-]+?)\.?`")
