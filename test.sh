@@ -7,8 +7,9 @@ usage() {
   cat <<'TEXT'
 usage: ./test.sh [--fast] [PYTEST ARGUMENTS]
 
-Runs the tests, in as many processes as there are cores; other arguments are passed on to pytest.
-  --fast   without the tests that need a container or a browser
+Runs the tests in parallel processes; other arguments are passed on to pytest.
+  --fast   under two minutes: without the tests that need a container, a browser, a cluster or another server, and
+           with fewer random examples per property test
 
 The tests that build and run the container run where a Docker engine answers and are skipped elsewhere; with
 PODIUM_REQUIRE_CONTAINER=1 they fail where there is none.
@@ -16,10 +17,12 @@ TEXT
 }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-arguments=(-n auto --dist loadfile)
+# Tests that wait for servers and processes leave a core idle: one process more than there are cores.
+arguments=(-n "$(($(nproc) + 1))" --dist loadfile)
 if [[ ${1:-} == --fast ]]; then
   shift
-  arguments+=(-m "not container and not browser")
+  arguments+=(-m "not container and not browser and not service")
+  export PODIUM_FAST_TESTS=1
 fi
 scripts/setup-venv.sh
 exec .venv/bin/python -m pytest "${arguments[@]}" "$@"

@@ -1,5 +1,6 @@
 """What holds for all tests: imports, signals, what scores cases, and how one evaluation is run."""
 
+import importlib
 import signal
 import sys
 from collections.abc import Iterator
@@ -7,28 +8,40 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
-
-# A busy machine is no failure: no test measures time.
-hypothesis.settings.register_profile("podium", deadline=None)
-hypothesis.settings.load_profile("podium")
 
 # Lets tests import their neighbours as `literal.*` and `samples.*`: `test` is the name of a stdlib package.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+importlib.import_module("properties")  # before any property test is collected
 
 # `./test.sh &` and nohup start us with SIGINT ignored, which the programs under test would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SERVICES = {
+    *("test_dask.py", "test_storage.py", "test_documented.py", "test_cluster.py"),
+    *("test_kill.py", "test_under_fire.py", "test_takeover.py", "test_proxy.py"),
+}
+"""Tests that start a cluster, an object store or nginx, or kill servers again and again."""
+LONGEST_FIRST = ("container/", "tools/batch/", "tools/simulation/", "execution/", "sandbox/", "tools/", "test_")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests are marked by the names of their files, container tests by their folder: `--fast` runs neither."""
+    """Mark what `--fast` leaves out, by folder and name; begin with what takes long, so that no worker ends alone."""
     for item in items:
         if item.path.name.startswith("test_browser_"):
             item.add_marker("browser")
-        if item.path.parent.name == "container":
+        elif item.path.parent.name == "container":
             item.add_marker("container")
+        elif item.path.name in SERVICES:
+            item.add_marker("service")
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    name = item.nodeid.removeprefix("test/")
+    return next((place for place, start in enumerate(LONGEST_FIRST) if name.startswith(start)), len(LONGEST_FIRST))
 
 
 SERIAL = {

@@ -9,11 +9,12 @@ from random import Random
 import numpy as np
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from metrics.made import resamples, samples
 from metrics.made import resamples as replicates
+from properties import examples
 from sklearn.metrics import f1_score
 
 from podium.metrics.classification import (
@@ -203,7 +204,7 @@ def test_f1_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resample
         )
 
 
-@settings(max_examples=40)  # each compares nine figures in four samples
+@examples(40)  # each compares nine figures in four samples
 @given(classified(lowest=MISSING))
 def test_accuracies_are_those_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples]) -> None:
     assert_like(case, accuracy, sk.accuracy_score)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import lesion_matching as literal
 from metrics.made import Mask, spaced_pairs
+from properties import examples
 from skimage.morphology import skeletonize
 
 from podium.metrics.components import Connectivity, cldice, component_error
@@ -51,7 +52,7 @@ def test_cldice_is_zero_where_nothing_meets() -> None:
     assert cldice(prediction=prediction, reference=reference) == 0.0
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(spaced_pairs(), st.integers(0, 2))
 def test_cldice_agrees_with_the_formula_on_any_crop(pair: Spaced, margin: int) -> None:
     """The whole image, of which the masks are a part, has background round them."""
@@ -85,7 +86,7 @@ def test_component_error_of_voxels_that_meet_at_corners() -> None:
     assert component_error(prediction=~reference, reference=prediction, connectivity=6) == 2
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(spaced_pairs(empty=True), st.sampled_from([6, 18, 26]))
 def test_component_error_agrees_with_the_literal_reading(pair: Spaced, connectivity: Connectivity) -> None:
     prediction, reference, _ = pair

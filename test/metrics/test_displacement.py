@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import freehand as literal
 from metrics import made as golden
+from properties import examples
 
 from podium.metrics import displacement as field_errors
 from podium.metrics.displacement import (
@@ -157,7 +158,7 @@ def test_values_too_large_for_float32_are_fine_in_float64() -> None:
 numbers = st.floats(-50, 50, width=32)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     height=st.integers(1, 7),
     width=st.integers(1, 7),
@@ -208,7 +209,7 @@ SIZES_MM = {  # of a, b and c, from fields like a forearm's to predictions that 
 }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     size=st.sampled_from(list(SIZES_MM)),
     flat=st.booleans(),
@@ -235,7 +236,7 @@ def test_whole_frames_against_the_literal_float64_error(
     assert streamed / grid.pixels == pytest.approx(expected, rel=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(height=st.integers(1, 200), width=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
 def test_frames_of_any_size_in_blocks(height: int, width: int, seed: int) -> None:
     abc = np.random.default_rng(seed).normal(size=(3, 3)) * [50, 0.5, 0.5]
@@ -253,7 +254,7 @@ def test_the_rule_sums_polynomials_of_degree_15_exactly(count: int) -> None:
         assert (places**degree @ weights) / scale == pytest.approx((steps**degree).sum() / scale, abs=1e-11)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(frames=st.integers(2, 4), seed=st.integers(0, 2**32 - 1))
 def test_coefficients_are_the_literal_fields_of_random_affine_scans(frames: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import lesion_matching
 from literal import lesions as literal
 from metrics.made import Mask, Volume, discs, spaced_pairs, volume_pairs, volumes
 from monai.metrics import compute_dice
+from properties import examples
 from skimage.measure import label
 
 from podium.challenges.lesions.format import LesionReference, LesionsSettings
@@ -170,7 +171,7 @@ def test_a_failed_step_missed_everything_and_invented_nothing() -> None:
     assert (found["tp"], found["fp"], found["fn"], found["error"], found["step"]) == (0, 0, 2, "why", 3)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(volume_pairs(), st.sampled_from([6, 18, 26]), st.sampled_from(["undefined", "score"]))
 def test_agrees_with_the_literal_reading(pair: tuple[Volume, Volume], connectivity: int, empty: str) -> None:
     prediction, reference = pair
@@ -183,7 +184,7 @@ def test_agrees_with_the_literal_reading(pair: tuple[Volume, Volume], connectivi
 
 
 @pytest.mark.parametrize("label_mask", [label_components, label_densely], ids=["by voxels", "by cc3d"])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), st.sampled_from([6, 18, 26]))
 def test_components_are_those_of_scikit_image(label_mask: Any, data: st.DataObject, connectivity: int) -> None:
     volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 8)] * 3)))) > 0
@@ -196,7 +197,7 @@ def test_components_are_those_of_scikit_image(label_mask: Any, data: st.DataObje
     assert {0} == {b for a, b in pairs if a == 0} | {0}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(volume_pairs(), st.sampled_from([6, 18, 26]))
 def test_dense_and_sparse_masks_are_counted_alike(pair: tuple[Volume, Volume], connectivity: int) -> None:
     """The two numberings differ, so the sizes are compared as a whole."""
@@ -224,7 +225,7 @@ def test_a_mask_with_many_voxels_is_labelled_densely() -> None:
     assert find_lesions(mask.view(np.uint8), connectivity=18).voxels.tolist() == [1, 180**3]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(volume_pairs())
 def test_dice_is_monais(pair: tuple[Volume, Volume]) -> None:
     prediction, reference = (volume > 0 for volume in pair)
@@ -238,7 +239,7 @@ def test_dice_is_monais(pair: tuple[Volume, Volume]) -> None:
     assert ours == pytest.approx(float(theirs), abs=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(volume_pairs())
 def test_the_pairs_alone_give_the_detections(pair: tuple[Volume, Volume]) -> None:
     """TP, FP and FN can be recomputed from the pairs and the two counts, as an organiser would."""
@@ -258,7 +259,7 @@ def test_a_prediction_of_specks_lists_few_pairs() -> None:
     assert (found["components"], found["fp"], len(found["pairs"])) == (500, 500, 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_the_box_is_tight(data: st.DataObject) -> None:
     volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 8)] * 3))))
@@ -314,7 +315,7 @@ def test_centroids_within_the_radius_are_hits() -> None:
     assert (found.tp, found.fp, found.fn) == (0, 1, 2)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.data())
 def test_component_centroids(data: st.DataObject) -> None:
     volume = data.draw(volumes(data.draw(st.tuples(*[st.integers(1, 6)] * 3))))
@@ -343,7 +344,7 @@ def test_a_snake_through_the_whole_volume_is_one_component() -> None:
 
 
 @pytest.mark.parametrize("value", [1, 7])
-@settings(max_examples=10)
+@examples(10)
 @given(data=st.data())
 def test_lesions_of_dense_and_sparse_references_are_the_same(value: int, data: st.DataObject) -> None:
     reference = (data.draw(volumes((5, 7, 8))) > 0).astype(np.uint8) * np.uint8(value)
@@ -478,7 +479,7 @@ def test_connectivity_by_axes_and_by_neighbours() -> None:
         as_connectivity(5)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(spaced_pairs(empty=True), st.integers(0, 2), st.integers(0, 4))
 def test_agrees_with_the_literal_reading_of_brats(pair: Spaced, dilate: int, larger_than: int) -> None:
     prediction, reference, _ = pair
@@ -497,7 +498,7 @@ def test_agrees_with_the_literal_reading_of_brats(pair: Spaced, dilate: int, lar
     assert [found.counts.tp, found.counts.fp, found.counts.fn] == counts
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(spaced_pairs(empty=True), st.sampled_from([6, 18, 26]), st.sampled_from([0.01, 0.2, 0.5]))
 def test_agrees_with_the_literal_reading_of_any(pair: Spaced, connectivity: int, threshold: float) -> None:
     prediction, reference, _ = pair
@@ -532,7 +533,7 @@ def hd95_of_pairs(prediction: Mask, reference: Mask, spacing: tuple[float, ...],
     return math.fsum(values) / len(values) if values else None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(spaced_pairs(empty=True))
 def test_hd95_is_that_of_every_lesion_with_its_components(pair: Spaced) -> None:
     prediction, reference, spacing = pair
@@ -542,7 +543,7 @@ def test_hd95_is_that_of_every_lesion_with_its_components(pair: Spaced) -> None:
     assert found.lesion_hd95(miss_mm=50.0) == (None if expected is None else pytest.approx(expected, abs=1e-9))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(spaced_pairs())
 def test_one_to_one_pairings_agree_with_the_literal_reading(pair: Spaced) -> None:
     prediction, reference, _ = pair
@@ -579,7 +580,7 @@ def panoptica_result(prediction: Mask, reference: Mask, pairing: Pairing) -> Any
         return next(iter(result.values()))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     spaced_pairs().filter(lambda pair: pair[0].ndim == 3),
     st.sampled_from(["greedy", "optimal"]),

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from literal import carotid as literal
 from metrics.made import Mask, mask_pairs, spaced_pairs, worked_example
 from monai.metrics import compute_dice, compute_iou, compute_surface_dice
 from numpy.typing import NDArray
+from properties import examples
 
 from podium.metrics.overlap import (
     Region,
@@ -50,7 +51,7 @@ def test_empty_counts_follow_the_policy(prediction: int, reference: int, expecte
     assert dice(**masks) == iou(**masks) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(spaced_pairs())
 def test_agrees_with_monai(pair: tuple[Mask, Mask, tuple[float, ...]]) -> None:
     prediction, reference, _ = pair
@@ -99,7 +100,7 @@ FEW_REGIONS = {name: REGIONS[name] for name in ("one", "union", "background")}  
 
 
 @pytest.mark.parametrize("regions", [REGIONS, FEW_REGIONS], ids=["many", "few"])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(pair=label_pairs(), ignore=st.sampled_from([None, 3, 120]))
 def test_regions_are_the_whole_masks_cut_out(
     regions: Mapping[str, frozenset[int]], pair: tuple[NDArray[Any], NDArray[Any]], ignore: int | None
@@ -235,7 +236,7 @@ def test_pixels_beyond_the_image_are_background() -> None:
     assert surface_dice(prediction=full, reference=middle, tolerance_px=1) == pytest.approx((4 + 1) / 9, abs=1e-15)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(mask_pairs(), st.sampled_from([0, 1, 1.5, 2, 3, 7]))
 def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
     prediction, reference = pair
@@ -247,7 +248,7 @@ def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], tolerance_px: 
 
 
 @pytest.mark.filterwarnings("ignore:monai.metrics.utils get_mask_edges:FutureWarning")  # of MONAI's own making
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(mask_pairs(), st.sampled_from([0, 1, 3]))
 def test_agrees_with_monai_where_monai_answers(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
     prediction, reference = pair
@@ -263,7 +264,7 @@ def test_agrees_with_monai_where_monai_answers(pair: tuple[Mask, Mask], toleranc
     assert ours == pytest.approx(float(theirs), abs=1e-7)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(mask_pairs(), st.sampled_from([0, 1, 3]))
 def test_cropping_changes_nothing(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
     prediction, reference = pair
@@ -277,7 +278,7 @@ def test_cropping_changes_nothing(pair: tuple[Mask, Mask], tolerance_px: float) 
     ) == surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(mask_pairs())
 def test_is_symmetric_and_bounded(pair: tuple[Mask, Mask]) -> None:
     one, other = pair

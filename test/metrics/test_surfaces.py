@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from literal import surfaces as literal
 from metrics.made import Mask, spaced_pairs, worked_example
 from monai.metrics import compute_average_surface_distance, compute_hausdorff_distance, compute_surface_dice
+from properties import examples
 from scipy.spatial.distance import cdist
 
 from podium.metrics.declaration import distance_policy
@@ -90,7 +91,7 @@ def test_diagonal() -> None:
     assert diagonal_mm(shape=(3, 4), spacing_mm=(2.0, 2.0)) == 10.0
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(spaced_pairs(), st.sampled_from([0.0, 0.7, 1.4, 2.0, 3.0]))
 def test_agrees_with_the_literal_reading(pair: Spaced, tolerance: float) -> None:
     prediction, reference, spacing = pair
@@ -121,7 +122,7 @@ def monai_nsd(prediction: Mask, reference: Mask, spacing: tuple[float, ...], tol
 
 
 @pytest.mark.filterwarnings("ignore:monai.metrics.utils get_mask_edges:FutureWarning")  # of MONAI's own making
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(spaced_pairs(), st.sampled_from([0.0, 0.5, 0.7, 1.0, 1.4, 2.1, 3.0]))
 def test_agrees_with_monai(pair: Spaced, tolerance: float) -> None:
     prediction, reference, spacing = pair
@@ -138,7 +139,7 @@ def test_agrees_with_monai(pair: Spaced, tolerance: float) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Please:DeprecationWarning")  # surface-distance uses old names of SciPy
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(spaced_pairs(), st.sampled_from([0.0, 0.7, 1.0, 1.4, 2.0, 3.0]))
 @example((np.array([[0, 0], [1, 0]]) > 0, np.array([[1, 1], [0, 0]]) > 0, (1.25, 0.7)), 0.0)  # 50 % are reached exactly
 @example((np.array([[0, 1, 0, 0]]) > 0, np.array([[0, 1, 1, 1]]) > 0, (0.7, 1.0)), 0.0)  # half of the area at 0
@@ -160,7 +161,7 @@ def test_surface_elements_agree_with_the_package_surface_distance(pair: Spaced, 
     assert found.masd(policy=WORST) == pytest.approx(average, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(spaced_pairs(), st.sampled_from([0.0, 1.0, 3.0]))
 def test_surface_elements_agree_with_monai(pair: Spaced, tolerance: float) -> None:
     prediction, reference, spacing = pair
@@ -170,7 +171,7 @@ def test_surface_elements_agree_with_monai(pair: Spaced, tolerance: float) -> No
     assert found.nsd(tolerance) == pytest.approx(theirs, abs=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(spaced_pairs(), st.integers(1, 3))
 def test_background_around_the_masks_changes_nothing(pair: Spaced, margin: int) -> None:
     prediction, reference, spacing = pair

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from properties import examples
 from readers.made import PIXELS, header_of, mha, nifti, png, safe, tar_bytes, tiff, zip_bytes
 
 from podium.errors import Refused, SubmissionError
@@ -55,7 +56,7 @@ def refused_or_read(read: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("name", [*FILES, "a.h5", "a.json"])
-@settings(max_examples=15)
+@examples(15)
 @given(content=st.binary(max_size=600))
 @example(content=b"ObjectType = Image\n")
 @example(content=b"\x89PNG\r\n\x1a\n" + bytes(40))
@@ -74,14 +75,14 @@ def test_random_bytes(folder: Path, name: str, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=25)
+@examples(25)
 @given(damage=damages)
 def test_damaged_images(folder: Path, name: str, damage: Damage) -> None:
     file = safe(folder, name, damaged(FILES[name], damage))
     refused_or_read(lambda: read_image(file, max_bytes=1_000_000))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(damage=damages)
 def test_damaged_nifti_headers_inside_gzip(folder: Path, damage: Damage) -> None:
     file = safe(folder, "a.nii.gz", gzip.compress(damaged(nifti(), damage)))
@@ -121,7 +122,7 @@ def edited(content: bytes, edits: list[Edit]) -> bytes:
     return ("\n".join(lines) + "\n").encode() + pixels
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(edits=EDITS)
 @example(edits=[("insert", 9, "ElementDataFile = hidden.raw")])
 @example(edits=[])
@@ -168,7 +169,7 @@ def test_damaged_hdf5(folder: Path, damage: Damage) -> None:
     ],
     ids=["zip", "tar", "tgz"],
 )
-@settings(max_examples=25)
+@examples(25)
 @given(damage=damages)
 def test_damaged_archives_stay_in_their_folder(folder: Path, name: str, content: bytes, damage: Damage) -> None:
     out = folder / uuid4().hex / "out"

@@ -6,8 +6,9 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from properties import examples
 
 from podium.readers.inflate import (
     BLOCK,
@@ -54,7 +55,7 @@ def outcome(stream: bytes, wrapping: int, library: Library | None, piece: int) -
 
 
 @WRAPPINGS
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     content=contents, level=st.sampled_from([0, 1, 9]), piece=st.sampled_from([1, 7, 100, BLOCK]), cut=st.floats(0, 1)
 )
@@ -68,7 +69,7 @@ def test_whole_and_cut_streams(content: bytes, wrapping: int, level: int, piece:
 
 
 @WRAPPINGS
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     content=contents,
     flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=3),

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from challenges.declared.declaring import HEAD, score, write_challenge, write_jobs
 from evaluating import evaluate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from properties import examples
 
 from podium.challenges.declared.values import _present_labels
 
@@ -218,7 +219,7 @@ SMALL_IMAGES = arrays(
 
 
 @pytest.mark.parametrize("at_once", [5, 1 << 18])
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(labels=SMALL_IMAGES, likely=st.sets(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=6))
 def test_all_values_and_no_others_are_found(labels: NDArray[Any], likely: set[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

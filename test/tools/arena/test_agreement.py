@@ -7,6 +7,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 from tools.arena.golden_votes import GOLDEN, TEAMS, ballots, votes
@@ -213,7 +214,7 @@ def test_the_coin(heads: int, tails: int) -> None:
     assert coin_p(share(heads, heads + tails)) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(*[st.sampled_from(("left", "right", "both-good"))] * 2), min_size=2, max_size=20))
 def test_kappa_by_scikit_learn(answers: list[tuple[Answer, Answer]]) -> None:
     """Every matchup entered from both sides; the second rater saw every other one with the sides swapped."""
@@ -235,7 +236,7 @@ def test_kappa_by_scikit_learn(answers: list[tuple[Answer, Answer]]) -> None:
         assert found.kappa == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.tuples(st.sampled_from(("anna", "bert", "carl")), votes(most=4)), max_size=8))
 def test_nobody_is_dropped(drawn: list[tuple[str, list[tuple[str, str, str]]]]) -> None:
     given = [ballot for rater, some in drawn for ballot in ballots(some, rater=rater)]

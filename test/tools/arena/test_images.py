@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import SimpleITK
 import SimpleITK as sitk
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 from places import ROOT
+from properties import examples
 from samples.reports_cases import CASES
 
 from podium.errors import UsageError
@@ -193,7 +194,7 @@ def saved(tmp_path: Path, pixels: np.ndarray, name: str = "case.png", mode: str 
     return tmp_path / name
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     pixels=arrays(
         np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)) | st.tuples(*[st.integers(1, 9)] * 2, st.just(3))

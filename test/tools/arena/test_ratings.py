@@ -5,9 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import arena as literal
+from properties import examples
 from tools.arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 
 from podium.tools.arena.ratings import (
@@ -52,7 +53,7 @@ def test_the_undefeated_of_the_rules() -> None:
     assert found.why_virtual_draw == "A won every vote; C lost every vote"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes())
 def test_as_read_literally(cast: list[tuple[str, str, str]]) -> None:
     found = bradley_terry(ballots(cast), TEAMS)
@@ -61,14 +62,14 @@ def test_as_read_literally(cast: list[tuple[str, str, str]]) -> None:
     assert found.ratings == pytest.approx(literal.bradley_terry(cast, TEAMS, 0 if exists else 0.5), abs=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes("ABCDEFG", most=60))
 def test_the_fit_exists_where_every_partition_is_crossed(cast: list[tuple[str, str, str]]) -> None:
     points = count_pairs(ballots(cast), tuple("ABCDEFG")).points
     assert plain_fit_exists(points) == literal.fit_exists(cast, "ABCDEFG")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes("ABC", least=10))
 def test_evalica_finds_the_same(cast: list[tuple[str, str, str]]) -> None:
     import evalica
@@ -124,7 +125,7 @@ def test_a_fit_that_explains_nothing_is_refused(monkeypatch: pytest.MonkeyPatch)
         bradley_terry(ballots(UNDEFEATED), "ABC")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(votes(most=40), min_size=1, max_size=5))
 def test_a_batch_is_fitted_like_its_members(batch: list[list[tuple[str, str, str]]]) -> None:
     points = np.stack([count_pairs(ballots(cast), TEAMS).points for cast in batch])
@@ -166,13 +167,13 @@ def test_elo_figures_of_the_rules(cast: list[tuple[str, ...]], k_factor: float, 
     assert {team: f"{rating:.6f}" for team, rating in found.items()} == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes(), st.sampled_from((4.0, 32.0)))
 def test_elo_as_read_literally(cast: list[tuple[str, str, str]], k_factor: float) -> None:
     assert online_elo(ballots(cast), TEAMS, k_factor=k_factor) == pytest.approx(literal.elo(cast, TEAMS, k_factor))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes(least=1), st.randoms())
 def test_the_average_knows_no_order_no_side_and_no_rater(
     cast: list[tuple[str, str, str]], chance: random.Random
@@ -220,7 +221,7 @@ def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200,
     return bootstrap_intervals(ballots(cast, cases=cases), TEAMS, replicates=replicates, confidence=0.95, seed=seed)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(votes(least=8, most=16), st.integers(2, 4))
 def test_intervals_as_read_literally(cast: list[tuple[str, str, str]], cases: int) -> None:
     """The same draws of cases, every vote copied as often as its case was drawn, a literal fit for each."""
@@ -278,7 +279,7 @@ def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
     assert again == shuffled != other
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(votes(least=1))
 def test_one_case_tells_nothing(cast: list[tuple[str, str, str]]) -> None:
     assert intervals(cast, cases=1) == Intervals(of=dict.fromkeys(TEAMS), cases=1, replicates=0, virtual_draws=0)

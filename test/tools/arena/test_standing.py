@@ -3,9 +3,10 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import arena as literal
+from properties import examples
 from tools.arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 
 from podium.tools.arena.ratings import Interval
@@ -140,7 +141,7 @@ def test_ranks_and_groups(bounds: dict[str, tuple[float, float] | None], ranks: 
     assert list(tied_groups(list(intervals), intervals).values()) == groups
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(votes(), st.integers(1, 5))
 def test_any_votes_have_a_standing(cast: list[tuple[str, str, str]], cases: int) -> None:
     found = standing(ballots(cast, cases=cases), TEAMS, QUICK)

@@ -6,8 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from tools.arena.arena_folders import make_arena, rater_id
 from tools.arena.arena_server import running
 
@@ -55,7 +56,7 @@ def arenas(draw: st.DrawFn) -> tuple[MatchupPlanner, list[int]]:
 
 
 @given(arenas())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_beginning(
     arena: tuple[MatchupPlanner, list[int]],
 ) -> None:
@@ -70,7 +71,7 @@ def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_begin
 
 
 @given(arenas())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_sides_are_balanced_for_every_pair(arena: tuple[MatchupPlanner, list[int]]) -> None:
     planner, counts = arena
     planned = fresh(plan_one_by_one(planner, counts))
@@ -80,7 +81,7 @@ def test_sides_are_balanced_for_every_pair(arena: tuple[MatchupPlanner, list[int
 
 
 @given(arenas())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[MatchupPlanner, list[int]]) -> None:
     planner, counts = arena
     for listed, count in zip(plan_one_by_one(planner, counts), counts, strict=True):

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import ranking as literal
+from properties import examples
 from tools.ranking.files import METRIC, TABLE, VALUES
 
 from podium.metrics.declaration import Direction, Metric
@@ -59,7 +60,7 @@ def literally(values: Values, direction: Direction) -> dict[str, tuple[list[floa
 
 @pytest.mark.parametrize("direction", ["higher", "lower"])
 @given(values=tables(), seed=st.integers(0, 10))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_replicate_is_what_the_literal_reading_of_its_cases_gives(
     direction: Direction, values: Values, seed: int
 ) -> None:
@@ -87,7 +88,7 @@ def test_monotone_transforms_change_nothing_for_schemes_by_rank(values: Values) 
 
 
 @given(values=tables(), random=st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_order_of_teams_and_cases_changes_nothing(values: Values, random: object) -> None:
     teams, cases = list(range(len(values))), list(range(len(values[0])))
     random.shuffle(teams)  # type: ignore[attr-defined]
@@ -100,7 +101,7 @@ def test_the_order_of_teams_and_cases_changes_nothing(values: Values, random: ob
 
 
 @given(values=tables(), seed=st.integers(0, 5))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_identical_teams_tie_in_every_replicate(values: Values, seed: int) -> None:
     doubled = [*values, values[0]]
     resamples = Resamples.draw(cases=len(values[0]), replicates=20, seed=seed)
@@ -121,7 +122,7 @@ def test_identical_teams_tie_at_full_size() -> None:
 
 
 @given(values=tables(), seed=st.integers(0, 5), scheme=st.sampled_from(["mean-then-rank", "test-then-rank"]))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_what_a_bootstrap_says_adds_up(values: Values, seed: int, scheme: str) -> None:
     resamples = Resamples.draw(cases=len(values[0]), replicates=25, seed=seed)
     full = apply(scheme, values).ranks[0]

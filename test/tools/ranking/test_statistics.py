@@ -5,10 +5,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from literal import ranking as literal
+from properties import examples
 from scipy.stats import ttest_rel
 
 from podium.metrics.declaration import Metric
@@ -95,7 +96,7 @@ def literal_groups(p: np.ndarray, alpha: float) -> list[int]:
 
 
 @given(seed=st.integers(0, 10**6), teams=st.integers(1, 7), step=st.sampled_from([0.0, 0.1, 0.3, 1.0]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_groups_follow_the_literal_rule(seed: int, teams: int, step: float) -> None:
     full, drawn = means(sorted_teams(seed, teams, 20, step), replicates=60, seed=seed)
     p = np.array([[paired_p(full, drawn, one, other, cases=20) for other in range(teams)] for one in range(teams)])
@@ -174,7 +175,7 @@ def test_decimals_of_columns() -> None:
         lambda teams: st.lists(st.lists(st.integers(1, teams), min_size=teams, max_size=teams), min_size=1, max_size=4)
     )
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_kemeny_against_all_orders(ranks: list[list[int]]) -> None:
     table = np.array(ranks)
 
@@ -199,7 +200,7 @@ COARSE = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 @given(hnp.arrays(np.float64, st.tuples(st.just(3), st.integers(1, 30)), elements=st.one_of(COARSE, st.floats(0, 1))))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_p_is_scipys(values: np.ndarray) -> None:
     p = pairwise_p(values, Resamples.whole(values.shape[1]))[0]
     expected = literal.p_table(values.tolist(), 0.0, higher_is_better=True)

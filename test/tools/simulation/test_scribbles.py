@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from literal import scribbles as literal
 from numpy.typing import NDArray
+from properties import examples
 from scipy.ndimage import binary_opening
 
 from podium.errors import UsageError
@@ -110,7 +111,7 @@ def test_the_longer_scribble_is_used_and_tumor_on_a_tie() -> None:
     assert (longer.name, len(longer.points)) == ("background", 16)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(pairs(), st.sampled_from(STRATEGIES))
 def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], strategy: str) -> None:
     prediction, reference = pair
@@ -119,7 +120,7 @@ def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], strategy: str)
     assert (found.name, list(found.points)) == (name, points)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(pairs(), st.sampled_from(STRATEGIES))
 def test_every_point_lies_in_the_error_it_corrects(pair: tuple[Mask, Mask], strategy: str) -> None:
     prediction, reference = pair
@@ -130,7 +131,7 @@ def test_every_point_lies_in_the_error_it_corrects(pair: tuple[Mask, Mask], stra
     assert bool(found.points) == bool((prediction != reference).any())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(pairs(), st.sampled_from(STRATEGIES))
 def test_a_scribble_stays_inside_one_component_of_one_slice(pair: tuple[Mask, Mask], strategy: str) -> None:
     error = pair[0]
