@@ -1,4 +1,4 @@
-"""Freehand's rules: four reconstruction errors per scan, normalised by those of not moving, and the final score."""
+"""Freehand's rules: four reconstruction errors per scan, normalised by the identity baseline, and the final score."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -41,28 +41,11 @@ from podium.metrics.displacement import (
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
 
-# The largest errors: those of a prediction that moves nothing, the same for every submission.
-
-
-def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
-    """GPE, GLE, LPE and LLE in mm of an all-zero prediction."""
-    fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
-    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
-    gle, lle = (
-        mean_distance(prediction=np.zeros((3, len(scan.landmarks))), reference=vectors)
-        for vectors in (
-            landmark_displacements(scan.global_field, scan.landmarks),
-            landmark_displacements(scan.local_field, scan.landmarks),
-        )
-    )
-    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
-
-
-TIE_BREAK_SHARE = 0.0005
-"""What the runtime may add to the ranking score: less than half of the third decimal, so it can only break ties."""
+_TIE_BREAK_SHARE = 0.0005
+"""The most the runtime can add to the ranking score: half of the third decimal, so it can only break ties."""
 
 _FAILED = 0.0
-"""The normalised errors of a lost scan: those of a prediction that moves nothing."""
+"""The normalised errors of a missing scan: those of the identity baseline."""
 
 _TITLES = {"gpe": "GPE", "gle": "GLE", "lpe": "LPE", "lle": "LLE"}
 _CATEGORY_TITLES = {
@@ -71,11 +54,25 @@ _CATEGORY_TITLES = {
     "pixel_score": "Pixel",
     "landmark_score": "Landmark",
 }
+_CURVES = tuple(
+    Curve(
+        name=f"by_frame.{name}",
+        title=_TITLES[name],
+        along="Frame",
+        direction="lower",
+        lowest=0.0,
+        highest=math.inf,
+        unit="mm",
+        first=1,
+        length="by_frame.frames",
+    )
+    for name in ("gpe", "lpe")
+)
 
 
 @dataclass(frozen=True)
 class FreehandCase:
-    """One scan, compared: its errors in mm, those of not moving, and how the errors run over the frames."""
+    """The errors of one scan in mm, those of the identity baseline, and the course of the errors over the frames."""
 
     errors: Mapping[str, float]
     largest: Mapping[str, float]
@@ -89,14 +86,14 @@ class FreehandCase:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedScan:
-    """A reference scan and the errors of not moving, which are the same for every prediction."""
+    """A reference scan and the errors of the identity baseline, which are the same for every prediction."""
 
     scan: ReferenceScan
     largest: Mapping[str, float]
 
 
 class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
-    """Streams the fields of a scan."""
+    """Compares the fields of a scan as streams."""
 
     def __init__(self, format: FreehandFormat, *, clip: bool) -> None:  # noqa: A002  (the part's name everywhere)
         self._format, self._grid, self._clip = format, format.grid, clip
@@ -107,7 +104,7 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
 
     def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
         scan = expected.scan
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 shows at the end
+        with np.errstate(over="ignore", invalid="ignore"):  # values too large for float64 are refused below
             errors, by_frame = self._measured(prediction, scan)
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
@@ -129,7 +126,7 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
     def _measured(
         self, prediction: FreehandPrediction, scan: ReferenceScan
     ) -> tuple[dict[str, float], dict[str, list[float]]]:
-        """GPE, GLE, LPE and LLE in mm, and how GPE and LPE run over the frames."""
+        """GPE, GLE, LPE and LLE in mm, and the course of GPE and LPE over the frames."""
         expected = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
@@ -150,6 +147,20 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
         return errors, {name: stretch_means(means) for name, means in zip(("gpe", "lpe"), frames, strict=True)}
 
 
+def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
+    """GPE, GLE, LPE and LLE in mm of the identity baseline, a prediction of zeros."""
+    fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
+    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
+    gle, lle = (
+        mean_distance(prediction=np.zeros((3, len(scan.landmarks))), reference=vectors)
+        for vectors in (
+            landmark_displacements(scan.global_field, scan.landmarks),
+            landmark_displacements(scan.local_field, scan.landmarks),
+        )
+    )
+    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+
+
 def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
     unclipped = {name: normalised_error(case.errors[name], largest=case.largest[name]) for name in ERRORS}
     return {name: clipped(value) for name, value in unclipped.items()} if clip else unclipped
@@ -159,7 +170,7 @@ def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
 
 
 def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
-    """Errors have no worst value: that of a lost scan is null. A score below 0 exists only without clipping."""
+    """Errors have no worst value: those of a missing scan are null. Scores below 0 exist only without clipping."""
 
     def error(name: str) -> Callable[[FreehandCase], float]:
         return lambda case: case.errors[name]
@@ -227,24 +238,8 @@ def _unclipped_score(row: Figures) -> float:
     return final_score(row["unclipped"])
 
 
-_CURVES = tuple(
-    Curve(
-        name=f"by_frame.{name}",
-        title=_TITLES[name],
-        along="Frame",
-        direction="lower",
-        lowest=0.0,
-        highest=math.inf,
-        unit="mm",
-        first=1,
-        length="by_frame.frames",
-    )
-    for name in ("gpe", "lpe")
-)
-
-
 def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
-    """Every figure of freehand."""
+    """All figures of freehand."""
     headline = ("score", *CATEGORIES, "runtime_seconds")
     return Scoreboard(
         metrics=freehand_metrics(clip=settings.clip),
@@ -273,23 +268,23 @@ def _as_written(name: str) -> Callable[[Values], Floats]:
 
 
 def _rounded(values: Floats) -> Floats:
-    """To 3 decimals as Python rounds, on the exact binary value: numpy scales first, and can lift a figure over the
+    """To 3 decimals as Python rounds the exact binary value: numpy scales first, which can lift a figure over the
     half."""
     return np.array([round(value, 3) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def _ranking_score(values: Values) -> Floats:
-    """The score, and where it is equal the smaller runtime first; a runtime alone is worth nothing."""
+    """The score, with ties broken by the smaller runtime; without a scored scan the runtime does not count."""
     is_timed = values["runtime_known"] * (values["scans.scored"] > 0)
-    share = is_timed * TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
+    share = is_timed * _TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
     return np.asarray(values["score"] + share)
 
 
 def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, float]:
-    """The mean runtime over all scans, and what became of the scans.
+    """The mean runtime over all scans, and the number of scans by status.
 
-    A scan without a known runtime makes the mean unknown; it is then that of the other scans. Where there is none, the
-    longest duration stands for it: no column may show an unknown runtime as the fastest.
+    If the runtime of a scan is unknown, so is the mean; the figure is then the mean over the other scans. If all are
+    unknown, it is the longest duration: no column may show an unknown runtime as the fastest.
     """
     counts = {status: sum(each.status == status for each in results) for status in ("scored", "failed", "missing")}
     known = [runtime.by_case[each.case] for each in results if each.case in runtime.by_case]
