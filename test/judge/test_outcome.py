@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import OrganiserError
-from podium.tools.judge.run import Doubts, TeamVerdict, order_warning
+from podium.tools.judge.judging import Doubts
+from podium.tools.judge.run import TeamVerdict, order_warning
 
 DOUBTS = Doubts(verdicts=1200, failed=3, suspicious_verdicts=14, suspicious_findings=2)
 
