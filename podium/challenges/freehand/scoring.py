@@ -28,6 +28,7 @@ from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, 
 from podium.metrics.displacement import (
     CATEGORIES,
     ERRORS,
+    Coefficients,
     PixelGrid,
     category_scores,
     category_scores_as_written,
@@ -40,6 +41,7 @@ from podium.metrics.displacement import (
 )
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
+from podium.readers.frames import FrameStream
 
 _TIE_BREAK_SHARE = 0.0005
 """The most the runtime can add to the ranking score: half of the third decimal, so it can only break ties."""
@@ -100,15 +102,34 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
 
     def read_reference(self, reference: FreehandReference) -> ExpectedScan:
         scan = read_reference_scan(reference, self._grid)
-        return ExpectedScan(scan, identity_errors(scan, self._grid, threads=self.threads))
+        largest, _ = _errors(
+            scan,
+            self._grid,
+            pixels=(np.zeros_like(scan.global_field), np.zeros_like(scan.local_field)),
+            landmarks=[np.zeros((3, len(scan.landmarks)))] * 2,
+            threads=self.threads,
+        )
+        return ExpectedScan(scan, largest)
 
     def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
-        scan = expected.scan
-        with np.errstate(over="ignore", invalid="ignore"):  # values too large for float64 are refused below
-            errors, by_frame = self._measured(prediction, scan)
+        scan, levels = expected.scan, ("global", "local")
+        sizes = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
+        with (
+            np.errstate(over="ignore", invalid="ignore"),  # values too large for float64 are refused below
+            open_arrays(prediction, sizes) as source,
+        ):
+            found = read_scan_prediction(source, sizes, name=prediction.label)
+            errors, (global_frames, local_frames) = _errors(
+                scan,
+                self._grid,
+                pixels=[found.pixels(level, scan.pixel_to_mm) for level in levels],
+                landmarks=[found.at_landmarks(level, scan.landmarks, scan.pixel_to_mm) for level in levels],
+                threads=self.threads,
+            )
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
-        return FreehandCase(errors, expected.largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
+        by_frame = {"frames": scan.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
+        return FreehandCase(errors, expected.largest, by_frame, prediction.runtime_seconds)
 
     def lost(self, reference: FreehandReference, kept: ExpectedScan | None) -> FreehandCase:  # noqa: ARG002
         """Every scan is lost alike."""
@@ -123,42 +144,25 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
             "runtime_seconds": case.runtime_seconds,
         }
 
-    def _measured(
-        self, prediction: FreehandPrediction, scan: ReferenceScan
-    ) -> tuple[dict[str, float], dict[str, list[float]]]:
-        """GPE, GLE, LPE and LLE in mm, and the course of GPE and LPE over the frames."""
-        expected = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
-        with open_arrays(prediction, expected) as source:
-            found = read_scan_prediction(source, expected, name=prediction.label)
-            fields = [
-                ComparedField(found.pixels("global", scan.pixel_to_mm), scan.global_field),
-                ComparedField(found.pixels("local", scan.pixel_to_mm), scan.local_field),
-            ]
-            frames = [means.tolist() for means in frame_errors(fields, self._grid, threads=self.threads)]
-        gpe, lpe = map(mean_of, frames)
-        gle, lle = (
-            mean_distance(
-                prediction=found.at_landmarks(level, scan.landmarks, scan.pixel_to_mm),
-                reference=landmark_displacements(field, scan.landmarks),
-            )
-            for level, field in (("global", scan.global_field), ("local", scan.local_field))
-        )
-        errors = {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
-        return errors, {name: stretch_means(means) for name, means in zip(("gpe", "lpe"), frames, strict=True)}
 
-
-def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
-    """GPE, GLE, LPE and LLE in mm of the identity baseline, a prediction of zeros."""
-    fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
-    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
+def _errors(
+    scan: ReferenceScan,
+    grid: PixelGrid,
+    *,
+    pixels: Sequence[FrameStream | Coefficients],
+    landmarks: Sequence[Floats],
+    threads: int,
+) -> tuple[dict[str, float], list[list[float]]]:
+    """GPE, GLE, LPE and LLE in mm, and the errors of every frame; predictions are (global, local)."""
+    references = (scan.global_field, scan.local_field)
+    fields = [ComparedField(field, reference) for field, reference in zip(pixels, references, strict=True)]
+    frames = [means.tolist() for means in frame_errors(fields, grid, threads=threads)]
+    gpe, lpe = map(mean_of, frames)
     gle, lle = (
-        mean_distance(prediction=np.zeros((3, len(scan.landmarks))), reference=vectors)
-        for vectors in (
-            landmark_displacements(scan.global_field, scan.landmarks),
-            landmark_displacements(scan.local_field, scan.landmarks),
-        )
+        mean_distance(prediction=prediction, reference=landmark_displacements(reference, scan.landmarks))
+        for prediction, reference in zip(landmarks, references, strict=True)
     )
-    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
+    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}, frames
 
 
 def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
