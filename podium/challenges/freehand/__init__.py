@@ -14,14 +14,13 @@ def build(
     name: str, cases: CasesSettings, settings: FreehandSettings
 ) -> Challenge[FreehandSettings, FreehandPrediction, FreehandReference]:
     """The challenge with its settings."""
-    files = FreehandFormat(cases, settings)
     return Challenge(
         name=name,
         kind=FREEHAND.name,
         cases=cases,
         settings=settings,
-        format=files,
-        scorer=FreehandScorer(files, clip=settings.clip),
+        format=FreehandFormat(cases, settings),
+        scorer=FreehandScorer(settings),
         scoreboard=scoreboard(settings),
         ranking=RANKING,
         # `largest` and `by_frame` reveal the reference's motion: it is the error of a prediction of zeros.

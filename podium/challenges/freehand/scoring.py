@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.freehand.format import FreehandFormat, FreehandSettings
+from podium.challenges.freehand.format import FreehandSettings
 from podium.challenges.freehand.reading import (
     ComparedField,
     ExpectedSizes,
@@ -97,8 +97,8 @@ class ExpectedScan:
 class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
     """Compares the fields of a scan as streams."""
 
-    def __init__(self, format: FreehandFormat, *, clip: bool) -> None:  # noqa: A002  (the part's name everywhere)
-        self._format, self._grid, self._clip = format, format.grid, clip
+    def __init__(self, settings: FreehandSettings) -> None:
+        self._grid, self._clip = settings.grid, settings.clip
 
     def read_reference(self, reference: FreehandReference) -> ExpectedScan:
         scan = read_reference_scan(reference, self._grid)

@@ -143,9 +143,6 @@ class LesionReference:
         return mask
 
 
-# Predictions: which candidate of a case is which step.
-
-
 @dataclass(frozen=True)
 class StepSource:
     """The file or job of one step's prediction; without one, `refusal` says why it cannot be opened."""
@@ -167,75 +164,6 @@ class LesionsPrediction:
     """The submitted steps of one case."""
 
     steps: Mapping[int, StepSource]
-
-
-def sort_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -> LesionsPrediction:
-    """One source per step; a case with two for the same step is refused, since choosing one would be a guess."""
-    by_step: dict[int, list[StepSource]] = defaultdict(list)
-    socket = settings.sockets.segmentation
-    for step, candidate in _numbered(candidates, settings):
-        source = candidate.source
-        assert source is None or isinstance(source, SafeFile | Job)
-        by_step[step].append(StepSource(candidate.label, source, socket, candidate.refusal))
-    for step, sources in sorted(by_step.items()):
-        if len(sources) > 1:
-            names = ", ".join(f"'{source.label}'" for source in sources[:5])
-            raise Refused(f"There are {len(sources)} predictions for step {step} of this case ({names}); send one.")
-    return LesionsPrediction({step: by_step[step][0] for step in sorted(by_step)})
-
-
-def _numbered(candidates: Sequence[Candidate], settings: LesionsSettings) -> list[tuple[int, Candidate]]:
-    """The step of each candidate: its file number, the value of the step socket, or its rank by number of points.
-
-    Jobs with the same number of points cannot be ranked. If a job is missing, ranks would assign later and better
-    results to earlier steps.
-    """
-    if not isinstance(candidates[0].source, Job):
-        return [(int(candidate.part), candidate) for candidate in candidates]
-    sockets = settings.sockets
-    jobs = {candidate.label: candidate.source for candidate in candidates if isinstance(candidate.source, Job)}
-    stated = [job for job in jobs.values() if sockets.step in job.inputs]
-    if stated and len(stated) < len(jobs):
-        raise Refused(
-            f"{len(stated)} of the {len(jobs)} jobs of this case have an input '{sockets.step}' and the others do not; "
-            "their order is unknown."
-        )
-    if stated:
-        return [(_stated_step(jobs[candidate.label], sockets.step), candidate) for candidate in candidates]
-    by_points: dict[int, list[Candidate]] = defaultdict(list)
-    for candidate in candidates:
-        by_points[_count_points(jobs[candidate.label], sockets.clicks)].append(candidate)
-    for count, equal in by_points.items():
-        if len(equal) > 1:
-            names = ", ".join(candidate.label for candidate in equal[:5])
-            raise Refused(
-                f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else identifies "
-                f"their steps; the input '{sockets.step}' would."
-            )
-    if settings.regime == "simulated" and len(jobs) < settings.steps:
-        raise Refused(
-            f"Only {len(jobs)} of the {settings.steps} jobs of this case exist, and nothing identifies their steps; "
-            f"the input '{sockets.step}' would."
-        )
-    return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
-
-
-def _stated_step(job: Job, socket: str) -> int:
-    value = job.inputs[socket].value
-    if type(value) not in (int, float) or not 0 <= value < math.inf or value != int(value):
-        raise Refused(f"The input '{socket}' of {job.label} is not a non-negative whole number.")
-    return int(value)
-
-
-def _count_points(job: Job, socket: str) -> int:
-    """Points of all scribbles so far; a job without the socket ran before the first scribble."""
-    clicks = job.inputs.get(socket)
-    if clicks is None or clicks.value is None:
-        return 0
-    points = clicks.value.get("points") if isinstance(clicks.value, dict) else None
-    if not isinstance(points, list):
-        raise Refused(f"The input '{socket}' of {job.label} has no list of points.")
-    return len(points)
 
 
 class LesionsFormat(Format[LesionsPrediction, SafeFile]):
@@ -281,7 +209,18 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         return candidates  # one per step
 
     def prediction(self, candidates: Sequence[Candidate]) -> LesionsPrediction:
-        return sort_steps(candidates, self._settings)
+        """One source per step; a case with two for the same step is refused, since choosing one would be a guess."""
+        by_step: dict[int, list[StepSource]] = defaultdict(list)
+        socket = self._settings.sockets.segmentation
+        for step, candidate in _numbered(candidates, self._settings):
+            source = candidate.source
+            assert source is None or isinstance(source, SafeFile | Job)
+            by_step[step].append(StepSource(candidate.label, source, socket, candidate.refusal))
+        for step, sources in sorted(by_step.items()):
+            if len(sources) > 1:
+                names = ", ".join(f"'{source.label}'" for source in sources[:5])
+                raise Refused(f"There are {len(sources)} predictions for step {step} of this case ({names}); send one.")
+        return LesionsPrediction({step: by_step[step][0] for step in sorted(by_step)})
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[LesionsPrediction]:
         """Reports steps that are not scored as unmatched."""
@@ -373,3 +312,57 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         if volume.voxels is None:
             return volume, label_components(volume.labels.view(np.bool_), connectivity=connectivity), file.name
         return volume, label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity), file.name
+
+
+def _numbered(candidates: Sequence[Candidate], settings: LesionsSettings) -> list[tuple[int, Candidate]]:
+    """The step of each candidate: its file number, the value of the step socket, or its rank by number of points.
+
+    Jobs with the same number of points cannot be ranked. If a job is missing, ranks would assign later and better
+    results to earlier steps.
+    """
+    if not isinstance(candidates[0].source, Job):
+        return [(int(candidate.part), candidate) for candidate in candidates]
+    sockets = settings.sockets
+    jobs = {candidate.label: candidate.source for candidate in candidates if isinstance(candidate.source, Job)}
+    stated = [job for job in jobs.values() if sockets.step in job.inputs]
+    if stated and len(stated) < len(jobs):
+        raise Refused(
+            f"{len(stated)} of the {len(jobs)} jobs of this case have an input '{sockets.step}' and the others do not; "
+            "their order is unknown."
+        )
+    if stated:
+        return [(_stated_step(jobs[candidate.label], sockets.step), candidate) for candidate in candidates]
+    by_points: dict[int, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_points[_count_points(jobs[candidate.label], sockets.clicks)].append(candidate)
+    for count, equal in by_points.items():
+        if len(equal) > 1:
+            names = ", ".join(candidate.label for candidate in equal[:5])
+            raise Refused(
+                f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else identifies "
+                f"their steps; the input '{sockets.step}' would."
+            )
+    if settings.regime == "simulated" and len(jobs) < settings.steps:
+        raise Refused(
+            f"Only {len(jobs)} of the {settings.steps} jobs of this case exist, and nothing identifies their steps; "
+            f"the input '{sockets.step}' would."
+        )
+    return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
+
+
+def _stated_step(job: Job, socket: str) -> int:
+    value = job.inputs[socket].value
+    if type(value) not in (int, float) or not 0 <= value < math.inf or value != int(value):
+        raise Refused(f"The input '{socket}' of {job.label} is not a non-negative whole number.")
+    return int(value)
+
+
+def _count_points(job: Job, socket: str) -> int:
+    """Points of all scribbles so far; a job without the socket ran before the first scribble."""
+    clicks = job.inputs.get(socket)
+    if clicks is None or clicks.value is None:
+        return 0
+    points = clicks.value.get("points") if isinstance(clicks.value, dict) else None
+    if not isinstance(points, list):
+        raise Refused(f"The input '{socket}' of {job.label} has no list of points.")
+    return len(points)
