@@ -240,7 +240,7 @@ def test_everything_that_freehand_lacks(tmp_path: Path) -> None:
     (folder / "references/landmark/landmark_051.h5").unlink()
     (folder / "references/calib_matrix.csv").unlink()
     assert checked(folder).errors == [
-        "references: The references lack calib_matrix.csv.",
+        "references: The references do not contain calib_matrix.csv.",
         "sub050__x (no transfs/ file): A scan of the ground truth has no transforms.",
         "sub051__y (no landmark_ file): A scan of the ground truth has no landmarks.",
     ]
@@ -332,9 +332,9 @@ def test_path_lengths(factor: float, warning: str | None, tmp_path: Path) -> Non
         (
             np.diag([-0.5, 0.25, 1, 1]),
             freehand_golden.IMAGE_TO_TOOL,
-            "The first matrix of calib_matrix.csv is no scale",
+            "The first matrix of calib_matrix.csv is not a scale",
         ),
-        (freehand_golden.PIXEL_TO_MM, np.diag([2.0, 2, 2, 1]), "The second matrix of calib_matrix.csv is no rigid"),
+        (freehand_golden.PIXEL_TO_MM, np.diag([2.0, 2, 2, 1]), "The second matrix of calib_matrix.csv is not a rigid"),
     ],
 )
 def test_calibration(first: Any, second: Any, warning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

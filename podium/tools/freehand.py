@@ -1,14 +1,15 @@
-"""One scan's .npy fields as the recommended HDF5: chunks of one frame, shuffled, gzip level 1.
+"""Tools for freehand scans: pack .npy fields into HDF5 for upload, and draw a scan's trajectories and errors.
 
-The fields of a rigid motion become some fifteen times smaller; what participants upload shrinks with them. Everything
-is checked on the way as the evaluation would check it. Fields of float64 are rounded to float32, in which they are
-scored.
+The recommended HDF5 has chunks of one frame, shuffled, gzip level 1: fields of a rigid motion become about fifteen
+times smaller. Packing checks everything as the evaluation would. Fields of float64 are rounded to float32, in which
+they are scored.
 """
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -32,17 +33,23 @@ from podium.challenges.freehand.reading import (
     run_in_order,
 )
 from podium.errors import UsageError, h5py, missing_packages
+from podium.metrics import Floats
 from podium.metrics.displacement import Coefficients, PixelGrid
 from podium.readers.files import SafeFile
 from podium.readers.frames import FrameStream, Tile
 from podium.readers.hdf5 import SIGNATURE
 
-LEVEL = 1
+_GZIP_LEVEL = 1
+_MAX_PLANES = 7  # frames drawn as planes
+_TITLES = {"global": "GP error to the first frame", "local": "LP error to the previous frame"}
+# From the Okabe-Ito palette, which is distinguishable with every common kind of colour blindness.
+_REFERENCE, _PREDICTED, _IDENTITY = "#0072B2", "#D55E00", "#8c8c8c"
+_INK = "#222222"
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What became of one scan."""
+    """A packed scan and its size before and after."""
 
     path: Path
     bytes_before: int
@@ -54,7 +61,7 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
     name = scan.name if scan.is_dir() else scan.stem
     target = (output or scan.parent) / f"{name}.h5"
     if target.exists():
-        raise UsageError(f"{target} exists already; remove it, or name another folder with --output.")
+        raise UsageError(f"{target} already exists; remove it, or name another folder with --output.")
     prediction, before = _source(scan)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.part")
@@ -75,11 +82,11 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
 
 
 def _source(scan: Path) -> tuple[FreehandPrediction, int]:
-    """The scan's files, and how many bytes they are."""
+    """The scan's files and their total size in bytes."""
     if scan.is_file():
         file = SafeFile.inside(scan.parent, scan.name)
         if file.first_bytes(len(SIGNATURE)) == SIGNATURE:
-            raise UsageError(f"{scan} is HDF5 already; pack the .npy files or the .npz it was made from.")
+            raise UsageError(f"{scan} is already HDF5; pack the .npy files or the .npz it was made from.")
         return FreehandPrediction(file), file.size
     files = {
         array: SafeFile.inside(scan.parent, f"{scan.name}/{array}.npy")
@@ -87,13 +94,12 @@ def _source(scan: Path) -> tuple[FreehandPrediction, int]:
         if (scan / f"{array}.npy").exists()
     }
     if not files:
-        raise UsageError(f"{scan} holds no {ARRAYS[0]}.npy or any other array of a scan.")
+        raise UsageError(f"{scan} holds neither {ARRAYS[0]}.npy nor any other array of a scan.")
     return FreehandPrediction(files), sum(file.size for file in files.values())
 
 
 def _write_field(file: Any, name: str, stream: FrameStream, *, threads: int) -> None:
-    """Compression takes most of the time, so frames are compressed by several threads and written by whoever is
-    done."""
+    """Write a field frame by frame; threads compress in parallel, which takes most of the time."""
     frames, components, pixels = stream.shape
     dataset = file.create_dataset(
         name,
@@ -102,21 +108,18 @@ def _write_field(file: Any, name: str, stream: FrameStream, *, threads: int) -> 
         chunks=(1, components, pixels),
         shuffle=True,
         compression="gzip",
-        compression_opts=LEVEL,
+        compression_opts=_GZIP_LEVEL,
         track_times=False,
     )
     writing = Lock()
 
-    def piece(span: range) -> Callable[[], None]:
-        def work() -> None:
-            for tile in stream.tiles(span):
-                packed = _compressed(stream, tile, dataset.dtype)
-                with writing:
-                    dataset.id.write_direct_chunk((tile.frame, 0, 0), packed)
+    def write(span: range) -> None:
+        for tile in stream.tiles(span):
+            packed = _compressed(stream, tile, dataset.dtype)
+            with writing:
+                dataset.id.write_direct_chunk((tile.frame, 0, 0), packed)
 
-        return work
-
-    run_in_order([piece(span) for span in stream.spans()], threads=threads)
+    run_in_order([partial(write, span) for span in stream.spans()], threads=threads)
     stream.finish()
 
 
@@ -125,26 +128,23 @@ def _compressed(stream: FrameStream, tile: Tile, dtype: np.dtype[Any]) -> bytes:
         values: NDArray[Any] = tile.values.astype(dtype)
     check_finite(stream.label, Tile(tile.frame, tile.start, values))
     planes = values.reshape(-1).view(np.uint8).reshape(-1, dtype.itemsize).T
-    return zlib.compress(planes.tobytes(), LEVEL)
-
-
-# What a picture of a scan shows: where the corners of its frames lie, and how far off each frame is.
+    return zlib.compress(planes.tobytes(), _GZIP_LEVEL)
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Corners (frames, 4, 3) in mm of the first frame's image system, the first frame among them."""
+    """Corners (frames, 4, 3) of all frames, in mm in the first frame's image coordinates, and errors by level."""
 
-    reference: NDArray[np.float64]
-    predicted: NDArray[np.float64] | None
-    errors: Mapping[str, NDArray[np.float64]]  # level -> mean error of every frame but the first, mm
-    identity: Mapping[str, NDArray[np.float64]]  # the same for a prediction that moves nothing
+    reference: Floats
+    predicted: Floats | None
+    errors: Mapping[str, Floats]  # mean error of every frame but the first, mm
+    identity: Mapping[str, Floats]  # the same for the identity baseline
 
 
 def scan_trajectory(
     scan: ReferenceScan, prediction: FreehandPrediction | None, *, grid: PixelGrid, threads: int
 ) -> Trajectory:
-    """Read what a picture needs; without a prediction the reference alone."""
+    """What `draw_trajectory` draws; without a prediction, only the reference."""
     references = {"global": scan.global_field, "local": scan.local_field}
     identity = _errors({level: np.zeros_like(field) for level, field in references.items()}, references, grid, threads)
     start = _corner_points(grid, scan.pixel_to_mm)
@@ -156,8 +156,8 @@ def scan_trajectory(
         found = read_scan_prediction(source, expected, name="the prediction")
         fields = {level: found.pixels(level, scan.pixel_to_mm) for level in references}
         errors = _errors(fields, references, grid, threads)
-        guessed = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])
-    return Trajectory(start + moved, start + guessed, errors, identity)
+        predicted = np.concatenate([np.zeros((1, 4, 3)), _corners(fields["global"], grid)])
+    return Trajectory(start + moved, start + predicted, errors, identity)
 
 
 def _errors(
@@ -165,28 +165,28 @@ def _errors(
     references: Mapping[str, Coefficients],
     grid: PixelGrid,
     threads: int,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     pairs = [ComparedField(fields[level], reference) for level, reference in references.items()]
     return dict(zip(references, frame_errors(pairs, grid, threads=threads), strict=True))
 
 
 def _corner_pixels(grid: PixelGrid) -> NDArray[np.int64]:
-    """(x, y) from 1, around the frame."""
+    """(x, y) counted from 1, in order around the frame."""
     return np.array([[1, 1], [grid.width, 1], [grid.width, grid.height], [1, grid.height]])
 
 
-def _corner_points(grid: PixelGrid, pixel_to_mm: NDArray[np.float64]) -> NDArray[np.float64]:
+def _corner_points(grid: PixelGrid, pixel_to_mm: Floats) -> Floats:
     pixels = _corner_pixels(grid)
     points = np.column_stack([pixels, np.zeros(4), np.ones(4)]) @ pixel_to_mm.T
     return np.asarray(points[:, :3])
 
 
-def _affine_corners(coefficients: Coefficients, grid: PixelGrid) -> NDArray[np.float64]:
+def _affine_corners(coefficients: Coefficients, grid: PixelGrid) -> Floats:
     places = np.column_stack([np.ones(4), _corner_pixels(grid)])
     return np.asarray(np.einsum("fcj,kj->fkc", coefficients, places))
 
 
-def _corners(field: FrameStream | Coefficients, grid: PixelGrid) -> NDArray[np.float64]:
+def _corners(field: FrameStream | Coefficients, grid: PixelGrid) -> Floats:
     """Displacements of the corners of every frame but the first."""
     if not isinstance(field, FrameStream):
         return _affine_corners(field, grid)
@@ -200,15 +200,6 @@ def _corners(field: FrameStream | Coefficients, grid: PixelGrid) -> NDArray[np.f
     return found
 
 
-# A picture of one scan: both trajectories in 3-D, and the error over the frames.
-
-# From the Okabe-Ito palette: told apart with every common kind of colour blindness.
-REFERENCE, PREDICTED, IDENTITY = "#0072B2", "#D55E00", "#8c8c8c"
-INK = "#222222"
-MOST_PLANES = 7
-TITLES = {"global": "GP error to the first frame", "local": "LP error to the frame before"}
-
-
 def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
     """Write the picture as PNG."""
     try:
@@ -217,7 +208,7 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError(missing_packages("matplotlib", extra="simulate")) from None
-    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 11, "axes.edgecolor": INK}):
+    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 11, "axes.edgecolor": _INK}):
         figure = Figure(figsize=(12, 6), dpi=100, facecolor="white")
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(
@@ -225,9 +216,9 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
         )
         space = figure.add_subplot(grid[:, 0], projection="3d")
         _draw_space(space, trajectory)
-        for row, level in enumerate(TITLES):
-            _draw_errors(figure.add_subplot(grid[row, 1]), trajectory, level, last=row == len(TITLES) - 1)
-        figure.suptitle(title, x=0.02, ha="left", fontsize=14, color=INK)
+        for row, level in enumerate(_TITLES):
+            _draw_errors(figure.add_subplot(grid[row, 1]), trajectory, level, last=row == len(_TITLES) - 1)
+        figure.suptitle(title, x=0.02, ha="left", fontsize=14, color=_INK)
         handles, labels = space.get_legend_handles_labels()
         figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.012, 0.945), ncols=3, frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,10 +228,10 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
 def _draw_space(axes: Any, trajectory: Trajectory) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    shown = np.unique(np.linspace(0, len(trajectory.reference) - 1, MOST_PLANES).round().astype(int))
-    paths: list[tuple[NDArray[np.float64], str, str, Any]] = [(trajectory.reference, REFERENCE, "reference", "solid")]
+    shown = np.unique(np.linspace(0, len(trajectory.reference) - 1, _MAX_PLANES).round().astype(int))
+    paths: list[tuple[Floats, str, str, Any]] = [(trajectory.reference, _REFERENCE, "reference", "solid")]
     if trajectory.predicted is not None:
-        paths.append((trajectory.predicted, PREDICTED, "prediction", (0, (4, 2))))
+        paths.append((trajectory.predicted, _PREDICTED, "prediction", (0, (4, 2))))
     for corners, colour, label, style in paths:
         _draw_path(axes, corners, shown, colour=colour, label=label, style=style)
     everything = np.concatenate([corners.reshape(-1, 3) for corners, *_ in paths])
@@ -261,13 +252,13 @@ def _draw_space(axes: Any, trajectory: Trajectory) -> None:
         axis.pane.set_facecolor("#f6f6f6")
         axis.set_major_locator(MaxNLocator(4))
     axes.tick_params(labelsize=9, pad=1)
-    axes.plot([], [], [], color=IDENTITY, linewidth=1.2, label="not moving at all")
+    axes.plot([], [], [], color=_IDENTITY, linewidth=1.2, label="identity baseline")
 
 
 def _draw_path(  # noqa: PLR0913  (a line and its looks)
-    axes: Any, corners: NDArray[np.float64], shown: NDArray[np.int64], *, colour: str, label: str, style: Any
+    axes: Any, corners: Floats, shown: NDArray[np.int64], *, colour: str, label: str, style: Any
 ) -> None:
-    """The way of each corner, and some of the frames as planes."""
+    """The path of each corner, and some of the frames as planes."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     placed = corners[:, :, [0, 2, 1]]
@@ -279,17 +270,17 @@ def _draw_path(  # noqa: PLR0913  (a line and its looks)
 
 
 def _draw_errors(axes: Any, trajectory: Trajectory, level: str, *, last: bool) -> None:
-    frames = np.arange(1, len(trajectory.reference))
     from matplotlib.ticker import MaxNLocator
 
-    axes.plot(frames, trajectory.identity[level], color=IDENTITY, linewidth=1.2)
+    frames = np.arange(1, len(trajectory.reference))
+    axes.plot(frames, trajectory.identity[level], color=_IDENTITY, linewidth=1.2)
     if trajectory.errors:
         errors = trajectory.errors[level]
-        axes.plot(frames, errors, color=PREDICTED, linewidth=1.8)
+        axes.plot(frames, errors, color=_PREDICTED, linewidth=1.8)
         mean, largest = errors.mean(), trajectory.identity[level].mean()
-        words = f"mean {mean:.2f} mm, not moving {largest:.2f} mm"
-        axes.text(1, 1.03, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=10, color=INK)
-    axes.set_title(TITLES[level], loc="left", fontsize=11, color=INK)
+        caption = f"mean {mean:.2f} mm, identity {largest:.2f} mm"
+        axes.text(1, 1.03, caption, transform=axes.transAxes, ha="right", va="bottom", fontsize=10, color=_INK)
+    axes.set_title(_TITLES[level], loc="left", fontsize=11, color=_INK)
     axes.set_ylabel("mm")
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)

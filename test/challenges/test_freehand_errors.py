@@ -266,7 +266,7 @@ def test_landmarks_outside_the_frames(
     truth = write_ground_truth(tmp_path / "truth", landmarks=np.array([*golden.LANDMARKS.tolist(), row]))
     last, log = broken(truth, tmp_path, capfd)
     assert last == "1 of 1 references are broken; the organisers find the details in the log."
-    assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} lies outside frames 1 to 2" in log
+    assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} is outside frames 1 to 2" in log
 
 
 def test_a_scan_without_landmarks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +282,7 @@ def test_a_scan_of_one_frame(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda folder: (folder / "calib_matrix.csv").unlink(), "The references lack calib_matrix.csv."),
+        (lambda folder: (folder / "calib_matrix.csv").unlink(), "The references do not contain calib_matrix.csv."),
         (lambda folder: shutil.rmtree(folder / "transfs"), "A scan of the ground truth has no transforms."),
         (lambda folder: shutil.rmtree(folder / "landmark"), "A scan of the ground truth has no landmarks."),
         (lambda folder: (folder / "dataset_keys.h5").write_text("x"), "dataset_keys.h5 cannot be read."),

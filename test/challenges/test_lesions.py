@@ -171,7 +171,7 @@ def test_two_jobs_for_one_step_cost_that_case_only(submission: Path, tmp_path: P
     assert found["results"]["a"]["status"] == "failed"
     assert found["results"]["a"]["error"].startswith("2 jobs of this case have 5 points each (job ")
     assert found["results"]["a"]["error"].endswith(
-        "and nothing else tells which step is which; the input 'interaction-step' would."
+        "and nothing else identifies their steps; the input 'interaction-step' would."
     )
     assert found["results"]["b"]["metrics"]["auc_dice"] == 2.0
 
@@ -210,7 +210,7 @@ def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path
 def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -> None:
     jobs = [{"case": "a.mha", "mask": LESION, "step": told}, {"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)
-    assert found["results"]["a"]["error"].endswith("is not a whole number from 0 on.")
+    assert found["results"]["a"]["error"].endswith("is not a non-negative whole number.")
 
 
 def test_jobs_that_belong_to_no_case(submission: Path, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_an_absent_job_must_not_move_later_steps_forward(submission: Path, tmp_p
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert found["results"]["a"]["status"] == "failed"
     assert found["results"]["a"]["error"] == (
-        "2 of the 3 jobs of this case are there, and nothing tells which steps they are; "
+        "Only 2 of the 3 jobs of this case exist, and nothing identifies their steps; "
         "the input 'interaction-step' would."
     )
     assert found["results"]["a"]["metrics"]["auc_dice"] == 0.0

@@ -457,10 +457,10 @@ def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
         (
             "reports.json",
             json.dumps({f"x{number}": "" for number in range(10_001)}),
-            "'reports.json' holds more than 10,000 reports; send those of the challenge.",
+            "'reports.json' holds more than 10,000 reports; send only those of the challenge.",
         ),
         ("reports.csv", 'A003,"unclosed', "'reports.csv' is not valid CSV: line 1."),
-        ("reports.csv", "A003\n", "'reports.csv', line 1: there must be a case and its report."),
+        ("reports.csv", "A003\n", "'reports.csv', line 1: a case and its report are required."),
         (
             "Z1.txt",
             "x",

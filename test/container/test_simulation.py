@@ -243,4 +243,4 @@ def test_the_label_says_how_an_image_is_run(
 @pytest.mark.usefixtures("engine")
 def test_an_image_that_is_not_there(ground_truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate("docker:podium-test-no-such-image", ground_truth, tmp_path / "out") == 2
-    assert "There is no image 'podium-test-no-such-image' here" in capsys.readouterr().err
+    assert "There is no local image 'podium-test-no-such-image'" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_pack_does_not_write_over_anything(tmp_path: Path, capfd: pytest.Capture
     scan = write_npy(tmp_path / SCAN, reference_sets())
     (tmp_path / f"{SCAN}.h5").write_text("mine")
     assert main(["freehand", "pack", str(scan)]) == 2
-    assert "exists already; remove it, or name another folder with --output." in capfd.readouterr().err
+    assert "already exists; remove it, or name another folder with --output." in capfd.readouterr().err
     assert (tmp_path / f"{SCAN}.h5").read_text() == "mine"
 
 
@@ -91,8 +91,8 @@ def test_pack_of_something_else(tmp_path: Path, capfd: pytest.CaptureFixture[str
     packed = write_h5(tmp_path / f"{SCAN}.h5", reference_sets())
     (tmp_path / "empty").mkdir()
     for scan, words in (
-        (packed, "is HDF5 already; pack the .npy files or the .npz it was made from."),
-        (tmp_path / "empty", "holds no GP.npy or any other array of a scan."),
+        (packed, "is already HDF5; pack the .npy files or the .npz it was made from."),
+        (tmp_path / "empty", "holds neither GP.npy nor any other array of a scan."),
         (tmp_path / "absent", "does not exist."),
     ):
         assert main(["freehand", "pack", str(scan), "--output", str(tmp_path / "out")]) == 2

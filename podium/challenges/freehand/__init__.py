@@ -1,6 +1,6 @@
 """TUS-REC: trackerless 3-D freehand ultrasound reconstruction (GPE, GLE, LPE, LLE and their scores).
 
-One case is one scan; see docs/freehand.md for the rules, the files and where the documents contradict each other.
+One case is one scan; see docs/freehand.md for the rules, the files and contradictions between the documents.
 """
 
 from podium.challenges.base import Challenge, Kind
@@ -13,19 +13,18 @@ from podium.challenges.settings import CasesSettings
 def build(
     name: str, cases: CasesSettings, settings: FreehandSettings
 ) -> Challenge[FreehandSettings, FreehandPrediction, FreehandReference]:
-    """The challenge under its settings."""
-    files = FreehandFormat(cases, settings)
+    """The challenge with its settings."""
     return Challenge(
         name=name,
         kind=FREEHAND.name,
         cases=cases,
         settings=settings,
-        format=files,
-        scorer=FreehandScorer(files, clip=settings.clip),
+        format=FreehandFormat(cases, settings),
+        scorer=FreehandScorer(settings),
         scoreboard=scoreboard(settings),
         ranking=RANKING,
-        # The error of a prediction that does not move is the reference's own motion, frame by frame in the second.
-        # The runtime is a number the participant chose: it would tell, at no cost, which scan hides behind a row.
+        # `largest` and `by_frame` reveal the reference's motion: it is the error of a prediction of zeros.
+        # The participant controls the runtime, and could use it to mark which scan an anonymous row belongs to.
         confidential=("largest", "by_frame", "runtime_seconds"),
         given=given_figures,
     )

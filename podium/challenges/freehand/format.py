@@ -1,4 +1,4 @@
-"""Files and jobs of freehand: one file or folder of arrays per scan, in any of several forms."""
+"""Settings of freehand, and where its scans are found: files of the references, files and jobs of predictions."""
 
 import math
 import re
@@ -12,6 +12,7 @@ from pydantic import Field, StrictBool, StrictInt
 from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
 from podium.challenges.freehand.reading import (
     ARRAYS,
+    CALIBRATION_FILE,
     ComparedField,
     ExpectedSizes,
     FreehandPrediction,
@@ -24,17 +25,22 @@ from podium.challenges.freehand.reading import (
     path_length_mm,
     read_reference_scan,
     read_scan_prediction,
-    sort_freehand_references,
 )
 from podium.challenges.settings import CasesSettings, Settings, Text
+from podium.errors import Refused
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
-from podium.platform.jobs import Job
+from podium.platform.jobs import Job, normalize_nfc
 from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
+from podium.readers.hdf5 import open_hdf5
 
-# The `[freehand]` table of challenge.toml: TUS-REC's frame size, and whether scores are held to [0, 1].
+_KEYS_FILE = "dataset_keys.h5"
+_TRANSFORM_FILE = re.compile(r"transfs/(?P<subject>[^/]+)/(?P<scan>[^/]+)\.h5")
+_LANDMARK_FILE = re.compile(r"landmarks?/landmark_(?P<subject>[^/]+)\.h5")
+_BYTES_PER_VALUE = 8  # a field saved as float64 is wasteful but valid
+_BYTES_PER_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
 
 Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
@@ -46,8 +52,12 @@ class FreehandSockets(Settings):
 
 
 class FreehandSettings(Settings):
-    """`frame_size` is (height, width) in pixels. `clip` holds every normalised error to [0, 1], as the document says;
-    without it a method worse than identity goes below 0, as on the published leaderboards."""
+    """The `[freehand]` table of challenge.toml.
+
+    frame_size  (height, width) in pixels
+    clip        clips every normalised error to [0, 1], as the rules say; without it a method worse than the identity
+                baseline scores below 0, as on the published leaderboards
+    """
 
     sockets: FreehandSockets = FreehandSockets()
     frame_size: tuple[Length, Length] = (480, 640)
@@ -57,10 +67,6 @@ class FreehandSettings(Settings):
     def grid(self) -> PixelGrid:
         height, width = self.frame_size
         return PixelGrid(height=height, width=width)
-
-
-_BYTES_PER_VALUE = 8  # a field saved as float64 is wasteful but honest
-_BYTES_PER_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
 
 
 class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
@@ -95,7 +101,34 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
     def sort_references(
         self, files: Sequence[SafeFile], problems: list[ReferenceProblem]
     ) -> Mapping[str, FreehandReference]:
-        return sort_freehand_references(files, problems)
+        """The expected cases: the keys in dataset_keys.h5, or without that file every scan with transforms."""
+        by_name = {file.name: file for file in files}
+        if CALIBRATION_FILE not in by_name:
+            what = f"The references do not contain {CALIBRATION_FILE}."
+            problems.append(ReferenceProblem(what=what, where="references"))
+        transforms = {
+            f"sub{match['subject']}__{match['scan']}": (match["subject"], match["scan"], file)
+            for name, file in by_name.items()
+            if (match := _TRANSFORM_FILE.fullmatch(name))
+        }
+        landmarks = {
+            match["subject"]: file for name, file in by_name.items() if (match := _LANDMARK_FILE.fullmatch(name))
+        }
+        references = {}
+        for case in _keys(by_name[_KEYS_FILE], problems) if _KEYS_FILE in by_name else transforms:
+            if case not in transforms:
+                what = "A scan of the ground truth has no transforms."
+                problems.append(ReferenceProblem(what=what, where=f"{case} (no transfs/ file)"))
+                continue
+            subject, scan, file = transforms[case]
+            if subject not in landmarks:
+                what = "A scan of the ground truth has no landmarks."
+                problems.append(ReferenceProblem(what=what, where=f"{case} (no landmark_ file)"))
+            elif CALIBRATION_FILE in by_name:
+                references[normalize_nfc(case)] = FreehandReference(
+                    case, scan, file, landmarks[subject], by_name[CALIBRATION_FILE]
+                )
+        return references
 
     def reference_files(self, reference: FreehandReference) -> Sequence[SafeFile]:
         return (reference.transforms, reference.landmarks, reference.calibration)
@@ -117,7 +150,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         return job_runtime(pairing.jobs)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[FreehandPrediction]:
-        """Every row keeps how long its scan took."""
+        """Adds the runtime of each scan to its prediction."""
         found = super().collect(submission, cases)
         seconds = found.runtime.by_case
         timed = {case: replace(each, runtime_seconds=seconds.get(case)) for case, each in found.predictions.items()}
@@ -151,9 +184,19 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         with open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
             streams = list(found.fields.values())
-            # Where frames are of another size than ours, a frame is one row: that values are finite shows all the same.
+            # A frame of another size counts as one row: this only checks that values are finite.
             known = not streams or streams[0].shape[2] == self.grid.pixels
             grid = self.grid if known else PixelGrid(height=1, width=streams[0].shape[2])
             frame_errors(
                 [ComparedField(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams], grid, threads=1
             )
+
+
+def _keys(file: SafeFile, problems: list[ReferenceProblem]) -> tuple[str, ...]:
+    try:
+        with open_hdf5(file) as source:
+            return source.keys()
+    except Refused as refusal:
+        where = f"references/{_KEYS_FILE} ({str(refusal).removesuffix('.')})"
+        problems.append(ReferenceProblem(what=f"{_KEYS_FILE} cannot be read.", where=where))
+        return ()

@@ -1,19 +1,28 @@
-"""One scan's prediction: four sets of displacements, given as they are or as transforms.
+"""Freehand scans: reading references, reading predictions, and the distances between their fields.
 
-    GP, LP  (N-1, 3, H W)   pixels of every frame but the first, to the first frame / to the frame before, mm
+A reference, in the layout in which TUS-REC releases it:
+
+    transfs/<subject>/<scan>.h5        "tforms" (N, 4, 4): tool -> camera
+    landmark[s]/landmark_<subject>.h5  "<scan>" (n, 3): frame from 0, x and y from 1
+    calib_matrix.csv                   a header, four rows S (pixel -> image mm), a header, four rows C (-> tool)
+    dataset_keys.h5                    its keys `sub<subject>__<scan>` are the cases; without it every scan is one
+
+A prediction is four sets of displacements, given as arrays or as transforms:
+
+    GP, LP  (N-1, 3, H W)   pixels of every frame but the first, to the first frame / to the previous frame, mm
     GL, LL  (3, n)          landmarks
-    global_transforms, local_transforms  (N-1, 4, 4)   in image mm, frame -> first frame / frame before
+    global_transforms, local_transforms  (N-1, 4, 4)   in image mm, frame -> first frame / previous frame
 
-What is given explicitly wins. Transforms stand in for all sets that are not given; one kind of transforms gives the
-other (a running product, or its inverse).
+Arrays take precedence. Transforms replace all arrays that are not given; one kind of transforms yields the other (as a
+running product, or its inverse).
 """
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any
@@ -21,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.format import ReferenceProblem
 from podium.errors import Refused
+from podium.metrics import Floats
 from podium.metrics.displacement import (
     Coefficients,
     PixelGrid,
@@ -35,34 +44,38 @@ from podium.metrics.displacement import (
     local_transforms,
     unchained,
 )
-from podium.platform.jobs import Job, normalize_nfc
+from podium.platform.jobs import Job
 from podium.readers.archives import is_zip
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.arrays import NpyFiles, open_npz
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, Tile, check_shape
 from podium.readers.hdf5 import SIGNATURE, open_hdf5
 
-# The ground truth of freehand scans, in the layout TUS-REC releases it in.
-#
-# transfs/<subject>/<scan>.h5        "tforms" (N, 4, 4): tool -> camera
-# landmark[s]/landmark_<subject>.h5  "<scan>" (n, 3): frame from 0, x and y from 1
-# calib_matrix.csv                   a header, four rows S (pixel -> image mm), a header, four rows C (-> tool)
-# dataset_keys.h5                    its keys `sub<subject>__<scan>` are the cases; without it every scan is one
+PIXEL_SETS = {"global": "GP", "local": "LP"}
+LANDMARK_SETS = {"global": "GL", "local": "LL"}
+TRANSFORM_SETS = {"global": "global_transforms", "local": "local_transforms"}
+ARRAYS = (*PIXEL_SETS.values(), *LANDMARK_SETS.values(), *TRANSFORM_SETS.values())
+CALIBRATION_FILE = "calib_matrix.csv"
 
-CALIBRATION = "calib_matrix.csv"
-KEYS = "dataset_keys.h5"
-TRANSFORMS = "tforms"
-LAST_ROW = (0.0, 0.0, 0.0, 1.0)
-LAST_ROW_TOLERANCE = 1e-6  # what an inverse or a product in float32 may leave there
-MAX_CALIBRATION_BYTES = 100_000
+_POSES = "tforms"
 
-_TRANSFORM_FILE = re.compile(r"transfs/(?P<subject>[^/]+)/(?P<scan>[^/]+)\.h5")
-_LANDMARK_FILE = re.compile(r"landmarks?/landmark_(?P<subject>[^/]+)\.h5")
+_MAX_CALIBRATION_BYTES = 100_000
+_SLACK_BYTES = 64 * 1024 * 1024  # headers, chunk indices, landmarks, transforms
+_LARGEST_FILE_BYTES = 1 << 40  # where no shape is known in advance
+_FRAMES_PER_TASK = 64  # of transforms, for one thread at a time
+
+_LAST_ROW = (0.0, 0.0, 0.0, 1.0)
+_LAST_ROW_TOLERANCE = 1e-6  # rounding of an inverse or a product in float32
+_SHORTEST_MM, _LONGEST_MM = 1.0, 10_000.0
+_RIGID_TOLERANCE = 0.01  # of the entries of R^T R; measured calibrations are rounded
+
+
+# References
 
 
 @dataclass(frozen=True)
 class FreehandReference:
-    """Where one scan's reference lies."""
+    """The files of one scan's reference."""
 
     case: str
     scan: str
@@ -73,76 +86,33 @@ class FreehandReference:
 
 @dataclass(frozen=True)
 class ReferenceScan:
-    """One scan read: the fields of its frames, nine numbers each, and its landmarks."""
+    """The content of one scan's reference: the fields of its frames, nine numbers each, and its landmarks."""
 
-    tool_to_camera: NDArray[np.float64]
-    image_to_tool: NDArray[np.float64]
-    pixel_to_mm: NDArray[np.float64]
+    tool_to_camera: Floats
+    image_to_tool: Floats
+    pixel_to_mm: Floats
     landmarks: NDArray[np.int64]
     global_field: Coefficients
     local_field: Coefficients
 
     @property
     def frames(self) -> int:
-        """Frames that have a displacement: all but the first."""
+        """Number of frames with a displacement: all but the first."""
         return len(self.global_field)
 
 
-def sort_freehand_references(
-    files: Sequence[SafeFile], problems: list[ReferenceProblem]
-) -> Mapping[str, FreehandReference]:
-    """Every expected case, by the key in dataset_keys.h5, or by its files where there is none."""
-    by_name = {file.name: file for file in files}
-    if CALIBRATION not in by_name:
-        problems.append(ReferenceProblem(what=f"The references lack {CALIBRATION}.", where="references"))
-    transforms = {
-        f"sub{match['subject']}__{match['scan']}": (match["subject"], match["scan"], file)
-        for name, file in by_name.items()
-        if (match := _TRANSFORM_FILE.fullmatch(name))
-    }
-    landmarks = {match["subject"]: file for name, file in by_name.items() if (match := _LANDMARK_FILE.fullmatch(name))}
-    references = {}
-    for case in _keys(by_name[KEYS], problems) if KEYS in by_name else transforms:
-        if case not in transforms:
-            what = "A scan of the ground truth has no transforms."
-            problems.append(ReferenceProblem(what=what, where=f"{case} (no transfs/ file)"))
-            continue
-        subject, scan, file = transforms[case]
-        if subject not in landmarks:
-            what = "A scan of the ground truth has no landmarks."
-            problems.append(ReferenceProblem(what=what, where=f"{case} (no landmark_ file)"))
-        elif CALIBRATION in by_name:
-            references[normalize_nfc(case)] = FreehandReference(
-                case, scan, file, landmarks[subject], by_name[CALIBRATION]
-            )
-    return references
-
-
-def _keys(file: SafeFile, problems: list[ReferenceProblem]) -> tuple[str, ...]:
-    try:
-        with open_hdf5(file) as source:
-            return source.keys()
-    except Refused as refusal:
-        problems.append(
-            ReferenceProblem(
-                what=f"{KEYS} cannot be read.", where=f"references/{KEYS} ({str(refusal).removesuffix('.')})"
-            )
-        )
-        return ()
-
-
 def read_reference_scan(reference: FreehandReference, grid: PixelGrid) -> ReferenceScan:
-    """Read and check one scan; Refused says, to the organiser, what is broken."""
-    pixel_to_mm, image_to_tool = read_calibration(reference.calibration)
+    """Read and check one scan; raises Refused with a message for the organiser."""
+    pixel_to_mm, image_to_tool = _read_calibration(reference.calibration)
     with open_hdf5(reference.transforms) as source:
-        poses = source.read(TRANSFORMS)
-    label = f"'{TRANSFORMS}' in '{reference.transforms.name}'"
+        poses = source.read(_POSES)
+    label = f"'{_POSES}' in '{reference.transforms.name}'"
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
         raise Refused(f"{label} must be Nx4x4.")
     if len(poses) < 2:
         raise Refused(f"{label} has one frame, and a scan of one frame has no displacement.")
-    poses = checked_transforms(poses, label)
-    check_invertible(poses, label)
+    poses = _checked_transforms(poses, label)
+    _check_invertible(poses, label)
     with open_hdf5(reference.landmarks) as source:
         landmarks = source.read(reference.scan)
     landmarks = _checked_landmarks(landmarks, f"'{reference.scan}' in '{reference.landmarks.name}'", len(poses), grid)
@@ -156,9 +126,9 @@ def read_reference_scan(reference: FreehandReference, grid: PixelGrid) -> Refere
     )
 
 
-def read_calibration(file: SafeFile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """S (pixel -> image mm) and C (image mm -> tool), each four rows after a line of words."""
-    text = file.read_bytes(MAX_CALIBRATION_BYTES).decode("utf-8-sig", "replace")
+def _read_calibration(file: SafeFile) -> tuple[Floats, Floats]:
+    """S (pixel -> image mm) and C (image mm -> tool), each four rows after a header line."""
+    text = file.read_bytes(_MAX_CALIBRATION_BYTES).decode("utf-8-sig", "replace")
     lines = [line.strip().strip(",") for line in text.splitlines()]
     lines = [line for line in lines if line]
     if len(lines) != 10:
@@ -172,33 +142,33 @@ def read_calibration(file: SafeFile) -> tuple[NDArray[np.float64], NDArray[np.fl
         raise Refused(f"'{file.name}' holds a row that is not four numbers.") from None
     if any(matrix.shape != (4, 4) for matrix in matrices):
         raise Refused(f"'{file.name}' holds a row that is not four numbers.")
-    checked = checked_transforms(np.stack(matrices), f"'{file.name}'")
-    check_invertible(checked[1:], f"'{file.name}'")
+    checked = _checked_transforms(np.stack(matrices), f"'{file.name}'")
+    _check_invertible(checked[1:], f"'{file.name}'")
     return checked[0], checked[1]
 
 
-def checked_transforms(matrices: NDArray[np.generic], label: str) -> NDArray[np.float64]:
+def _checked_transforms(matrices: NDArray[np.generic], label: str) -> Floats:
     """Finite homogeneous transforms in float64, their last row exactly 0, 0, 0, 1."""
     transforms = matrices.astype(np.float64)
     if not np.isfinite(transforms).all():
         number = int(np.argmin(np.isfinite(transforms).all(axis=(1, 2))))
         raise Refused(f"Transform {number + 1} of {label} holds NaN or infinite values.")
-    good = (np.abs(transforms[:, 3] - LAST_ROW) <= LAST_ROW_TOLERANCE).all(axis=1)
+    good = (np.abs(transforms[:, 3] - _LAST_ROW) <= _LAST_ROW_TOLERANCE).all(axis=1)
     if not good.all():
         raise Refused(f"The last row of transform {int(np.argmin(good)) + 1} of {label} is not 0, 0, 0, 1.")
-    transforms[:, 3] = LAST_ROW
+    transforms[:, 3] = _LAST_ROW
     return transforms
 
 
-def check_invertible(transforms: NDArray[np.float64], label: str) -> None:
-    """None of them squeezes space flat."""
+def _check_invertible(transforms: Floats, label: str) -> None:
+    """Refuse a transform with a singular linear part."""
     good = np.linalg.matrix_rank(transforms[:, :3, :3]) == 3
     if not good.all():
         raise Refused(f"Transform {int(np.argmin(good)) + 1} of {label} cannot be inverted.")
 
 
 def _checked_landmarks(landmarks: NDArray[np.generic], label: str, frames: int, grid: PixelGrid) -> NDArray[np.int64]:
-    """Rows (frame, x, y) inside the scan. Indices outside would wrap around in silence, and frame 0 has no field."""
+    """Rows (frame, x, y) inside the scan. Other indices would silently wrap around, and frame 0 has no field."""
     if landmarks.ndim != 2 or landmarks.shape[1] != 3:
         raise Refused(f"{label} must have rows of frame, x and y.")
     rows = landmarks.astype(np.float64)
@@ -209,24 +179,61 @@ def _checked_landmarks(landmarks: NDArray[np.generic], label: str, frames: int, 
         number = int(np.argmin(inside))
         frame, x, y = rows[number].astype(int)
         raise Refused(
-            f"Landmark {number + 1} of {label} (frame {frame}, x {x}, y {y}) lies outside frames 1 to {frames - 1}, "
+            f"Landmark {number + 1} of {label} (frame {frame}, x {x}, y {y}) is outside frames 1 to {frames - 1}, "
             f"x 1 to {grid.width}, y 1 to {grid.height}."
         )
     return rows.astype(np.int64)
 
 
-PIXEL_SETS = {"global": "GP", "local": "LP"}
-LANDMARK_SETS = {"global": "GL", "local": "LL"}
-TRANSFORM_SETS = {"global": "global_transforms", "local": "local_transforms"}
-ARRAYS = (*PIXEL_SETS.values(), *LANDMARK_SETS.values(), *TRANSFORM_SETS.values())
+def path_length_mm(scan: ReferenceScan) -> float:
+    """Length of the tracked tool's path."""
+    places = scan.tool_to_camera[:, :3, 3]
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
-_SLACK_BYTES = 64 * 1024 * 1024  # headers, chunk indices, landmarks, transforms
-_LARGEST_FILE_BYTES = 1 << 40  # where no shape is known beforehand
+
+def doubts_about_path(scan: ReferenceScan) -> Sequence[str]:
+    """Lengths that suggest another unit: a scan is several centimetres long."""
+    length = path_length_mm(scan)
+    if length < _SHORTEST_MM:
+        return [f"The path is shorter than {_SHORTEST_MM:g} mm: the transforms may be in metres."]
+    if length > _LONGEST_MM:
+        return [f"The path is longer than {_LONGEST_MM / 1000:g} m: the transforms may not be in mm."]
+    return ()
+
+
+def doubts_about_calibration(scan: ReferenceScan) -> Sequence[str]:
+    """The first matrix should scale pixels to mm, the second should be a rigid transform."""
+    first, second = scan.pixel_to_mm, scan.image_to_tool
+    if _is_scale(first) and _is_rigid(second):
+        return ()
+    if _is_rigid(first) and _is_scale(second):
+        return [f"The two matrices of {CALIBRATION_FILE} seem swapped: first pixel to mm, then image to tool."]
+    doubts = []
+    if not _is_scale(first):
+        doubts.append(
+            f"The first matrix of {CALIBRATION_FILE} is not a scale from pixels to mm (diagonal and positive)."
+        )
+    if not _is_rigid(second):
+        doubts.append(f"The second matrix of {CALIBRATION_FILE} is not a rigid transform (rotation and translation).")
+    return doubts
+
+
+def _is_scale(matrix: Floats) -> bool:
+    scale = matrix[:3, :3]
+    return bool((np.diag(scale) > 0).all() and np.allclose(scale, np.diag(np.diag(scale)), atol=1e-9))
+
+
+def _is_rigid(matrix: Floats) -> bool:
+    rotation = matrix[:3, :3]
+    return bool(np.allclose(rotation.T @ rotation, np.eye(3), atol=_RIGID_TOLERANCE) and np.linalg.det(rotation) > 0)
+
+
+# Predictions
 
 
 @dataclass(frozen=True)
 class FreehandPrediction:
-    """Where one scan's prediction lies: one file, .npy files by the names of their arrays, or a job's output socket."""
+    """The source of one scan's prediction: one file, .npy files by array name, or a job's output socket."""
 
     source: SafeFile | Mapping[str, SafeFile] | Job
     runtime_seconds: float | None = None
@@ -234,7 +241,7 @@ class FreehandPrediction:
 
     @property
     def label(self) -> str:
-        """How the scan's file or folder is called in messages."""
+        """Name of the scan's file or folder in messages."""
         if isinstance(self.source, Job):
             return self.source.label
         if isinstance(self.source, SafeFile):
@@ -244,7 +251,7 @@ class FreehandPrediction:
 
 @dataclass(frozen=True)
 class ExpectedSizes:
-    """How large the sets must be; `landmarks` None: any number."""
+    """Required sizes of the sets; `landmarks` is None if any number is allowed."""
 
     frames: int
     pixels: int
@@ -259,27 +266,25 @@ class ExpectedSizes:
         return cls(frames, pixels, shapes["GL"][1])
 
     def max_bytes(self) -> int:
-        """Of an honest file: both fields in float64, uncompressed."""
+        """Size limit of a file: both fields in float64, uncompressed."""
         return 2 * 8 * math.prod(self.field()) + _SLACK_BYTES
 
 
 @dataclass(frozen=True)
 class ScanPrediction:
-    """What was predicted, by level ("global", "local"): everything small is read, the fields are still streams."""
+    """The prediction by level ("global", "local"): fields are streams, everything else has been read."""
 
     fields: Mapping[str, FrameStream]
-    landmarks: Mapping[str, NDArray[np.float64]]
-    transforms: Mapping[str, NDArray[np.float64]]
+    landmarks: Mapping[str, Floats]
+    transforms: Mapping[str, Floats]
 
-    def pixels(self, level: str, pixel_to_mm: NDArray[np.float64]) -> FrameStream | Coefficients:
+    def pixels(self, level: str, pixel_to_mm: Floats) -> FrameStream | Coefficients:
         """The predicted field of a level."""
         if level in self.fields:
             return self.fields[level]
         return field_coefficients(self.transforms[level], pixel_to_mm)
 
-    def at_landmarks(
-        self, level: str, landmarks: NDArray[np.int64], pixel_to_mm: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def at_landmarks(self, level: str, landmarks: NDArray[np.int64], pixel_to_mm: Floats) -> Floats:
         """The predicted displacements (3, n) of a level's landmarks."""
         if level in self.landmarks:
             return self.landmarks[level]
@@ -288,7 +293,7 @@ class ScanPrediction:
 
 @contextmanager
 def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) -> Iterator[ArraySource]:
-    """The arrays of a prediction, whatever they are packed in; the content decides, not the name."""
+    """The arrays of a prediction, from any supported container; its content decides, not its name."""
     source = prediction.source
     if isinstance(source, Job):
         source = source.output_file(prediction.socket, endings=(".h5", ".zip", ".npz"))
@@ -308,10 +313,10 @@ def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) 
 
 
 def read_scan_prediction(source: ArraySource, expected: ExpectedSizes | None, *, name: str) -> ScanPrediction:
-    """All sets found and checked; `name` is how the scan's folder or file is called."""
+    """Find and check all sets; `name` is that of the scan's folder or file."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
-    expected = expected or _announced(source, found)
+    expected = expected or _declared_sizes(source, found)
     transforms = _transforms(source, found, expected)
     fields = {
         level: source.frames(array, shape=expected.field()) for level, array in PIXEL_SETS.items() if array in found
@@ -336,22 +341,22 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
     )
 
 
-def _announced(source: ArraySource, found: list[str]) -> ExpectedSizes:
-    """Without expected sizes, the first set decides for the others."""
+def _declared_sizes(source: ArraySource, found: list[str]) -> ExpectedSizes:
+    """Sizes of the first set, which the others must match if no sizes are expected."""
     frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
     pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
     (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)
     return ExpectedSizes(count, size, landmarks=None)
 
 
-def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) -> dict[str, NDArray[np.float64]]:
-    """Those that are given, and those that follow from them where something still depends on these."""
-    given: dict[str, NDArray[np.float64]] = {}
+def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) -> dict[str, Floats]:
+    """The given transforms, and those derived from them where a set that is not given needs them."""
+    given: dict[str, Floats] = {}
     for level, array in TRANSFORM_SETS.items():
         if array in found:
             label = source.label(array)
             check_shape(label, source.shape(array), (expected.frames, 4, 4))
-            given[level] = checked_transforms(source.read(array, shape=(expected.frames, 4, 4)), label)
+            given[level] = _checked_transforms(source.read(array, shape=(expected.frames, 4, 4)), label)
     for level, other in (("global", "local"), ("local", "global")):
         needed = PIXEL_SETS[level] not in found or LANDMARK_SETS[level] not in found
         if needed and level not in given:
@@ -359,10 +364,10 @@ def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) 
     return given
 
 
-def _derived(level: str, transforms: NDArray[np.float64], label: str) -> NDArray[np.float64]:
+def _derived(level: str, transforms: Floats, label: str) -> Floats:
     """Global transforms from local ones, or the other way round."""
     if level == "local":
-        check_invertible(transforms, label)
+        _check_invertible(transforms, label)
     with np.errstate(all="ignore"):
         derived = chained(transforms) if level == "global" else unchained(transforms)
     if not np.isfinite(derived).all():
@@ -370,7 +375,7 @@ def _derived(level: str, transforms: NDArray[np.float64], label: str) -> NDArray
     return derived
 
 
-def _landmarks(source: ArraySource, array: str, count: int | None) -> NDArray[np.float64]:
+def _landmarks(source: ArraySource, array: str, count: int | None) -> Floats:
     label, shape = source.label(array), source.shape(array)
     check_shape(label, shape, (3, count if count is not None else (shape[1] if len(shape) == 2 else 1)))
     values: NDArray[Any] = source.read(array, shape=shape)
@@ -383,121 +388,59 @@ def _landmarks(source: ArraySource, array: str, count: int | None) -> NDArray[np
     return values.astype(np.float64)
 
 
-# What is allowed in a scan's reference but implausible: lengths in another unit, swapped calibration matrices.
-
-_SHORTEST_MM, _LONGEST_MM = 1.0, 10_000.0
-_TOLERANCE = 0.01  # of the entries of R^T R; measured calibrations are rounded
-
-
-def path_length_mm(scan: ReferenceScan) -> float:
-    """The way of the tracked tool from frame to frame."""
-    places = scan.tool_to_camera[:, :3, 3]
-    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-
-
-def doubts_about_path(scan: ReferenceScan) -> Sequence[str]:
-    """A scan is some centimetres long."""
-    length = path_length_mm(scan)
-    if length < _SHORTEST_MM:
-        return [f"The path is shorter than {_SHORTEST_MM:g} mm: the transforms may be in metres."]
-    if length > _LONGEST_MM:
-        return [f"The path is longer than {_LONGEST_MM / 1000:g} m: the transforms may not be in mm."]
-    return ()
-
-
-def doubts_about_calibration(scan: ReferenceScan) -> Sequence[str]:
-    """The first matrix scales pixels to mm, the second is a rigid transform."""
-    first, second = scan.pixel_to_mm, scan.image_to_tool
-    if _is_scale(first) and _is_rigid(second):
-        return ()
-    if _is_rigid(first) and _is_scale(second):
-        return [f"The two matrices of {CALIBRATION} seem swapped: first pixel to mm, then image to tool."]
-    doubts = []
-    if not _is_scale(first):
-        doubts.append(f"The first matrix of {CALIBRATION} is no scale from pixels to mm: diagonal and positive.")
-    if not _is_rigid(second):
-        doubts.append(f"The second matrix of {CALIBRATION} is no rigid transform: rotation and translation.")
-    return doubts
-
-
-def _is_scale(matrix: NDArray[np.float64]) -> bool:
-    scale = matrix[:3, :3]
-    return bool((np.diag(scale) > 0).all() and np.allclose(scale, np.diag(np.diag(scale)), atol=1e-9))
-
-
-def _is_rigid(matrix: NDArray[np.float64]) -> bool:
-    rotation = matrix[:3, :3]
-    return bool(np.allclose(rotation.T @ rotation, np.eye(3), atol=_TOLERANCE) and np.linalg.det(rotation) > 0)
-
-
-# The errors of one scan, by as many threads as the scan may use.
-#
-# Two kinds of fields: streams (a prediction given pixel by pixel) and coefficients (transforms, and the identity).
-# The figures do not depend on the number of threads, nor does the error that is reported when there are several.
-
-AFFINE_FRAMES = 64
-"""Frames of transforms that one thread does at a time."""
+# Errors. A field is a stream (a prediction given pixel by pixel) or coefficients (transforms, and the identity).
 
 
 @dataclass(frozen=True)
 class ComparedField:
-    """A predicted field, streamed or affine, and the reference it is held against."""
+    """A predicted field, streamed or affine, and its reference."""
 
     prediction: FrameStream | Coefficients
     reference: Coefficients
 
 
-def frame_errors(fields: Sequence[ComparedField], grid: PixelGrid, *, threads: int) -> list[NDArray[np.float64]]:
-    """For each field the mean distance (mm) of every frame; their mean is the field's error."""
+def frame_errors(fields: Sequence[ComparedField], grid: PixelGrid, *, threads: int) -> list[Floats]:
+    """The mean distance (mm) of every frame of each field; their mean is the field's error.
+
+    Neither the figures nor the error that is raised depend on the number of threads.
+    """
     results = [np.zeros(len(field.reference)) for field in fields]
-    work: list[Callable[[], None]] = []
+    tasks: list[Callable[[], None]] = []
     for field, result in zip(fields, results, strict=True):
-        work.extend(_pieces(field, result, grid))
-    run_in_order(work, threads=threads)
+        if isinstance(field.prediction, FrameStream):
+            spans = field.prediction.spans()
+            tasks += [partial(_stream_errors, field.prediction, span, field.reference, result, grid) for span in spans]
+        else:
+            difference = field.prediction - field.reference
+            for first in range(0, len(difference), _FRAMES_PER_TASK):
+                frames = slice(first, first + _FRAMES_PER_TASK)
+                tasks.append(partial(_affine_errors, difference, frames, result, grid))
+    run_in_order(tasks, threads=threads)
     for field in fields:
         if isinstance(field.prediction, FrameStream):
             field.prediction.finish()
     return results
 
 
-def _pieces(field: ComparedField, result: NDArray[np.float64], grid: PixelGrid) -> list[Callable[[], None]]:
-    prediction = field.prediction
-    if isinstance(prediction, FrameStream):
-        return [_stream_piece(prediction, span, field.reference, result, grid) for span in prediction.spans()]
-    difference = prediction - field.reference
-    starts = range(0, len(difference), AFFINE_FRAMES)
-    return [_affine_piece(difference, slice(first, first + AFFINE_FRAMES), result, grid) for first in starts]
+def _stream_errors(stream: FrameStream, span: range, reference: Coefficients, result: Floats, grid: PixelGrid) -> None:
+    distance = TileDistance(grid, reference)
+    with np.errstate(all="ignore"):  # once: entering it for every tile takes longer than some steps on a tile
+        for tile in stream.tiles(span):
+            total = distance.sum(tile.values, frame=tile.frame, start=tile.start)
+            if not math.isfinite(total):
+                check_finite(stream.label, tile)
+                exact = TileDistance(grid, reference, np.float64)
+                total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
+            result[tile.frame] += total
+    result[span.start : span.stop] /= grid.pixels
 
 
-def _stream_piece(
-    stream: FrameStream, span: range, reference: Coefficients, result: NDArray[np.float64], grid: PixelGrid
-) -> Callable[[], None]:
-    def work() -> None:
-        distance = TileDistance(grid, reference)
-        with np.errstate(all="ignore"):  # once: to ask for it at every tile takes longer than some steps on a tile
-            for tile in stream.tiles(span):
-                total = distance.sum(tile.values, frame=tile.frame, start=tile.start)
-                if not math.isfinite(total):
-                    check_finite(stream.label, tile)
-                    exact = TileDistance(grid, reference, np.float64)
-                    total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
-                result[tile.frame] += total
-        result[span.start : span.stop] /= grid.pixels
-
-    return work
-
-
-def _affine_piece(
-    difference: Coefficients, frames: slice, result: NDArray[np.float64], grid: PixelGrid
-) -> Callable[[], None]:
-    def work() -> None:
-        result[frames] = affine_errors(difference[frames], grid)
-
-    return work
+def _affine_errors(difference: Coefficients, frames: slice, result: Floats, grid: PixelGrid) -> None:
+    result[frames] = affine_errors(difference[frames], grid)
 
 
 def check_finite(label: str, tile: Tile) -> None:
-    """Refuse a tile that holds NaN or infinity, and say where."""
+    """Refuse a tile that holds NaN or infinity; the message gives the position."""
     finite = np.isfinite(tile.values)
     if finite.all():
         return
@@ -506,24 +449,24 @@ def check_finite(label: str, tile: Tile) -> None:
     raise Refused(f"{label} holds {what}, first at [{tile.frame}, {component}, {tile.start + pixel}].")
 
 
-def run_in_order(work: Sequence[Callable[[], None]], *, threads: int) -> None:
-    """Run all pieces; raise what the first piece in order raised.
+def run_in_order(tasks: Sequence[Callable[[], None]], *, threads: int) -> None:
+    """Run all tasks; raise the error of the first failed task in order.
 
-    Pieces are begun in order, and after a failure no further one is begun: everything before the failed piece was then
-    begun, too, and is finished, so the earliest failure is always found.
+    Tasks start in order, and none starts after a failure: every task before the failed one has then started and is
+    finished, so the earliest failure is always found.
     """
-    waiting = iter(enumerate(work))
-    taking = Lock()
+    waiting = iter(enumerate(tasks))
+    lock = Lock()
     failures: dict[int, BaseException] = {}
 
     def serve(_: Any) -> None:
         while True:
-            with taking:
-                number, piece = next(waiting, (-1, None)) if not failures else (-1, None)
-            if piece is None:
+            with lock:
+                number, task = next(waiting, (-1, None)) if not failures else (-1, None)
+            if task is None:
                 return
             try:
-                piece()
+                task()
             except BaseException as failure:
                 failures[number] = failure
 

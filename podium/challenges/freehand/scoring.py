@@ -1,4 +1,4 @@
-"""Freehand's rules: four reconstruction errors per scan, normalised by those of not moving, and the final score."""
+"""Freehand's rules: four reconstruction errors per scan, normalised by the identity baseline, and the final score."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.freehand.format import FreehandFormat, FreehandSettings
+from podium.challenges.freehand.format import FreehandSettings
 from podium.challenges.freehand.reading import (
     ComparedField,
     ExpectedSizes,
@@ -28,6 +28,7 @@ from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, 
 from podium.metrics.displacement import (
     CATEGORIES,
     ERRORS,
+    Coefficients,
     PixelGrid,
     category_scores,
     category_scores_as_written,
@@ -40,29 +41,13 @@ from podium.metrics.displacement import (
 )
 from podium.platform.metrics_file import CaseResult
 from podium.platform.runtime import LONGEST_SECONDS, Runtime
+from podium.readers.frames import FrameStream
 
-# The largest errors: those of a prediction that moves nothing, the same for every submission.
-
-
-def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
-    """GPE, GLE, LPE and LLE in mm of an all-zero prediction."""
-    fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
-    gpe, lpe = (mean_of(means.tolist()) for means in frame_errors(fields, grid, threads=threads))
-    gle, lle = (
-        mean_distance(prediction=np.zeros((3, len(scan.landmarks))), reference=vectors)
-        for vectors in (
-            landmark_displacements(scan.global_field, scan.landmarks),
-            landmark_displacements(scan.local_field, scan.landmarks),
-        )
-    )
-    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
-
-
-TIE_BREAK_SHARE = 0.0005
-"""What the runtime may add to the ranking score: less than half of the third decimal, so it can only break ties."""
+_TIE_BREAK_SHARE = 0.0005
+"""The most the runtime can add to the ranking score: half of the third decimal, so it can only break ties."""
 
 _FAILED = 0.0
-"""The normalised errors of a lost scan: those of a prediction that moves nothing."""
+"""The normalised errors of a missing scan: those of the identity baseline."""
 
 _TITLES = {"gpe": "GPE", "gle": "GLE", "lpe": "LPE", "lle": "LLE"}
 _CATEGORY_TITLES = {
@@ -71,11 +56,25 @@ _CATEGORY_TITLES = {
     "pixel_score": "Pixel",
     "landmark_score": "Landmark",
 }
+_CURVES = tuple(
+    Curve(
+        name=f"by_frame.{name}",
+        title=_TITLES[name],
+        along="Frame",
+        direction="lower",
+        lowest=0.0,
+        highest=math.inf,
+        unit="mm",
+        first=1,
+        length="by_frame.frames",
+    )
+    for name in ("gpe", "lpe")
+)
 
 
 @dataclass(frozen=True)
 class FreehandCase:
-    """One scan, compared: its errors in mm, those of not moving, and how the errors run over the frames."""
+    """The errors of one scan in mm, those of the identity baseline, and the course of the errors over the frames."""
 
     errors: Mapping[str, float]
     largest: Mapping[str, float]
@@ -89,29 +88,48 @@ class FreehandCase:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedScan:
-    """A reference scan and the errors of not moving, which are the same for every prediction."""
+    """A reference scan and the errors of the identity baseline, which are the same for every prediction."""
 
     scan: ReferenceScan
     largest: Mapping[str, float]
 
 
 class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
-    """Streams the fields of a scan."""
+    """Compares the fields of a scan as streams."""
 
-    def __init__(self, format: FreehandFormat, *, clip: bool) -> None:  # noqa: A002  (the part's name everywhere)
-        self._format, self._grid, self._clip = format, format.grid, clip
+    def __init__(self, settings: FreehandSettings) -> None:
+        self._grid, self._clip = settings.grid, settings.clip
 
     def read_reference(self, reference: FreehandReference) -> ExpectedScan:
         scan = read_reference_scan(reference, self._grid)
-        return ExpectedScan(scan, identity_errors(scan, self._grid, threads=self.threads))
+        largest, _ = _errors(
+            scan,
+            self._grid,
+            pixels=(np.zeros_like(scan.global_field), np.zeros_like(scan.local_field)),
+            landmarks=[np.zeros((3, len(scan.landmarks)))] * 2,
+            threads=self.threads,
+        )
+        return ExpectedScan(scan, largest)
 
     def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
-        scan = expected.scan
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 shows at the end
-            errors, by_frame = self._measured(prediction, scan)
+        scan, levels = expected.scan, ("global", "local")
+        sizes = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
+        with (
+            np.errstate(over="ignore", invalid="ignore"),  # values too large for float64 are refused below
+            open_arrays(prediction, sizes) as source,
+        ):
+            found = read_scan_prediction(source, sizes, name=prediction.label)
+            errors, (global_frames, local_frames) = _errors(
+                scan,
+                self._grid,
+                pixels=[found.pixels(level, scan.pixel_to_mm) for level in levels],
+                landmarks=[found.at_landmarks(level, scan.landmarks, scan.pixel_to_mm) for level in levels],
+                threads=self.threads,
+            )
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
-        return FreehandCase(errors, expected.largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
+        by_frame = {"frames": scan.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
+        return FreehandCase(errors, expected.largest, by_frame, prediction.runtime_seconds)
 
     def lost(self, reference: FreehandReference, kept: ExpectedScan | None) -> FreehandCase:  # noqa: ARG002
         """Every scan is lost alike."""
@@ -126,28 +144,25 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
             "runtime_seconds": case.runtime_seconds,
         }
 
-    def _measured(
-        self, prediction: FreehandPrediction, scan: ReferenceScan
-    ) -> tuple[dict[str, float], dict[str, list[float]]]:
-        """GPE, GLE, LPE and LLE in mm, and how GPE and LPE run over the frames."""
-        expected = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
-        with open_arrays(prediction, expected) as source:
-            found = read_scan_prediction(source, expected, name=prediction.label)
-            fields = [
-                ComparedField(found.pixels("global", scan.pixel_to_mm), scan.global_field),
-                ComparedField(found.pixels("local", scan.pixel_to_mm), scan.local_field),
-            ]
-            frames = [means.tolist() for means in frame_errors(fields, self._grid, threads=self.threads)]
-        gpe, lpe = map(mean_of, frames)
-        gle, lle = (
-            mean_distance(
-                prediction=found.at_landmarks(level, scan.landmarks, scan.pixel_to_mm),
-                reference=landmark_displacements(field, scan.landmarks),
-            )
-            for level, field in (("global", scan.global_field), ("local", scan.local_field))
-        )
-        errors = {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}
-        return errors, {name: stretch_means(means) for name, means in zip(("gpe", "lpe"), frames, strict=True)}
+
+def _errors(
+    scan: ReferenceScan,
+    grid: PixelGrid,
+    *,
+    pixels: Sequence[FrameStream | Coefficients],
+    landmarks: Sequence[Floats],
+    threads: int,
+) -> tuple[dict[str, float], list[list[float]]]:
+    """GPE, GLE, LPE and LLE in mm, and the errors of every frame; predictions are (global, local)."""
+    references = (scan.global_field, scan.local_field)
+    fields = [ComparedField(field, reference) for field, reference in zip(pixels, references, strict=True)]
+    frames = [means.tolist() for means in frame_errors(fields, grid, threads=threads)]
+    gpe, lpe = map(mean_of, frames)
+    gle, lle = (
+        mean_distance(prediction=prediction, reference=landmark_displacements(reference, scan.landmarks))
+        for prediction, reference in zip(landmarks, references, strict=True)
+    )
+    return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}, frames
 
 
 def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
@@ -159,7 +174,7 @@ def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
 
 
 def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
-    """Errors have no worst value: that of a lost scan is null. A score below 0 exists only without clipping."""
+    """Errors have no worst value: those of a missing scan are null. Scores below 0 exist only without clipping."""
 
     def error(name: str) -> Callable[[FreehandCase], float]:
         return lambda case: case.errors[name]
@@ -227,24 +242,8 @@ def _unclipped_score(row: Figures) -> float:
     return final_score(row["unclipped"])
 
 
-_CURVES = tuple(
-    Curve(
-        name=f"by_frame.{name}",
-        title=_TITLES[name],
-        along="Frame",
-        direction="lower",
-        lowest=0.0,
-        highest=math.inf,
-        unit="mm",
-        first=1,
-        length="by_frame.frames",
-    )
-    for name in ("gpe", "lpe")
-)
-
-
 def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
-    """Every figure of freehand."""
+    """All figures of freehand."""
     headline = ("score", *CATEGORIES, "runtime_seconds")
     return Scoreboard(
         metrics=freehand_metrics(clip=settings.clip),
@@ -273,23 +272,23 @@ def _as_written(name: str) -> Callable[[Values], Floats]:
 
 
 def _rounded(values: Floats) -> Floats:
-    """To 3 decimals as Python rounds, on the exact binary value: numpy scales first, and can lift a figure over the
+    """To 3 decimals as Python rounds the exact binary value: numpy scales first, which can lift a figure over the
     half."""
     return np.array([round(value, 3) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def _ranking_score(values: Values) -> Floats:
-    """The score, and where it is equal the smaller runtime first; a runtime alone is worth nothing."""
+    """The score, with ties broken by the smaller runtime; without a scored scan the runtime does not count."""
     is_timed = values["runtime_known"] * (values["scans.scored"] > 0)
-    share = is_timed * TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
+    share = is_timed * _TIE_BREAK_SHARE / (1 + values["runtime_seconds"])
     return np.asarray(values["score"] + share)
 
 
 def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, float]:
-    """The mean runtime over all scans, and what became of the scans.
+    """The mean runtime over all scans, and the number of scans by status.
 
-    A scan without a known runtime makes the mean unknown; it is then that of the other scans. Where there is none, the
-    longest duration stands for it: no column may show an unknown runtime as the fastest.
+    If the runtime of a scan is unknown, so is the mean; the figure is then the mean over the other scans. If all are
+    unknown, it is the longest duration: no column may show an unknown runtime as the fastest.
     """
     counts = {status: sum(each.status == status for each in results) for status in ("scored", "failed", "missing")}
     known = [runtime.by_case[each.case] for each in results if each.case in runtime.by_case]

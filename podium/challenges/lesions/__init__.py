@@ -21,13 +21,14 @@ from podium.readers.files import SafeFile
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
 
-# One slice of a lesions case for a report: the axial slice where the last step is most wrong.
-
-_CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright; else what there is
+_CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright, else any other image
 
 
 class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
-    """The last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT); empty if it was lost."""
+    """One axial slice of a case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT).
+
+    The prediction is empty if there is none.
+    """
 
     def __init__(self, format: LesionsFormat) -> None:  # noqa: A002  (the part's name everywhere)
         self._format = format
@@ -35,16 +36,27 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
     def draw(
         self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
     ) -> Sequence[Overlay]:
+        """The first slice with the most wrong voxels, or with the most lesion voxels if none is wrong."""
         volume = read_label_volume(reference)
         expected = volume.labels != 0
         last = self._format.expected_steps(prediction)[-1]
         mask = np.zeros_like(expected)
         if last in prediction.steps:
-            with suppress(Refused):  # then nothing was found, as scoring has it
+            with suppress(Refused):  # an unreadable step found nothing, as in scoring
                 found = read_mask_volume(prediction.steps[last].file(), shape=expected.shape)
                 mask = found.labels.view(np.bool_)
-        spacing = volume.geometry.spacing
-        return [lesion_overlay(case, prediction=mask, reference=expected, spacing=spacing, images=images)]
+        wrong = (mask ^ expected).sum(axis=(1, 2))
+        at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
+        image = _image(images, case=case, shape=expected.shape)
+        x, y, _ = volume.geometry.spacing
+        return [
+            Overlay(
+                title=f"axial slice {at + 1} of {len(expected)}, last step",
+                image=None if image is None else image[at],
+                layers={"lesions": Outlined(prediction=mask[at], reference=expected[at])},
+                aspect=y / x,
+            )
+        ]
 
     def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
         names = {case + channel for channel in _CHANNELS}
@@ -52,26 +64,6 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
         for file in found:
             read_image(file, shape=shapes[VOLUME])
         return len(found)
-
-
-def lesion_overlay(
-    case: str,
-    *,
-    prediction: NDArray[np.bool_],
-    reference: NDArray[np.bool_],
-    spacing: Sequence[float],  # x, y, z
-    images: Sequence[SafeFile],
-) -> Overlay:
-    """The slice with the most voxels that differ, or the most lesion where none does; the first of equals."""
-    wrong = (prediction ^ reference).sum(axis=(1, 2))
-    at = int(np.argmax(wrong if wrong.any() else reference.sum(axis=(1, 2))))
-    image = _image(images, case=case, shape=reference.shape)
-    return Overlay(
-        title=f"axial slice {at + 1} of {len(reference)}, last step",
-        image=None if image is None else image[at],
-        layers={"lesions": Outlined(prediction=prediction[at], reference=reference[at])},
-        aspect=spacing[1] / spacing[0],
-    )
 
 
 def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:
@@ -83,7 +75,7 @@ def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> 
 def build(
     name: str, cases: CasesSettings, settings: LesionsSettings
 ) -> Challenge[LesionsSettings, LesionsPrediction, SafeFile]:
-    """The challenge under its settings."""
+    """The challenge with its settings."""
     files = LesionsFormat(cases, settings)
     return Challenge(
         name=name,
@@ -95,7 +87,7 @@ def build(
         scoreboard=scoreboard(settings),
         ranking=ranking_rule(settings),
         overlays=LesionsOverlays(files),
-        # Where the lesions are, how large, and how many there are to find.
+        # They reveal where the lesions are, how large they are and how many there are.
         confidential=(
             *("lesions", "final_detections", "final_centroid_hits"),
             *("steps.tp", "steps.fn", "steps.voxels", "steps.pairs"),
@@ -107,5 +99,5 @@ LESIONS = Kind(
     name="lesions",
     settings_model=LesionsSettings,
     build=build,
-    format_settings={"regime": "clinician"},  # any number of steps is fine
+    format_settings={"regime": "clinician"},  # accepts any number of steps
 )

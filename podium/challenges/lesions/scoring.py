@@ -1,4 +1,4 @@
-"""Scoring one case of lesions: every step of its interaction is read and compared with the reference."""
+"""Scoring of lesions: the figures of every step of a case, of the case, and of all cases, and the ranking rule."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -30,23 +30,37 @@ from podium.metrics.resampling import Resamples
 from podium.readers.files import SafeFile
 from podium.readers.volumes import Volume
 
-# The figures of one step of a lesions case, and the counts they were made of.
-
-POLICIES = {
+_POLICIES = {
     "undefined": {"dice": UNDEFINED_WITHOUT_REFERENCE, "dmm": UNDEFINED_WITHOUT_REFERENCE},
     "score": {"dice": AGREEMENT, "dmm": UNDEFINED_WITHOUT_REFERENCE},
 }
-"""By the setting `empty_reference`, then by figure. The false negative volume is undefined without lesions in any
-case; the false positive volume always has a value, 0 for a failed step: nothing was predicted."""
+"""By the setting `empty_reference`, then by figure. Without lesions the false negative volume is always undefined; the
+false positive volume always has a value, which is 0 for a failed step."""
+
+_MISSING_STEP = "There is no prediction for this step."
+_MAX_CENTROIDS = 10_000  # evalutils compares them one by one in Python
+
+_CURVES = tuple(
+    Curve(
+        name=f"steps.{name}",
+        title=title,
+        along="Interaction step",
+        direction="higher",
+        lowest=0.0,
+        highest=1.0,
+        mean=f"{name}_by_step",
+    )
+    for name, title in (("dice", "Dice"), ("dmm", "DMM"))
+)
 
 
 def score_step(
     step: int, components: Components, reference: LesionReference, settings: LesionsSettings
 ) -> dict[str, Any]:
-    """The figures of one step, and the counts they were made of."""
+    """The figures of one step and the counts behind them."""
     overlap = count_overlap(components, reference.lesions)
     detections = match_lesions(overlap, iou_threshold=settings.iou_threshold)
-    policies = POLICIES[settings.empty_reference]
+    policies = _POLICIES[settings.empty_reference]
     dice, dmm = voxel_dice(overlap), detections.f1
     sizes = {"prediction": components.count, "reference": reference.lesions.count}
     if policies["dice"].applies(**sizes):
@@ -76,8 +90,8 @@ def score_step(
 def failed_step(
     step: int, reference: LesionReference, settings: LesionsSettings, *, status: str, error: str
 ) -> dict[str, Any]:
-    """A step without a usable prediction: nothing was found, so every lesion was missed and none invented."""
-    policies = POLICIES[settings.empty_reference]
+    """A step without a usable prediction: every lesion is missed, and there are no false positives."""
+    policies = _POLICIES[settings.empty_reference]
     return {
         "step": step,
         "status": status,
@@ -97,11 +111,6 @@ def _counts_of(detections: Detections) -> dict[str, int]:
     return {"tp": detections.tp, "fp": detections.fp, "fn": detections.fn}
 
 
-MISSING_STEP = "There is no prediction for this step."
-
-_MOST_CENTROIDS = 10_000  # evalutils compares them one by one in Python
-
-
 @dataclass(frozen=True, eq=False)
 class FinalStep:
     """The last step's mask and its components."""
@@ -111,13 +120,13 @@ class FinalStep:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """A value for every voxel, made when it is asked for."""
+        """A value for every voxel, expanded on access."""
         return self.volume.labels.view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class LesionsCase:
-    """One case, compared: the figures of every step; `final` is None where the last step has no usable prediction."""
+    """The figures of every step of a case; `final` is None if the last step has no usable prediction."""
 
     reference: LesionReference
     steps: Sequence[Mapping[str, Any]]
@@ -125,14 +134,14 @@ class LesionsCase:
     warnings: Sequence[str] = ()
 
     def along_steps(self, name: str, area: Callable[[Sequence[float]], float]) -> float | None:
-        """An area under the curve of a figure; None where a step has no value, which all then have."""
+        """`area` of a figure's values over all steps; None if the figure is undefined (it then is at every step)."""
         values = [step[name] for step in self.steps]
         defined = [value for value in values if value is not None]
         return area(defined) if len(defined) == len(values) else None
 
 
 class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, LesionsCase]):
-    """Reads a case step by step."""
+    """Reads and scores a case step by step."""
 
     def __init__(self, format: LesionsFormat, settings: LesionsSettings) -> None:  # noqa: A002  (the part's name)
         self._format, self._settings = format, settings
@@ -152,9 +161,9 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
         warnings: list[str] = []
         final = None
         for step in self._format.expected_steps(prediction):
-            final = None  # the next step's volume should find this one's memory free
+            final = None  # frees this step's memory before the next volume is read
             if step not in prediction.steps:
-                steps.append(failed_step(step, expected, self._settings, status="missing", error=MISSING_STEP))
+                steps.append(failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP))
                 continue
             try:
                 volume, components, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
@@ -177,7 +186,7 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
         expected = kept or self._format.read_reference(reference)
         count = self._settings.steps if self._settings.regime == "simulated" else 1
         steps = [
-            failed_step(step, expected, self._settings, status="missing", error=MISSING_STEP) for step in range(count)
+            failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP) for step in range(count)
         ]
         return LesionsCase(expected, steps)
 
@@ -198,7 +207,7 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
 def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None:
     if case.final is None:
         return {"tp": 0, "fp": 0, "fn": case.reference.lesions.count}
-    if case.final.components.count > _MOST_CENTROIDS:
+    if case.final.components.count > _MAX_CENTROIDS:
         return None
     spacing = np.array(case.reference.geometry.spacing)[::-1]
     found = centroid_hits(
@@ -206,11 +215,11 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
         reference=(case.reference.lesions.centroids() * spacing).tolist(),
         radius_mm=radius_mm,
     )
-    return {"tp": found.tp, "fp": found.fp, "fn": found.fn}
+    return _counts_of(found)
 
 
 def _missing_warnings(steps: Sequence[int]) -> list[str]:
-    """One for all missing steps of a case, such as "steps 1, 6-7 missing"."""
+    """One warning for all missing steps of a case, such as "steps 1, 6-7 missing"."""
     if not steps:
         return []
     runs: list[list[int]] = []
@@ -219,28 +228,15 @@ def _missing_warnings(steps: Sequence[int]) -> list[str]:
             runs[-1].append(step)
         else:
             runs.append([step])
-    words = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return [f"step{'s' if len(steps) > 1 else ''} {words} missing"]
+    listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return [f"step{'s' if len(steps) > 1 else ''} {listed} missing"]
 
 
-# The area under a curve of equally spaced values: how soon a figure rises, not only how high it gets.
-
-
-def trapezoid_area(values: Sequence[float]) -> float:
-    """Trapezoidal rule with unit spacing, not divided by anything: six perfect steps give 5. One value has no area."""
-    return math.fsum((left + right) / 2 for left, right in pairwise(values))
-
-
-def mean_height(values: Sequence[float]) -> float:
-    """The area divided by its width, n - 1; the value itself where there is only one: comparable for any length."""
-    return trapezoid_area(values) / (len(values) - 1) if len(values) > 1 else values[0]
-
-
-# Lesions' rules: Dice and DMM over the steps of an interaction, the areas under their curves, and the last step.
+# The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.
 
 
 def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
-    """What a case's figures are. An area is at most the number of steps less 1; a missed volume has no upper bound."""
+    """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
     areas = (("dice", "Dice"), ("dmm", "DMM"))
     return [
@@ -281,10 +277,20 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     ]
 
 
+def trapezoid_area(values: Sequence[float]) -> float:
+    """Trapezoidal rule with unit spacing, not normalised: six perfect steps give 5. The area of a single value is 0."""
+    return math.fsum((left + right) / 2 for left, right in pairwise(values))
+
+
+def mean_height(values: Sequence[float]) -> float:
+    """The area divided by its width, n - 1; a single value itself. Comparable for any number of steps."""
+    return trapezoid_area(values) / (len(values) - 1) if len(values) > 1 else values[0]
+
+
 def _area(
     name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
 ) -> CaseMetric[LesionsCase]:
-    """A figure over all steps. A lost case is one whose steps all failed, so the same function serves it."""
+    """A figure over all steps. In a missing case every step failed, so the same function applies."""
 
     def of(case: LesionsCase) -> float | None:
         return case.along_steps(figure, area)
@@ -333,22 +339,8 @@ def _component_dice(case: LesionsCase) -> float | None:
     return component_dice(prediction=case.final.mask, reference=case.reference.mask())
 
 
-_CURVES = tuple(
-    Curve(
-        name=f"steps.{name}",
-        title=title,
-        along="Interaction step",
-        direction="higher",
-        lowest=0.0,
-        highest=1.0,
-        mean=f"{name}_by_step",
-    )
-    for name, title in (("dice", "Dice"), ("dmm", "DMM"))
-)
-
-
 def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
-    """Every figure of lesions."""
+    """All figures of lesions."""
     metrics = lesions_metrics(settings)
     ranked = ("ranked.auc_dice.mean", "ranked.auc_dmm.mean")
     return Scoreboard(
@@ -393,12 +385,12 @@ def _centroid_metrics() -> list[CohortMetric]:
 
 
 def _total(facts: str, name: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """The sum over cases of one count; a case that was not counted adds nothing."""
+    """The sum of one count over cases; a case without counts adds nothing."""
     return resamples.total([row[facts][name] if row[facts] is not None else 0 for row in rows])
 
 
 def _pooled_f1(facts: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """F1 = 2TP / (2TP + FP + FN) of the summed counts; NaN where there is nothing to count."""
+    """F1 = 2TP / (2TP + FP + FN) of the summed counts; NaN if all are 0."""
     tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
     counted = 2 * tp + fp + fn
     return np.divide(2 * tp, counted, out=np.full_like(tp, np.nan), where=counted > 0)

@@ -12,7 +12,7 @@ from podium.readers.files import SafeFile
 
 
 def build(name: str, cases: CasesSettings, settings: ReportsSettings) -> Challenge[ReportsSettings, Source, SafeFile]:
-    """The challenge under its settings."""
+    """The challenge with its settings."""
     files = ReportsFormat(cases, settings)
     return Challenge(
         name=name,
@@ -23,7 +23,7 @@ def build(name: str, cases: CasesSettings, settings: ReportsSettings) -> Challen
         scorer=ReportsScorer(files, settings),
         scoreboard=scoreboard(settings),
         ranking=ranking_rule(settings),
-        # Matches tell which words of a word list are in a reference; lengths tell the reference's, and whose row it is.
+        # Matches reveal which words of a word list are in a reference; lengths reveal the reference's and so the case.
         confidential=("ngrams", "tokens", "ngrams_13a", "tokens_13a"),
         given=lambda _results, _runtime: {"radfact_known": 0},
     )

@@ -1,4 +1,4 @@
-"""Files and jobs of reports: one text per case, in files of its own, in one table, or in a JSON socket."""
+"""Settings and files of reports: one text per case, in a separate file, in one table, or in a JSON socket."""
 
 import math
 import re
@@ -18,7 +18,19 @@ from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.text import read_csv_rows, read_json, read_text
 
-# The `[reports]` table of challenge.toml: the published rules of ODIN 2026, and how its offline judge is run.
+_ALL_IN_JSON, _ALL_IN_CSV = "reports.json", "reports.csv"
+_REPORT_KEY = "report"
+_CASE_INPUT = "cbct-image"
+_CASE_COLUMNS = ("case", "case_id", "caseid", "id", "name", "image", "file", "filename")
+_REPORT_COLUMNS = ("report", "text", "prediction", "findings")
+
+# The length of a thousand pages. Escaped in JSON, a character takes up to six bytes.
+_MAX_REPORT_CHARACTERS = 4_000_000
+_MAX_REPORT_BYTES = 4 * _MAX_REPORT_CHARACTERS
+_MAX_TABLE_BYTES = 32_000_000
+_MAX_TABLE_REPORTS = 10_000
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 ReportType = Literal["general", "toothfairy", "bite2text"]
 ClinicalRule = Literal["f1_of_means", "mean_of_f1"]
@@ -26,7 +38,7 @@ Count = Annotated[StrictInt, Field(ge=1)]
 
 
 class FinalWeights(Settings):
-    """How the two scores make the final one."""
+    """Weights of the two scores in the final score."""
 
     clinical: NonNegative = 0.8
     captioning: NonNegative = 0.2
@@ -40,10 +52,10 @@ class FinalWeights(Settings):
 
 
 class JudgeSettings(Settings):
-    """`[reports.judge]`: what `podium judge` asks whom, and how patiently. The API key is never a setting.
+    """`[reports.judge]`: the model that `podium judge` asks, and how. The API key is never a setting.
 
-    What can change no verdict is left out of everything that is published: teams judged at another speed, by another
-    address of the same model, or with more failures tolerated may be ranked together.
+    Settings that cannot change a verdict are not published: teams judged at another speed, at another address of the
+    same model, or with another failure threshold may be ranked together.
     """
 
     model: Text | None = None
@@ -55,7 +67,7 @@ class JudgeSettings(Settings):
     base_url: Annotated[Text | None, Field(exclude=True)] = None
     concurrency: Annotated[Count, Field(exclude=True)] = 8
     attempts: Annotated[Count, Field(exclude=True)] = 6
-    backoff_seconds: Annotated[NonNegative, Field(exclude=True)] = 0.5  # doubled with every further attempt
+    backoff_seconds: Annotated[NonNegative, Field(exclude=True)] = 0.5  # doubled with every attempt
     timeout_seconds: Annotated[Positive, Field(exclude=True)] = 120.0
     price_per_million_prompt_tokens: Annotated[NonNegative, Field(exclude=True)] = 0.0
     price_per_million_answer_tokens: Annotated[NonNegative, Field(exclude=True)] = 0.0
@@ -68,12 +80,12 @@ class ReportsSockets(Settings):
 
 
 class ReportsSettings(Settings):
-    """The `[reports]` table of challenge.toml.
+    """The `[reports]` table of challenge.toml; the defaults are the published rules of ODIN 2026.
 
-    `captioning`: which BLEU and METEOR enter the score, those of the live leaderboard (BLEU-4 and METEOR without
-    synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet).
-    `clinical`: the documents leave open whether the harmonic mean is taken of the mean precision and the mean recall
-    (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`).
+    captioning  which BLEU and METEOR enter the score: those of the live leaderboard (BLEU-4 and METEOR without
+                synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet)
+    clinical    the documents do not say whether the harmonic mean is taken of the mean precision and the mean recall
+                (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`)
     """
 
     sockets: ReportsSockets = ReportsSockets()
@@ -83,46 +95,30 @@ class ReportsSettings(Settings):
     judge: JudgeSettings = JudgeSettings()
 
 
-# Where a submitted report may lie, and how its text is read.
-
-REPORT_KEY = "report"
-ALL_IN_JSON, ALL_IN_CSV = "reports.json", "reports.csv"
-
-# A report of a thousand pages. Escaped in JSON a character takes up to six bytes.
-LONGEST_REPORT_CHARACTERS = 4_000_000
-REPORT_LIMIT_BYTES = 4 * LONGEST_REPORT_CHARACTERS
-ALL_REPORTS_LIMIT_BYTES = 32_000_000
-MOST_REPORTS = 10_000
-
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
-_CASE_COLUMNS = ("case", "case_id", "caseid", "id", "name", "image", "file", "filename")
-_REPORT_COLUMNS = ("report", "text", "prediction", "findings")
-
-
 def read_report(source: Source, *, socket: str) -> str:
-    """The report as text, without a byte order mark; raises Refused where it is anything else."""
+    """The report as text, without a byte order mark; raises Refused if it is not text."""
     match source:
         case Job():
             return _as_text(source.output_json(socket), f"{source.label}: {socket}")
         case Entry():
             return _as_text(source.value, source.label)
     if source.name.lower().endswith(".json"):
-        return _as_text(read_json(source, limit_bytes=REPORT_LIMIT_BYTES), source.name)
-    return _as_text(read_text(source, limit_bytes=REPORT_LIMIT_BYTES), source.name)
+        return _as_text(read_json(source, limit_bytes=_MAX_REPORT_BYTES), source.name)
+    return _as_text(read_text(source, limit_bytes=_MAX_REPORT_BYTES), source.name)
 
 
 def _as_text(content: Any, label: str) -> str:
     if isinstance(content, dict):
-        if REPORT_KEY not in content:
+        if _REPORT_KEY not in content:
             raise Refused(
-                f"""'{escape_for_display(label)}' must be {{"{REPORT_KEY}": "text"}}, it has no '{REPORT_KEY}'."""
+                f"""'{escape_for_display(label)}' must be {{"{_REPORT_KEY}": "text"}}, it has no '{_REPORT_KEY}'."""
             )
-        content = content[REPORT_KEY]
+        content = content[_REPORT_KEY]
     if not isinstance(content, str):
         raise Refused(f"'{escape_for_display(label)}' must hold the report as text, it holds {_kind(content)}.")
-    if len(content) > LONGEST_REPORT_CHARACTERS:
-        raise Refused(f"'{escape_for_display(label)}' is longer than {LONGEST_REPORT_CHARACTERS:,} characters.")
-    if _HALF_A_PAIR.search(content):
+    if len(content) > _MAX_REPORT_CHARACTERS:
+        raise Refused(f"'{escape_for_display(label)}' is longer than {_MAX_REPORT_CHARACTERS:,} characters.")
+    if _LONE_SURROGATE.search(content):
         raise Refused(f"'{escape_for_display(label)}' holds half of a surrogate pair, which is no character.")
     return content.lstrip("\ufeff")
 
@@ -132,46 +128,43 @@ def _kind(content: Any) -> str:
     return kinds.get(type(content), "a number")
 
 
-def entries_of(file: SafeFile) -> Iterator[tuple[str, Entry]]:
-    """Every (name, report) of a `reports.json` or `reports.csv`, names as their author wrote them."""
-    is_table = PurePosixPath(file.name).name.lower() == ALL_IN_CSV
+def _entries(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+    """Every (name, report) of a `reports.json` or `reports.csv`, names as written."""
+    is_table = PurePosixPath(file.name).name.lower() == _ALL_IN_CSV
     for number, (name, value) in enumerate((_csv_entries if is_table else _json_entries)(file)):
-        if number == MOST_REPORTS:
+        if number == _MAX_TABLE_REPORTS:
             raise Refused(
-                f"'{escape_for_display(file.name)}' holds more than {MOST_REPORTS:,} reports; "
-                "send those of the challenge."
+                f"'{escape_for_display(file.name)}' holds more than {_MAX_TABLE_REPORTS:,} reports; "
+                "send only those of the challenge."
             )
         yield name, Entry(label=f"{file.name}: {escape_for_display(name)}", value=value)
 
 
 def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
-    content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES, judged_later=True)
+    content = read_json(file, limit_bytes=_MAX_TABLE_BYTES, judged_later=True)
     if not isinstance(content, dict):
         raise Refused(f"""'{escape_for_display(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
     yield from content.items()
 
 
 def _csv_entries(file: SafeFile) -> Iterator[tuple[str, str]]:
-    """Two columns, case and report, in the order of the header or, without one, in this order."""
+    """The columns of case and report, which are the first two if there is no header."""
     columns = (0, 1)
-    for number, (line, row) in enumerate(read_csv_rows(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES)):
+    for number, (line, row) in enumerate(read_csv_rows(file, limit_bytes=_MAX_TABLE_BYTES)):
         if number == 0 and (named := _columns(row)) is not None:
             columns = named
             continue
         if len(row) <= max(columns):
-            raise Refused(f"'{escape_for_display(file.name)}', line {line}: there must be a case and its report.")
+            raise Refused(f"'{escape_for_display(file.name)}', line {line}: a case and its report are required.")
         yield row[columns[0]].strip(), row[columns[1]]
 
 
 def _columns(header: list[str]) -> tuple[int, int] | None:
-    """The places of case and report, if this row is a header."""
+    """The indices of case and report if this row is a header."""
     names = [cell.strip().lower() for cell in header]
     case = next((names.index(name) for name in _CASE_COLUMNS if name in names), None)
     report = next((names.index(name) for name in _REPORT_COLUMNS if name in names), None)
     return None if case is None or report is None else (case, report)
-
-
-CASE_INPUT = "cbct-image"
 
 
 class ReportsFormat(Format[Source, SafeFile]):
@@ -181,10 +174,10 @@ class ReportsFormat(Format[Source, SafeFile]):
         self._socket = settings.sockets.report
         self._layout = Layout(
             outputs=(self._socket,),
-            inputs=(cases.input or CASE_INPUT,),
+            inputs=(cases.input or _CASE_INPUT,),
             any_input=cases.input is None,
             files=(Template("{case}.txt"), Template("{case}.json")),
-            tables={ALL_IN_JSON: entries_of, ALL_IN_CSV: entries_of},
+            tables={_ALL_IN_JSON: _entries, _ALL_IN_CSV: _entries},
             beside=(TIMING_FILE,),
             ignored=(".py",),
             ignore_case=cases.ignore_case is not False,
@@ -201,7 +194,7 @@ class ReportsFormat(Format[Source, SafeFile]):
         return ()
 
     def recognises(self, names: SubmissionNames) -> bool:
-        """Texts are common beside other predictions: they tell something where there is nothing else."""
+        """Text files often accompany other predictions, so they count only if there are no other files."""
         files = [PurePosixPath(name).name.lower() for name in names.files]
         only_texts = all(name.endswith((".txt", ".json")) for name in files)
         return (
@@ -246,4 +239,4 @@ class ReportsFormat(Format[Source, SafeFile]):
         self.read(prediction)
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
-        return len(shapes) * REPORT_LIMIT_BYTES + REPORT_LIMIT_BYTES
+        return len(shapes) * _MAX_REPORT_BYTES + _MAX_REPORT_BYTES

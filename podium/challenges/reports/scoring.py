@@ -1,11 +1,10 @@
-"""Reports' rules: BLEU and METEOR here, RadFact by `podium judge`, and how they make the score."""
+"""Reports' rules: BLEU and METEOR, computed here, RadFact, computed by `podium judge`, and the score of both."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
@@ -29,7 +28,7 @@ from podium.pairing import Source
 from podium.readers.files import SafeFile
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
-FINALISTS = 7  # the number of the best methods that go on to the arena
+FINALISTS = 7  # the number of methods that go on to the arena
 EMPTY_REPORT = "The report is empty and scores 0."
 CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "meteor_wordnet")}
 """By the setting `captioning`, the two figures whose mean is the captioning score."""
@@ -37,7 +36,7 @@ CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "mete
 
 @dataclass(frozen=True)
 class ReportsCase:
-    """The tokens of one case's two texts, and what BLEU needs to know of them."""
+    """The tokens of one case's two texts, and the n-gram counts for BLEU."""
 
     candidate: Sequence[str]
     reference: Sequence[str]
@@ -46,14 +45,13 @@ class ReportsCase:
 
     @classmethod
     def of(cls, *, candidate: str, reference: str) -> Self:
-        """Two texts."""
         mine, theirs = tokens_of(candidate), tokens_of(reference)
         counts_13a = count_ngrams(candidate=tokens_13a(candidate), reference=tokens_13a(reference), least_total=0)
         return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
 class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
-    """Reads both texts of a case; a missing report is an empty one."""
+    """Compares the two texts of a case; a missing report counts as an empty one."""
 
     def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
         self._format, self._settings = format, settings
@@ -75,7 +73,7 @@ class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
         return ReportsCase.of(candidate="", reference=self._format.read(reference))
 
     def facts(self, case: ReportsCase) -> Figures:
-        """The counts from which the corpus BLEUs can be computed again."""
+        """The counts from which corpus BLEU can be recomputed."""
         return {**_facts(case.counts, ""), **_facts(case.counts_13a, "_13a")}
 
     def warnings(self, case: ReportsCase) -> Sequence[str]:
@@ -93,11 +91,8 @@ def _by_order(counts: Sequence[int]) -> dict[str, int]:
     return {str(order): count for order, count in enumerate(counts, start=1)}
 
 
-# Figures
-
-
 def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
-    """Every figure of reports; METEOR with synonyms only where WordNet is installed, or was, as the settings say."""
+    """All figures of reports; METEOR with synonyms only if WordNet is installed, or was where the rows were scored."""
     wordnet, weights = find_wordnet(), settings.weights
     bleu_name, meteor_name = CAPTIONING[settings.captioning]
     with_synonyms = wordnet is not None or settings.captioning == "offline"
@@ -166,7 +161,7 @@ def _metric(name: str, title: str, **declared: Any) -> CaseMetric[ReportsCase]:
 
 
 def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
-    """Without WordNet only for rows that were scored elsewhere."""
+    """Without WordNet, the metric exists only for rows that were scored elsewhere."""
 
     def of(case: ReportsCase) -> float:
         assert wordnet is not None
@@ -182,17 +177,17 @@ def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
 
 
 def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
-    """BLEU of each replicate as one corpus: counts are summed first, a report drawn twice counted twice."""
+    """BLEU of each replicate as one corpus: counts are summed first, and a report drawn twice counts twice."""
 
     def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         ngrams, tokens = f"ngrams{suffix}", f"tokens{suffix}"
         orders = sorted(rows[0][ngrams]["matches"], key=int)
         matches, totals = (
-            _whole(resamples.total([[row[ngrams][kind][order] for order in orders] for row in rows]))
+            resamples.total([[row[ngrams][kind][order] for order in orders] for row in rows]).astype(np.int64)
             for kind in ("matches", "totals")
         )
         candidate, reference = (
-            _whole(resamples.total([row[tokens][side] for row in rows])) for side in ("candidate", "reference")
+            resamples.total([row[tokens][side] for row in rows]).astype(np.int64) for side in ("candidate", "reference")
         )
         return np.array(
             [
@@ -212,7 +207,7 @@ def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequ
 
 
 def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resamples], Floats]:
-    """By the chosen rule, over the drawn cases the judge has figures of; 0 where there is none, as the judge says."""
+    """By the chosen rule, over the drawn cases that have figures by the judge; 0 without any, as in `podium judge`."""
 
     def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         known = np.array([row["radfact"]["f1"] is not None for row in rows])
@@ -229,10 +224,6 @@ def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resampl
         return np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
 
     return of
-
-
-def _whole(sums: Floats) -> NDArray[np.int64]:
-    return sums.astype(np.int64)
 
 
 def ranking_rule(settings: ReportsSettings) -> RankingRule:

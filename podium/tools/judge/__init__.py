@@ -1,4 +1,4 @@
-"""RadFact by an LLM judge, offline: what no container without a network can compute.
+"""RadFact by an LLM judge, offline: a container without a network cannot compute it.
 
-The engine is radfact-lite; this package asks its questions: once each, patiently, and counting what goes wrong.
+The engine is radfact-lite; this package asks each of its questions once, retries after errors, and counts failures.
 """

@@ -1,4 +1,4 @@
-"""What the engine's questions are put to: a server, or nothing in a dry run."""
+"""Asking the judge: questions and replies, the cache of replies, the meter of a run, and a dry run without a server."""
 
 import hashlib
 import json
@@ -15,11 +15,16 @@ from typing import Any, Protocol, TextIO
 
 from podium.errors import OrganiserError, UsageError
 
+_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT NOT NULL, day TEXT NOT NULL)"
+_SECONDS_BETWEEN_LINES = 5.0
+_CHARACTERS_PER_TOKEN = 4
+_SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
+
 ResponseFormat = Mapping[str, Any]
 
 
 class Message(Protocol):
-    """One message of a question, as radfact-lite makes it."""
+    """One message of a question, as radfact-lite builds it."""
 
     @property
     def role(self) -> str: ...
@@ -30,7 +35,7 @@ class Message(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeReply:
-    """JSON that follows the question's schema, and the day it was given (UTC, `2026-06-12`)."""
+    """JSON that follows the question's schema, and the day of the reply (UTC, `2026-06-12`)."""
 
     content: dict[str, Any]
     day: str
@@ -43,22 +48,18 @@ class Asker(Protocol):
 
 
 class CallFailed(Exception):
-    """One question has no answer after all attempts. It costs the verdicts that needed it, nothing else."""
+    """One question has no answer after all attempts. Only the verdicts that need it fail."""
 
 
 class JudgeStopped(OrganiserError):
-    """No further question makes sense: the key is refused, the model is unknown, the server does not answer."""
-
-
-# All answers of the judge, on disk: a stopped run resumes, a second run asks nothing and gives the same result.
-
-_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT NOT NULL, day TEXT NOT NULL)"
+    """The run cannot continue: the key is refused, the model is unknown, or the server does not answer."""
 
 
 class AnswerCache:
-    """A SQLite file, asked for the answers of one model to one version of the engine.
+    """A SQLite file with the answers of one model to one version of the engine.
 
-    An answer is on disk before `put` returns, so a killed process loses none.
+    A stopped run resumes, and a second run asks nothing and gives the same result. An answer is on disk before `put`
+    returns, so a killed process loses none.
     """
 
     def __init__(self, path: Path, *, model: str, engine_version: str) -> None:
@@ -74,7 +75,7 @@ class AnswerCache:
             raise UsageError(f"The judge's cache {path} cannot be used: {error}.") from None
 
     def key(self, messages: Sequence[Message], response_format: ResponseFormat) -> str:
-        """A hash of all that decides an answer: model, prompt, text, schema and the engine's version."""
+        """A hash of everything that determines an answer: model, prompt, text, schema and the engine's version."""
         question = {
             "engine": self._engine_version,
             "model": self._model,
@@ -89,25 +90,20 @@ class AnswerCache:
         return JudgeReply(content=json.loads(row[0]), day=row[1]) if row else None
 
     def put(self, key: str, answer: JudgeReply) -> None:
-        """The first answer stays: two runs side by side must not end in two results."""
+        """Keeps the first answer, so that two parallel runs give the same result."""
         content = json.dumps(answer.content, ensure_ascii=False)
         with self._lock:
             self._database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, content, answer.day))
 
     def close(self) -> None:
-        """No answer is looked up or kept after this, not even by a thread that is still waiting for one."""
+        """After this no answer is looked up or stored, not even by a thread that is still waiting for one."""
         with self._lock:
             self._database.close()
 
 
-# What a run costs, counted while it runs and shown on stderr: calls, cache hits, failures, tokens, time left.
-
-_SECONDS_BETWEEN_LINES = 5.0
-
-
 @dataclass
 class Totals:
-    """Counted over a whole run."""
+    """Counts over a whole run."""
 
     calls: int = 0
     hits: int = 0
@@ -118,7 +114,10 @@ class Totals:
 
 
 class Meter:
-    """Thread-safe. Prices are in the currency of the price list, per million tokens; 0 shows tokens alone."""
+    """Counts what a run costs and shows it on stderr: calls, cache hits, failures, tokens, time left. Thread-safe.
+
+    Prices are in the currency of the price list, per million tokens; without prices only tokens are shown.
+    """
 
     def __init__(self, *, prompt_price: float = 0.0, answer_price: float = 0.0, stream: TextIO | None = None) -> None:
         self.totals = Totals()
@@ -150,7 +149,7 @@ class Meter:
             self.totals.reasons[reason] += 1
 
     def advance(self) -> None:
-        """One question of the stage is settled."""
+        """One question of the stage is done."""
         with self._lock:
             self._done += 1
             now = time.monotonic()
@@ -161,7 +160,7 @@ class Meter:
                 print(f"\r\x1b[2K{line}" if live else line, file=self._stream, end="" if live else "\n", flush=True)
 
     def close(self) -> None:
-        """Leave a terminal's line as it was found."""
+        """Clear the line of a terminal."""
         if self._stream.isatty():
             print("\r\x1b[2K", file=self._stream, end="", flush=True)
 
@@ -170,17 +169,17 @@ class Meter:
         return f"{self._label}: {self._done} of {self._total}, {self.summary()}, {left:.0f} s left"
 
     def summary(self) -> str:
-        """The totals in words."""
+        """The totals as text."""
         totals = self.totals
-        words = (
+        counts = (
             f"{totals.calls} calls, {totals.hits} from the cache, {totals.failures} failed, "
             f"{totals.prompt_tokens + totals.answer_tokens:,} tokens"
         )
         cost = self.cost(prompt_tokens=totals.prompt_tokens, answer_tokens=totals.answer_tokens)
-        return words if cost is None else f"{words}, cost {cost:.2f}"
+        return counts if cost is None else f"{counts}, cost {cost:.2f}"
 
     def cost(self, *, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """In the currency of the prices; None where there are none."""
+        """In the currency of the prices; None without prices."""
         if not any(self._prices):
             return None
         return (prompt_tokens * self._prices[0] + answer_tokens * self._prices[1]) / 1e6
@@ -193,15 +192,9 @@ def by_count(reasons: Counter[str]) -> str:
     )
 
 
-# What a run would cost, found by a run that asks no server.
-
-_CHARACTERS_PER_TOKEN = 4
-_SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
-
-
 @dataclass
 class CostEstimate:
-    """Questions not in the cache, and roughly how many tokens they and their answers take.
+    """Questions not in the cache, and approximately how many tokens they and their answers take.
 
     `cost` is in the currency of the price list, None where no price is configured.
     """
@@ -214,7 +207,7 @@ class CostEstimate:
 
 
 class DryRunAsker:
-    """Answers from the cache where that can, else as if every sentence were one finding and nothing entailed."""
+    """Answers from the cache; other questions as if every sentence were one finding and nothing were entailed."""
 
     def __init__(self, cache: AnswerCache | None) -> None:
         self.estimate = CostEstimate()

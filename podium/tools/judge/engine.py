@@ -1,6 +1,7 @@
-"""radfact-lite's three questions, put to our asker: split a report, drop normal findings, does this entail that.
+"""radfact-lite's three questions: split a report, drop normal findings, and whether one report entails a finding.
 
-Prompts, schemas and wording are the engine's own, unchanged; only the client that asks is ours.
+Prompts and schemas are the engine's, unchanged; only the client is ours. Reports are cleaned before they are asked
+about, and findings and verdicts that look invented are marked.
 """
 
 import hashlib
@@ -16,19 +17,20 @@ from podium.challenges.reports.format import ReportType
 from podium.errors import UsageError, missing_packages
 from podium.tools.judge.asking import Asker, JudgeReply, Message, ResponseFormat
 
-# Reports are written by participants, who may address the judge: what is cleaned away, and what is noticed.
-#
-# Nothing here decides a score. A finding or verdict that looks made up is marked, counted, and left for people to
-# read; beside the scores stands a lower bound, in which everything marked counts as not entailed.
+PACKAGE = "radfact-lite"
+# Another version has other prompts, and its figures are not comparable.
+PINNED_VERSION = "0.2.0"
 
-# What chat templates use to tell who speaks: a server that takes them literally would let a report speak for others.
+Status = Literal["entailed", "not_entailed", "failed"]
+
+# Marks of chat templates: on a server that interprets them, a report could pose as another speaker.
 _ROLE_MARK = r"(?:<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>)"
 _ANY_MARK = re.compile(_ROLE_MARK, re.IGNORECASE)
 _MARK_AT_END = re.compile(_ROLE_MARK + r"\Z", re.IGNORECASE)
 _MARK_ENDS = ">]"
 _LONGEST_MARK = 44
 
-# Words of the judge's own task, which no radiology report needs.
+# Words of the judge's task, which no radiology report needs.
 _ADDRESSES_JUDGE = re.compile(
     r"\b(?:not[_ ])?entail(?:s|ed|ment)?\b|\bhypothes[ei]s\b|\bpremises?\b"
     r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instruction|prompt|rule|above|previous|prior)"
@@ -43,85 +45,9 @@ _NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
 _KEPT_CONTROLS = "\n\t"
 
 
-def clean(text: str) -> str:
-    """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
-    return _without_marks("".join(kept)).strip()
-
-
-def _without_marks(text: str) -> str:
-    """The text with a space for every role mark, and for every mark that taking one out would make.
-
-    One pass: a mark can only be complete where its last character is added, and is then at the end of what was kept.
-    """
-    if not _ANY_MARK.search(text):
-        return text
-    kept: list[str] = []
-    for character in text:
-        kept.append(character)
-        if character in _MARK_ENDS and (mark := _MARK_AT_END.search("".join(kept[-_LONGEST_MARK:]))):
-            kept[len(kept) - len(mark.group()) :] = " "
-    return "".join(kept)
-
-
-def addresses_judge(text: str) -> bool:
-    """Whether the text speaks of the judge's task instead of a patient."""
-    return _ADDRESSES_JUDGE.search(unicodedata.normalize("NFKC", text)) is not None
-
-
-def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
-    """The findings of a split report that do not occur in it, or that address the judge.
-
-    The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings), so a finding occurs if its
-    words do, one after the other, or if the sentence it is said to come from does, and holds at least half of its
-    words and all of its numbers (which a range, "13 to 23", may leave unsaid).
-    """
-    text = _words(report)
-    marked: set[str] = set()
-    for sentence in split["sentence_list"]:
-        origin = sentence["orig"]
-        for phrase in sentence["new"]:
-            occurs = _contains(text, _words(phrase)) or (
-                _contains(text, _words(origin)) and _could_come_from(phrase, origin)
-            )
-            if not occurs or addresses_judge(phrase) or addresses_judge(origin):
-                marked.add(phrase.strip())
-    return frozenset(marked)
-
-
-def suspicious_evidence(evidence: Sequence[str], premises: Sequence[str], *, marked: Collection[str]) -> bool:
-    """Whether "entailed" rests on nothing: no evidence, none that is a premise, or only premises that are marked."""
-    sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
-    return not any(tuple(_words(each)) in sound for each in evidence)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-
-
-def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether `part` is a run of words of `text`."""
-    return bool(part) and f" {' '.join(part)} " in f" {' '.join(text)} "
-
-
-def _could_come_from(phrase: str, origin: str) -> bool:
-    words, known = _words(phrase), set(_words(origin))
-    shared = sum(word in known for word in words)
-    numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
-    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)
-
-
-PACKAGE = "radfact-lite"
-# Another version has other prompts, and its figures are not comparable.
-PINNED_VERSION = "0.2.0"
-
-Status = Literal["entailed", "not_entailed", "failed"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What one report says, finding by finding; `marked` are those that look made up. None was found: `()`."""
+    """The findings of one report; `marked` are those that look invented."""
 
     phrases: tuple[str, ...]
     marked: frozenset[str] = frozenset()
@@ -140,7 +66,7 @@ class FindingVerdict:
 
 
 class _Recorder:
-    """The engine's JSON-client protocol for a single question; keeps the answer, which the engine passes on in part."""
+    """The engine's JSON client; keeps the last answer, of which the engine passes on only a part."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
@@ -162,7 +88,7 @@ class Engine:
         self._remove_normal_findings = remove_normal_findings
 
     def split(self, report: str) -> Findings:
-        """The findings of a cleaned report, the abnormal ones alone where the settings say so."""
+        """The findings of a cleaned report; only abnormal ones if the settings say so."""
         from radfact_lite.finding_filter import remove_normal_findings
         from radfact_lite.phrase_parser import parse_report_to_phrases
 
@@ -198,7 +124,7 @@ class Engine:
 
 
 def check_installed() -> None:
-    """Raises UsageError where the judge's packages are not installed, or in another version."""
+    """Raises UsageError if the judge's packages are not installed, or in another version."""
     try:
         found = version(PACKAGE)
         import openai  # noqa: F401
@@ -221,3 +147,77 @@ def prompt_hash(report_type: ReportType) -> str:
     ]
     schemas = [phrase_parser._PARSE_SCHEMA, finding_filter._FILTER_SCHEMA, entailment._ENTAILMENT_SCHEMA]
     return hashlib.sha256(json.dumps([content, schemas], sort_keys=True).encode()).hexdigest()
+
+
+# Reports are written by participants, who may address the judge. Nothing below decides a score: a finding or verdict
+# that looks invented is marked and counted for people to review, and the lower bound of a score counts it as not
+# entailed.
+
+
+def clean(text: str) -> str:
+    """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
+    return _without_marks("".join(kept)).strip()
+
+
+def _without_marks(text: str) -> str:
+    """The text with every role mark replaced by a space, including marks that form when another is removed.
+
+    One pass is enough: a mark is complete when its last character is added, and is then at the end of `kept`.
+    """
+    if not _ANY_MARK.search(text):
+        return text
+    kept: list[str] = []
+    for character in text:
+        kept.append(character)
+        if character in _MARK_ENDS and (mark := _MARK_AT_END.search("".join(kept[-_LONGEST_MARK:]))):
+            kept[len(kept) - len(mark.group()) :] = " "
+    return "".join(kept)
+
+
+def addresses_judge(text: str) -> bool:
+    """Whether the text is about the judge's task instead of a patient."""
+    return _ADDRESSES_JUDGE.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
+    """The findings of a split report that do not occur in it, or that address the judge.
+
+    The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings). A finding therefore occurs
+    if its words do, in sequence, or if its stated source sentence does and contains at least half of its words and all
+    of its numbers (which a range such as "13 to 23" need not spell out).
+    """
+    text = _words(report)
+    marked: set[str] = set()
+    for sentence in split["sentence_list"]:
+        origin = sentence["orig"]
+        for phrase in sentence["new"]:
+            occurs = _contains(text, _words(phrase)) or (
+                _contains(text, _words(origin)) and _could_come_from(phrase, origin)
+            )
+            if not occurs or addresses_judge(phrase) or addresses_judge(origin):
+                marked.add(phrase.strip())
+    return frozenset(marked)
+
+
+def suspicious_evidence(evidence: Sequence[str], premises: Sequence[str], *, marked: Collection[str]) -> bool:
+    """Whether "entailed" is unsupported: no evidence, none that is a premise, or only marked premises."""
+    sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
+    return not any(tuple(_words(each)) in sound for each in evidence)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether the words of `part` occur in `text` in sequence."""
+    return bool(part) and f" {' '.join(part)} " in f" {' '.join(text)} "
+
+
+def _could_come_from(phrase: str, origin: str) -> bool:
+    words, known = _words(phrase), set(_words(origin))
+    shared = sum(word in known for word in words)
+    numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
+    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)

@@ -1,7 +1,12 @@
-"""From pairs of reports to verdicts: every distinct question once, several at a time, failures contained.
+"""From pairs of reports to verdicts, and from verdicts to RadFact's figures.
 
 Two stages: split all distinct reports into findings, then ask for every finding whether the other report entails it.
-A reference is split once however many teams are judged, and teams that say the same share the verdicts.
+Every distinct question is asked once: a reference is split once for all teams, and teams with the same findings share
+the verdicts. A failed question affects only the verdicts that need it.
+
+P = entailed candidate findings / candidate findings, R = entailed reference findings / reference findings, 0/0 = 0.
+A failed verdict counts in neither numerator nor denominator. A case without a single verdict in a direction that needs
+one has no figures (null); it is left out of the means, and counted.
 """
 
 import re
@@ -22,10 +27,15 @@ from podium.metrics.aggregation import mean_of
 from podium.tools.judge.asking import CallFailed, Meter
 from podium.tools.judge.engine import Engine, Findings, FindingVerdict, addresses_judge, clean
 
-# For questions under way when a stage is stopped: most have their answer by then and can put their connection away.
-_SECONDS_TO_FINISH = 2.0
-
-_TOO_LONG = "The report is longer than {:,} characters: it was not judged and scores 0."
+# Per-case figures that reveal the reference's content: left out of anonymous rows.
+CONFIDENTIAL = tuple(
+    f"radfact.{name}"
+    for name in (
+        *("candidate_findings", "candidate_entailed", "reference_findings", "reference_entailed"),
+        *("suspicious_reference_findings", "candidate_verdicts", "reference_verdicts"),
+    )
+)
+_SECONDS_TO_FINISH = 2.0  # for questions in progress when a stage stops: most are answered and close their connection
 
 Item = TypeVar("Item", bound=Hashable)
 Value = TypeVar("Value")
@@ -41,7 +51,7 @@ class ReportPair:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPair:
-    """`None` findings: that report could not be split. `skipped` says why the judge was not asked, where it was not."""
+    """Findings are None for a report that could not be split; `skipped` is the reason if the judge was not asked."""
 
     candidate: Findings | None = None
     reference: Findings | None = None
@@ -54,28 +64,29 @@ class JudgedPair:
 def judge_pairs(
     pairs: Mapping[Item, ReportPair], *, engine: Engine, meter: Meter, concurrency: int, max_characters: int
 ) -> dict[Item, JudgedPair]:
-    """Every pair judged. A question that fails costs its verdicts; JudgeStopped ends it all, as does any other error.
+    """Judge every pair. A failed question makes its verdicts fail; JudgeStopped or any other error ends the run.
 
-    The caller has to stop the engine's asker then, or questions under way are waited for.
+    The caller must then stop the engine's asker, or questions in progress are waited for.
     """
-    skipped = {
-        key: _TOO_LONG.format(max_characters) for key, pair in pairs.items() if len(pair.candidate) > max_characters
-    }
+    too_long = f"The report is longer than {max_characters:,} characters: it was not judged and scores 0."
+    skipped = {key: too_long for key, pair in pairs.items() if len(pair.candidate) > max_characters}
     cleaned = {key: (clean(pair.candidate), clean(pair.reference)) for key, pair in pairs.items() if key not in skipped}
     skipped |= {key: why for key, texts in cleaned.items() if (why := _reason_to_skip(*texts))}
     asked = {key: texts for key, texts in cleaned.items() if key not in skipped}
 
-    stage = _Stage(meter, concurrency)
-    findings = stage.run("splitting reports", [text for texts in asked.values() for text in texts], engine.split)
+    reports = [text for texts in asked.values() for text in texts]
+    findings = _run_stage("splitting reports", reports, engine.split, meter=meter, concurrency=concurrency)
     questions = [
         question
         for candidate, reference in asked.values()
         for mine, other in ((candidate, reference), (reference, candidate))
         for question in _questions(findings[mine], findings[other])
     ]
-    verdicts = stage.run("judging findings", questions, lambda question: engine.judge(*question))
+    verdicts = _run_stage(
+        "judging findings", questions, lambda question: engine.judge(*question), meter=meter, concurrency=concurrency
+    )
 
-    def settled(mine: Findings | None, other: Findings | None) -> tuple[FindingVerdict, ...]:
+    def verdicts_on(mine: Findings | None, other: Findings | None) -> tuple[FindingVerdict, ...]:
         return tuple(
             verdicts[question] or FindingVerdict(finding=question[0], status="failed")
             for question in _questions(mine, other)
@@ -87,15 +98,15 @@ def judge_pairs(
         judged[key] = JudgedPair(
             candidate=mine,
             reference=theirs,
-            candidate_verdicts=settled(mine, theirs),
-            reference_verdicts=settled(theirs, mine),
+            candidate_verdicts=verdicts_on(mine, theirs),
+            reference_verdicts=verdicts_on(theirs, mine),
             addresses_judge=addresses_judge(candidate),
         )
     return {key: judged[key] for key in pairs}
 
 
 def _reason_to_skip(candidate: str, reference: str) -> str | None:
-    """Empty reports score 0 and are not put to the judge."""
+    """Empty reports score 0 without asking the judge."""
     if not re.search(r"\w", candidate):
         return EMPTY_REPORT
     if not re.search(r"\w", reference):
@@ -108,68 +119,60 @@ def _questions(mine: Findings | None, other: Findings | None) -> list[tuple[str,
     return [] if mine is None or other is None else [(phrase, other) for phrase in mine.phrases]
 
 
-class _Stage:
-    def __init__(self, meter: Meter, concurrency: int) -> None:
-        self._meter = meter
-        self._concurrency = concurrency
+def _run_stage(
+    label: str, items: Sequence[Item], work: Callable[[Item], Value], *, meter: Meter, concurrency: int
+) -> dict[Item, Value | None]:
+    """`work` of every distinct item, None where its question failed."""
+    waiting = deque(dict.fromkeys(items))
+    total = len(waiting)
+    done: SimpleQueue[tuple[Item, Value | None, BaseException | None]] = SimpleQueue()
+    meter.start(label, total)
 
-    def run(self, label: str, items: Sequence[Item], work: Callable[[Item], Value]) -> dict[Item, Value | None]:
-        """`work` of every distinct item, None where its question failed."""
-        distinct = list(dict.fromkeys(items))
-        self._meter.start(label, len(distinct))
-
-        def attempt(item: Item) -> Value | None:
-            try:
-                return work(item)
-            except CallFailed:
-                return None
-            except PodiumError:
-                raise
-            except Exception as error:  # it costs this question and is counted; the log has the details
-                self._meter.failed(f"unexpected {type(error).__name__}")
-                print(traceback.format_exc(), flush=True)
-                return None
-            finally:
-                self._meter.advance()
-
-        waiting = deque(distinct)
-        settled: SimpleQueue[tuple[Item, Value | None, BaseException | None]] = SimpleQueue()
-
-        def serve() -> None:
-            with suppress(IndexError):  # nothing is left to do
-                while True:
-                    item = waiting.popleft()
-                    try:
-                        settled.put((item, attempt(item), None))
-                    except BaseException as error:  # raised again below, where it stops the stage
-                        settled.put((item, None, error))
-
-        # Daemons, and not a pool of the standard library's: that one waits for its threads even when we are asked to
-        # stop, and a question under way may take minutes.
-        threads = [Thread(target=serve, daemon=True) for _ in range(min(self._concurrency, len(distinct)))]
-        for thread in threads:
-            thread.start()
-        found: dict[Item, Value | None] = {}
+    def attempt(item: Item) -> Value | None:
         try:
-            while len(found) < len(distinct):
-                item, value, error = settled.get()
-                if error is not None:
-                    raise error
-                found[item] = value
-            return found
+            return work(item)
+        except CallFailed:
+            return None
+        except PodiumError:
+            raise
+        except Exception as error:  # only this question fails, and is counted; the log has the details
+            meter.failed(f"unexpected {type(error).__name__}")
+            print(traceback.format_exc(), flush=True)
+            return None
         finally:
-            waiting.clear()
-            deadline = time.monotonic() + _SECONDS_TO_FINISH
-            for thread in threads:
-                thread.join(timeout=max(0.0, deadline - time.monotonic()))
-            self._meter.close()
+            meter.advance()
+
+    def serve() -> None:
+        with suppress(IndexError):  # nothing is left to do
+            while True:
+                item = waiting.popleft()
+                try:
+                    done.put((item, attempt(item), None))
+                except BaseException as error:  # raised again below, where it stops the stage
+                    done.put((item, None, error))
+
+    # Daemon threads rather than a pool of the standard library, which waits for its threads even when the run is to
+    # stop: a question in progress may take minutes.
+    threads = [Thread(target=serve, daemon=True) for _ in range(min(concurrency, total))]
+    for thread in threads:
+        thread.start()
+    found: dict[Item, Value | None] = {}
+    try:
+        while len(found) < total:
+            item, value, error = done.get()
+            if error is not None:
+                raise error
+            found[item] = value
+        return found
+    finally:
+        waiting.clear()
+        deadline = time.monotonic() + _SECONDS_TO_FINISH
+        for thread in threads:
+            thread.join(timeout=max(0.0, deadline - time.monotonic()))
+        meter.close()
 
 
-# RadFact's figures from verdicts: a row per case, and the aggregates.
-#
-# P = entailed candidate findings / candidate findings, R = entailed reference findings / reference findings, 0/0 = 0.
-# A failed verdict is neither entailed nor not: it leaves numerator and denominator. A case without a single verdict
-# in a direction that needed one has no figures (null) and is left out of the means; how many are is counted.
+# RadFact's figures: a row per case, and the aggregates.
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
@@ -179,7 +182,7 @@ def harmonic_mean(precision: float, recall: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """The verdicts on one report's findings, counted."""
+    """Counts of the verdicts on one report's findings."""
 
     findings: int
     entailed: int
@@ -189,7 +192,7 @@ class Direction:
 
     @property
     def share(self) -> float | None:
-        """Entailed among the verdicts that were given; None where there should be some, but all failed."""
+        """Share of entailed among the verdicts given; None if all failed."""
         given = self.findings - self.failed
         if given:
             return self.entailed / given
@@ -197,12 +200,12 @@ class Direction:
 
     @property
     def lower_bound(self) -> float:
-        """The same if all that failed or is suspicious were not entailed."""
+        """The share if all failed or suspicious verdicts were "not entailed"."""
         return self.sound / self.findings if self.findings else 0.0
 
 
-def count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> Direction:
-    """`marked` are suspicious findings: their verdicts count in full, but not in the lower bound."""
+def _count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> Direction:
+    """`marked` are suspicious findings: their verdicts count, except in the lower bound."""
     entailed = [verdict for verdict in verdicts if verdict.status == "entailed"]
     return Direction(
         findings=len(verdicts),
@@ -215,7 +218,7 @@ def count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> Dire
 
 @dataclass(frozen=True, kw_only=True)
 class CaseFigures:
-    """One case judged, and the figures of it."""
+    """One judged case and its figures."""
 
     judged: JudgedPair
     candidate: Direction
@@ -228,17 +231,17 @@ class CaseFigures:
 
     @property
     def failed(self) -> int:
-        """Failed verdicts. An unsplit report costs one, and all the verdicts it keeps the other's findings from."""
-        lost = sum(
+        """Failed verdicts. An unsplit report counts as one, plus all verdicts on the other report's findings."""
+        unjudged = sum(
             len(findings.phrases)
             for findings in (self.judged.candidate, self.judged.reference)
             if findings is not None and self.unsplit
         )
-        return self.candidate.failed + self.reference.failed + self.unsplit + lost
+        return self.candidate.failed + self.reference.failed + self.unsplit + unjudged
 
     @property
     def verdicts(self) -> int:
-        """Verdicts given or failed."""
+        """All verdicts, given or failed."""
         given = self.candidate.findings - self.candidate.failed + self.reference.findings - self.reference.failed
         return given + self.failed
 
@@ -266,20 +269,22 @@ class CaseFigures:
         return self.candidate.suspicious + self.reference.suspicious
 
     def warnings(self) -> tuple[str, ...]:
-        """What a person should look at."""
+        """What people should review."""
         said = [self.judged.skipped] if self.judged.skipped else []
         if self.judged.addresses_judge:
             said.append("The report seems to address the judge.")
         if self.suspicious_findings:
-            said.append(f"{self.suspicious_findings} findings of the judge's do not occur in the report or address it.")
+            said.append(
+                f"{self.suspicious_findings} of the judge's findings do not occur in the report or address the judge."
+            )
         if self.suspicious_verdicts:
-            said.append(f"{self.suspicious_verdicts} verdicts rest on no evidence that is a finding.")
+            said.append(f"{self.suspicious_verdicts} verdicts cite no finding as evidence.")
         if self.failed:
             said.append(f"{self.failed} verdicts failed.")
         return tuple(said)
 
     def row(self, *, keep_evidence: bool) -> dict[str, Any]:
-        """What stands under `radfact` in the case's row."""
+        """The content of `radfact` in the case's row."""
         reference = self.judged.reference
         row: dict[str, Any] = {
             "precision": self.precision,
@@ -295,22 +300,12 @@ class CaseFigures:
             "suspicious_verdicts": self.suspicious_verdicts,
         }
         if keep_evidence:
-            row["candidate_verdicts"] = [_spelt_out(verdict) for verdict in self.judged.candidate_verdicts]
-            row["reference_verdicts"] = [_spelt_out(verdict) for verdict in self.judged.reference_verdicts]
+            row["candidate_verdicts"] = [_verdict_row(verdict) for verdict in self.judged.candidate_verdicts]
+            row["reference_verdicts"] = [_verdict_row(verdict) for verdict in self.judged.reference_verdicts]
         return row
 
 
-# Per-case figures that tell of the reference's content: left out of anonymous rows.
-CONFIDENTIAL = tuple(
-    f"radfact.{name}"
-    for name in (
-        *("candidate_findings", "candidate_entailed", "reference_findings", "reference_entailed"),
-        *("suspicious_reference_findings", "candidate_verdicts", "reference_verdicts"),
-    )
-)
-
-
-def _spelt_out(verdict: FindingVerdict) -> dict[str, Any]:
+def _verdict_row(verdict: FindingVerdict) -> dict[str, Any]:
     return {
         "finding": verdict.finding,
         "verdict": verdict.status,
@@ -324,19 +319,44 @@ def case_figures(judged: JudgedPair) -> CaseFigures:
     marked = judged.candidate.marked if judged.candidate else frozenset()
     return CaseFigures(
         judged=judged,
-        candidate=count(judged.candidate_verdicts, marked=marked),
-        reference=count(judged.reference_verdicts, marked=frozenset()),
+        candidate=_count(judged.candidate_verdicts, marked=marked),
+        reference=_count(judged.reference_verdicts, marked=frozenset()),
     )
 
 
-def failure_share(cases: Sequence[CaseFigures]) -> float:
-    """Failed verdicts among all."""
-    verdicts = sum(case.verdicts for case in cases)
-    return sum(case.failed for case in cases) / verdicts if verdicts else 0.0
+@dataclass(frozen=True, kw_only=True)
+class Doubts:
+    """Counts over a team's cases."""
+
+    verdicts: int
+    failed: int
+    suspicious_verdicts: int
+    suspicious_findings: int
+
+    @property
+    def failure_share(self) -> float:
+        """Share of failed verdicts."""
+        return self.failed / self.verdicts if self.verdicts else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.suspicious_verdicts:,} suspicious and {self.failed:,} failed of {self.verdicts:,} verdicts, "
+            f"{self.suspicious_findings:,} suspicious findings"
+        )
+
+
+def count_doubts(cases: Sequence[CaseFigures]) -> Doubts:
+    return Doubts(
+        verdicts=sum(case.verdicts for case in cases),
+        failed=sum(case.failed for case in cases),
+        suspicious_verdicts=sum(case.suspicious_verdicts for case in cases),
+        suspicious_findings=sum(case.suspicious_findings for case in cases),
+    )
 
 
 def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:
     """Everything under `aggregates.radfact`; the means are over the cases that have figures."""
+    doubts = count_doubts(cases)
     known = [case for case in cases if case.f1 is not None]
     precision = mean_of([case.precision or 0.0 for case in known])
     recall = mean_of([case.recall or 0.0 for case in known])
@@ -351,21 +371,21 @@ def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:
         "recall": recall,
         "f1_of_means": f1_of_means,
         "mean_of_f1": mean_of_f1,
-        # A case without figures is left out of the means, but not of the bounds: these could be higher then.
+        # The means leave out cases without figures, the bounds do not, and could otherwise be higher.
         "lower_bound": min(lower, f1_of_means),
         "mean_of_f1_lower_bound": min(lower_of_f1, mean_of_f1),
         "cases": len(known),
-        "verdicts": sum(case.verdicts for case in cases),
-        "failed_verdicts": sum(case.failed for case in cases),
-        "suspicious_findings": sum(case.suspicious_findings for case in cases),
-        "suspicious_verdicts": sum(case.suspicious_verdicts for case in cases),
+        "verdicts": doubts.verdicts,
+        "failed_verdicts": doubts.failed,
+        "suspicious_findings": doubts.suspicious_findings,
+        "suspicious_verdicts": doubts.suspicious_verdicts,
     }
 
 
 def final_figures(
     radfact: Mapping[str, float], *, captioning: float, rule: ClinicalRule, weights: FinalWeights
 ) -> dict[str, Any]:
-    """`radfact`, `clinical` by the chosen rule, and score_final = 0.8 clinical + 0.2 captioning."""
+    """`radfact`, `clinical` by the chosen rule, and score_final, the weighted sum of clinical and captioning."""
     clinical = radfact[rule]
     return {
         "radfact": dict(radfact),

@@ -38,47 +38,61 @@ from podium.tools.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_ins
 from podium.tools.judge.judging import (
     CONFIDENTIAL,
     CaseFigures,
+    Doubts,
     JudgedPair,
     ReportPair,
     case_figures,
-    failure_share,
+    count_doubts,
     final_figures,
     final_lower_bound,
     judge_pairs,
     radfact_aggregates,
 )
 
-# What became of each team, in words: its score, how much of it rests on doubtful verdicts, what went wrong.
+_BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
+_SAME_FIGURES = 1e-9
+
+Key = tuple[str, str]  # team, case
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doubts:
-    """Counted over a team's cases."""
+class Request:
+    """What to judge and where the results go. `overrides` take precedence over challenge.toml."""
 
-    verdicts: int
-    failed: int
-    suspicious_verdicts: int
-    suspicious_findings: int
+    targets: Sequence[Path]
+    references: Path
+    submissions: Path | None
+    output: Path
+    overwrite: bool
+    cache: Path
+    overrides: Mapping[str, Any]
+    per_case: PerCase | None
+    keep_evidence: bool
+    api_key: str | None
+    executor: Executor
 
-    def __str__(self) -> str:
-        return (
-            f"{self.suspicious_verdicts:,} suspicious and {self.failed:,} failed of {self.verdicts:,} verdicts, "
-            f"{self.suspicious_findings:,} suspicious findings"
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class TeamSubmission:
+    """A team's submission; `metrics` is the metrics.json given for it, if any."""
+
+    name: str
+    submission: Path
+    metrics: Path | None = None
 
 
-def count_doubts(cases: Sequence[CaseFigures]) -> Doubts:
-    return Doubts(
-        verdicts=sum(case.verdicts for case in cases),
-        failed=sum(case.failed for case in cases),
-        suspicious_verdicts=sum(case.suspicious_verdicts for case in cases),
-        suspicious_findings=sum(case.suspicious_findings for case in cases),
-    )
+@dataclass(frozen=True, kw_only=True)
+class TeamReports:
+    """A team's evaluation as the container computes it, and the text of every scored report."""
+
+    team: TeamSubmission
+    evaluation: MetricsFile
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamVerdict:
-    """The file written, the final score and its lower bound if there are any, and what went wrong if anything."""
+    """The result of one team: the file written, the final score and its lower bound, or the problem."""
 
     team: str
     written: Path | None = None
@@ -92,90 +106,68 @@ class TeamVerdict:
         if self.score_final is not None:
             said.append(f"{self.score_final:.4f}, lower bound {self.lower_bound:.4f}")
         if self.doubts:
-            said.append(f"{self.doubts}")
+            said.append(str(self.doubts))
         if self.score_final is not None:
             said.append(f"in {self.written}")
         return f"{escape_for_display(self.team)}: {'; '.join(said)}"
 
 
-def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
-    """A sentence where the teams are in another order by the lower bound than by the score; teams may share a place."""
-    teams = [each.team for each in outcomes if each.score_final is not None]
-    scores = [each.score_final for each in outcomes if each.score_final is not None]
-    bounds = [each.lower_bound for each in outcomes if each.lower_bound is not None]
-    by_score, by_bound = _places(scores), _places(bounds)
-    if by_score == by_bound:
-        return None
-    return (
-        "Warning: the order of the teams depends on suspicious or failed verdicts. By score: "
-        f"{_in_order(teams, by_score)}. By lower bound: {_in_order(teams, by_bound)}."
-    )
+@dataclass(frozen=True)
+class _PreparedRun:
+    task: Task
+    settings: ReportsSettings
+    per_case: PerCase
+    teams: Sequence[TeamReports]
+    unusable: Sequence[TeamVerdict]
+
+    @property
+    def judge(self) -> JudgeSettings:
+        return self.settings.judge
+
+    def pairs(self) -> dict[Key, ReportPair]:
+        """Every case of every team; a missing or failed report counts as empty."""
+        socket = self.settings.sockets.report
+        references = {case: read_report(self.task.references[case], socket=socket) for case in self.task.cases}
+        return {
+            (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
+            for team in self.teams
+            for case, reference in references.items()
+        }
 
 
-def _places(values: Sequence[float]) -> list[int]:
-    return [1 + sum(other > value for other in values) for value in values]
+def judge(request: Request) -> list[TeamVerdict]:
+    """Judge every team and write its metrics.json."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    for team in teams:
+        _check_target(request, team)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, folder)
+        meter = _meter(prepared.judge)
+        judged, host = _ask(request, prepared, meter)
+        print(meter.summary(), flush=True)
+        _check_answered(meter.totals)
+        written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
+    return [*written, *prepared.unusable]
 
 
-def _in_order(teams: Sequence[str], places: Sequence[int]) -> str:
-    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in sorted(zip(places, teams, strict=True)))
+def estimate(request: Request) -> CostEstimate:
+    """The questions a run would ask, as far as they are known without the answers. No server is needed."""
+    check_installed()
+    teams = find_teams(request.targets, submissions=request.submissions)
+    with open_references(request.references) as folder:
+        prepared = _prepare(request, teams, folder)
+        cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
+        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
+        _judge_pairs(prepared, asker, meter)
+        if cache:
+            cache.close()
+        found = asker.estimate
+        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
+        return found
 
 
-# How a team's RadFact figures were computed, for its metrics.json.
-
-
-def provenance(settings: ReportsSettings, cases: Sequence[CaseFigures], *, host: str) -> dict[str, Any]:
-    """How the figures were computed. The day is that of the newest answer used, so that a second run gives the same."""
-    judge = settings.judge
-    used = [
-        item
-        for case in cases
-        for item in (
-            case.judged.candidate,
-            case.judged.reference,
-            *case.judged.candidate_verdicts,
-            *case.judged.reference_verdicts,
-        )
-        if item is not None
-    ]
-    return {
-        "package": PACKAGE,
-        "package_version": PINNED_VERSION,
-        "model": judge.model,
-        "server": hashlib.sha256(host.encode()).hexdigest()[:16],
-        "report_type": judge.report_type,
-        "remove_normal_findings": judge.remove_normal_findings,
-        "prompt_hash": prompt_hash(judge.report_type),
-        "clinical": settings.clinical,
-        "max_report_characters": judge.max_report_characters,
-        "date": max((item.day for item in used), default=""),
-        "verdicts": sum(case.verdicts for case in cases),
-        "failure_threshold": judge.failure_threshold,
-        "failed_verdicts": sum(case.failed for case in cases),
-    }
-
-
-# What is to be judged: each team's reports, and how they scored in the container.
-
-_BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
-_SAME_FIGURES = 1e-9
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamSubmission:
-    """`metrics` is the metrics.json it was named by, if it was."""
-
-    name: str
-    submission: Path
-    metrics: Path | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamReports:
-    """A team's evaluation as the container makes it, and the text of every report it could score."""
-
-    team: TeamSubmission
-    evaluation: MetricsFile
-    texts: Mapping[str, str]
+# Preparing: nothing is asked before everything is checked.
 
 
 def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[TeamSubmission]:
@@ -187,7 +179,7 @@ def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[Tea
     names = [team.name for team in teams]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"Two of the submissions are called '{twice[0]}'; rename one, the results go by these names.")
+        raise UsageError(f"Two of the submissions are called '{twice[0]}'; rename one, since results go by name.")
     return teams
 
 
@@ -199,7 +191,7 @@ def _team(target: Path, submissions: Path | None, *, alone: bool) -> TeamSubmiss
         return TeamSubmission(name=name if target.is_dir() else name.split(".", 1)[0], submission=target)
     name = target.resolve().parent.name if target.name == METRICS_FILE else target.stem
     if submissions is None:
-        raise UsageError(f"{target} holds no reports; name the folder that does with --submissions.")
+        raise UsageError(f"{target} holds no reports; name the folder of the submissions with --submissions.")
     submission = submissions / name
     if not submission.exists():
         if not alone:
@@ -234,7 +226,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
 
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
-    """Score the submission as the container does, compare that with the team's metrics.json, and keep the texts."""
+    """Score the submission as the container does, compare this with the team's metrics.json, and keep the texts."""
     with TemporaryDirectory(prefix="podium-") as workspace:
         evaluation = evaluate(
             submission=team.submission,
@@ -259,7 +251,7 @@ def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamRepor
 
 
 def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
-    """A metrics.json of another submission, or of other references, must not get this one's verdicts."""
+    """Refuse a metrics.json of another submission or of other references."""
     theirs, ours = read_metrics(metrics).aggregates, evaluation.aggregates
     for name in ("bleu_4", "meteor"):
         figure = theirs.get(name)
@@ -267,97 +259,28 @@ def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
             raise UsageError(f"{metrics} was not made from this submission and these references: '{name}' differs.")
 
 
-Key = tuple[str, str]  # team, case
+def _check_target(request: Request, team: TeamSubmission) -> None:
+    """Refuse to overwrite a result, unless asked to or if it is an incomplete result of this command."""
+    target = request.output / team.name / METRICS_FILE
+    existing = next(folder for folder in target.absolute().parents if folder.exists())
+    if not os.access(existing, os.W_OK):  # before any answer is paid for
+        raise UsageError(f"{existing} cannot be written to; give another --output.")
+    if not target.exists() or request.overwrite:
+        return
+    with suppress(UsageError):
+        existing_file = read_metrics(target)
+        if "judge" in existing_file.provenance and not existing_file.aggregates["radfact_known"]:
+            return
+    raise UsageError(f"{target} exists; give another --output, or --overwrite.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to judge and where the results go. `overrides` take precedence over challenge.toml."""
-
-    targets: Sequence[Path]
-    references: Path
-    submissions: Path | None
-    output: Path
-    overwrite: bool
-    cache: Path
-    overrides: Mapping[str, Any]
-    per_case: PerCase | None
-    keep_evidence: bool
-    api_key: str | None
-    executor: Executor
-
-
-@dataclass(frozen=True)
-class _PreparedRun:
-    task: Task
-    settings: ReportsSettings
-    per_case: PerCase
-    teams: Sequence[TeamReports]
-    unusable: Sequence[TeamVerdict]
-
-    @property
-    def judge(self) -> JudgeSettings:
-        return self.settings.judge
-
-    def pairs(self) -> dict[Key, ReportPair]:
-        """Every case of every team; a missing or failed report is an empty one."""
-        socket = self.settings.sockets.report
-        references = {case: read_report(self.task.references[case], socket=socket) for case in self.task.cases}
-        return {
-            (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
-            for team in self.teams
-            for case, reference in references.items()
-        }
-
-
-def judge(request: Request) -> list[TeamVerdict]:
-    """Judge every team and write its metrics.json; nothing is asked before everything is checked."""
-    check_installed()
-    teams = find_teams(request.targets, submissions=request.submissions)
-    for team in teams:
-        _check_target(request, team)
-    with open_references(request.references) as folder:
-        prepared = _prepare(request, teams, _task(request, folder))
-        meter = _meter(prepared.judge)
-        judged, host = _ask(request, prepared, meter)
-        print(meter.summary(), flush=True)
-        _check_answered(meter.totals)
-        written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
-    return [*written, *prepared.unusable]
-
-
-def estimate(request: Request) -> CostEstimate:
-    """The questions a run would ask, as far as they can be known before the answers; no server is needed."""
-    check_installed()
-    teams = find_teams(request.targets, submissions=request.submissions)
-    with open_references(request.references) as folder:
-        prepared = _prepare(request, teams, _task(request, folder))
-        cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
-        _judge_pairs(prepared, asker, meter)
-        if cache:
-            cache.close()
-        found = asker.estimate
-        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
-        return found
-
-
-def _meter(settings: JudgeSettings) -> Meter:
-    return Meter(
-        prompt_price=settings.price_per_million_prompt_tokens, answer_price=settings.price_per_million_answer_tokens
-    )
-
-
-def _task(request: Request, folder: Any) -> Task:
-    return prepare(folder, load_challenge(folder), request.executor)
-
-
-def _prepare(request: Request, teams: Sequence[TeamSubmission], task: Task) -> _PreparedRun:
+def _prepare(request: Request, teams: Sequence[TeamSubmission], folder: ChallengeFolder) -> _PreparedRun:
+    task = prepare(folder, load_challenge(folder), request.executor)
     settings = _with_overrides(task.challenge.settings, request.overrides)
     per_case = request.per_case or task.folder.common.per_case
     if request.keep_evidence and per_case != "full":
         raise UsageError(
-            f"--keep-evidence writes what references say into the rows, which are to be '{per_case}'; "
+            f"--keep-evidence writes the content of references into the rows, which are '{per_case}'; "
             "add --per-case full if the file stays with the organisers."
         )
     readable: list[TeamReports] = []
@@ -378,6 +301,9 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
         raise UsageError(f"The judge's setting {first_problem(error)}.") from None
 
 
+# Asking
+
+
 def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
     import openai
 
@@ -394,30 +320,17 @@ def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[K
         api_key=request.api_key or "none",
         base_url=settings.base_url,
         timeout=settings.timeout_seconds,
-        max_retries=0,  # ours are counted, shown, and honour Retry-After
+        max_retries=0,  # our own retries are counted and shown, and honour Retry-After
     )
-    patience = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
+    retries = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
     cache = _cache(request, settings.model)
-    asker = Judge(client, model=settings.model, cache=cache, meter=meter, patience=patience)
+    asker = Judge(client, model=settings.model, cache=cache, meter=meter, retries=retries)
     try:
         return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
     finally:
         asker.stop()
         client.close()
         cache.close()
-
-
-def _check_answered(totals: Totals) -> None:
-    """A run of few questions may end before the server counts as gone; without any answer nothing is written."""
-    reasons = by_count(totals.reasons)
-    if totals.failures and not totals.calls and not totals.hits:
-        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
-    if totals.failures:
-        print(f"Questions that failed: {reasons}.", flush=True)
-
-
-def _cache(request: Request, model: str) -> AnswerCache:
-    return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
 
 
 def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
@@ -432,19 +345,26 @@ def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key
     )
 
 
-def _check_target(request: Request, team: TeamSubmission) -> None:
-    """Nothing is overwritten unless asked; a file that this command left without aggregates may be replaced."""
-    target = request.output / team.name / METRICS_FILE
-    existing = next(folder for folder in target.absolute().parents if folder.exists())
-    if not os.access(existing, os.W_OK):  # found out before a single answer is paid for
-        raise UsageError(f"{existing} cannot be written to; give another --output.")
-    if not target.exists() or request.overwrite:
-        return
-    with suppress(UsageError):
-        existing_file = read_metrics(target)
-        if "judge" in existing_file.provenance and not existing_file.aggregates["radfact_known"]:
-            return
-    raise UsageError(f"{target} exists; give another --output, or --overwrite.")
+def _meter(settings: JudgeSettings) -> Meter:
+    return Meter(
+        prompt_price=settings.price_per_million_prompt_tokens, answer_price=settings.price_per_million_answer_tokens
+    )
+
+
+def _cache(request: Request, model: str) -> AnswerCache:
+    return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
+
+
+def _check_answered(totals: Totals) -> None:
+    """Stop if nothing was answered: a run of few questions can end before the server counts as unavailable."""
+    reasons = by_count(totals.reasons)
+    if totals.failures and not totals.calls and not totals.hits:
+        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
+    if totals.failures:
+        print(f"Questions that failed: {reasons}.", flush=True)
+
+
+# Writing
 
 
 def _finish(
@@ -453,11 +373,15 @@ def _finish(
     name, evaluation = reports.team.name, reports.evaluation
     cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
     counted = list(cases.values())
-    share = failure_share(counted)
-    complete = share <= prepared.judge.failure_threshold
+    doubts = count_doubts(counted)
+    complete = doubts.failure_share <= prepared.judge.failure_threshold
     aggregates = dict(evaluation.aggregates)
     if complete:
-        aggregates |= _final_aggregates(prepared.settings, counted, captioning=aggregates["captioning"])
+        radfact, captioning = radfact_aggregates(counted), aggregates["captioning"]
+        rule, weights = prepared.settings.clinical, prepared.settings.weights
+        lower = final_lower_bound(radfact, captioning=captioning, rule=rule, weights=weights)
+        aggregates |= final_figures(radfact, captioning=captioning, rule=rule, weights=weights)
+        aggregates["score_final_lower_bound"] = lower
     rows = published_results(
         [
             _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
@@ -475,12 +399,11 @@ def _finish(
                 aggregates, evaluation.results, per_case=prepared.per_case, decimals=common.published_decimals
             ),
             "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
-            "provenance": {"judge": provenance(prepared.settings, counted, host=host)},
+            "provenance": {"judge": _provenance(prepared.settings, counted, doubts, host=host)},
             "results": rows,
         }
     )
     written = write_metrics(judged_file, request.output / name)
-    doubts = count_doubts(counted)
     if complete:
         return TeamVerdict(
             team=name,
@@ -490,18 +413,11 @@ def _finish(
             doubts=doubts,
         )
     problem = OrganiserError(
-        f"{share:.1%} of the verdicts on '{name}' failed, more than {prepared.judge.failure_threshold:.1%}: "
-        "no aggregate was written. Run it again to ask only what failed."
+        f"{doubts.failure_share:.1%} of the verdicts on '{name}' failed, "
+        f"more than {prepared.judge.failure_threshold:.1%}: no aggregate was written. "
+        "Run it again to ask only what failed."
     )
     return TeamVerdict(team=name, written=written, doubts=doubts, problem=problem)
-
-
-def _final_aggregates(settings: ReportsSettings, cases: Sequence[CaseFigures], *, captioning: float) -> dict[str, Any]:
-    radfact = radfact_aggregates(cases)
-    rule, weights = settings.clinical, settings.weights
-    lower = final_lower_bound(radfact, captioning=captioning, rule=rule, weights=weights)
-    figures = final_figures(radfact, captioning=captioning, rule=rule, weights=weights)
-    return {**figures, "score_final_lower_bound": lower}
 
 
 def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
@@ -511,3 +427,58 @@ def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bo
             "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
         }
     )
+
+
+def _provenance(
+    settings: ReportsSettings, cases: Sequence[CaseFigures], doubts: Doubts, *, host: str
+) -> dict[str, Any]:
+    """How the figures were computed. The date is that of the newest answer used, so a second run gives the same."""
+    judge = settings.judge
+    used = [
+        item
+        for case in cases
+        for item in (
+            case.judged.candidate,
+            case.judged.reference,
+            *case.judged.candidate_verdicts,
+            *case.judged.reference_verdicts,
+        )
+        if item is not None
+    ]
+    return {
+        "package": PACKAGE,
+        "package_version": PINNED_VERSION,
+        "model": judge.model,
+        "server": hashlib.sha256(host.encode()).hexdigest()[:16],
+        "report_type": judge.report_type,
+        "remove_normal_findings": judge.remove_normal_findings,
+        "prompt_hash": prompt_hash(judge.report_type),
+        "clinical": settings.clinical,
+        "max_report_characters": judge.max_report_characters,
+        "date": max((item.day for item in used), default=""),
+        "verdicts": doubts.verdicts,
+        "failure_threshold": judge.failure_threshold,
+        "failed_verdicts": doubts.failed,
+    }
+
+
+def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
+    """A warning if the order of the teams by lower bound differs from that by score; teams may share a place."""
+    teams = [each.team for each in outcomes if each.score_final is not None]
+    scores = [each.score_final for each in outcomes if each.score_final is not None]
+    bounds = [each.lower_bound for each in outcomes if each.lower_bound is not None]
+    by_score, by_bound = _places(scores), _places(bounds)
+    if by_score == by_bound:
+        return None
+    return (
+        "Warning: the order of the teams depends on suspicious or failed verdicts. By score: "
+        f"{_in_order(teams, by_score)}. By lower bound: {_in_order(teams, by_bound)}."
+    )
+
+
+def _places(values: Sequence[float]) -> list[int]:
+    return [1 + sum(other > value for other in values) for value in values]
+
+
+def _in_order(teams: Sequence[str], places: Sequence[int]) -> str:
+    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in sorted(zip(places, teams, strict=True)))

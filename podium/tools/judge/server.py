@@ -1,4 +1,4 @@
-"""The judge: any server that speaks OpenAI's chat completions with JSON-schema output."""
+"""Questions to a server that supports OpenAI's chat completions with JSON-schema output."""
 
 import math
 import random
@@ -27,17 +27,148 @@ from podium.tools.judge.asking import (
     by_count,
 )
 
-# Why a question has no answer, in words that can be counted, and which faults end a run.
-#
-# No word of the server's is repeated: some servers quote the key they refuse.
+# radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
+_PINNED = {"temperature": 0, "reasoning_effort": "low"}
+_REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
+_RESUME = "Answers so far are in the cache: run it again to ask the rest."
 
-BROKE_SCHEMA = "answer not in the requested form"
+_BROKE_SCHEMA = "answer not in the requested form"
 _TEMPORARY = frozenset((408, 409, 425, 429))
 _QUOTA = "insufficient_quota"
+_MAX_BACKOFF_SECONDS = 60.0
+_MAX_REQUESTED_SECONDS = 3600.0
+_FENCE = re.compile(r"(`{3,}|~{3,})[\w-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How often a question is asked before it fails, and how many failures in a row end the run."""
+
+    attempts: int
+    backoff_seconds: float
+    give_up_after: int = 20
+
+
+class _BrokeSchema(Exception):
+    """The answer is not JSON, or does not follow the schema."""
+
+
+class Judge:
+    """Asks a server, stores its answers in the cache, and retries after temporary errors.
+
+    Error messages never quote the server: some servers repeat the key they refuse.
+    """
+
+    def __init__(
+        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, retries: RetryPolicy
+    ) -> None:
+        self._client: Any = client  # its types list the parameters per model; we send the same to all
+        self._model = model
+        self._cache = cache
+        self._meter = meter
+        self._retries = retries
+        self._unsupported: set[str] = set()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._failures_in_a_row: Counter[str] = Counter()
+
+    def stop(self) -> None:
+        """From now on no thread waits or asks."""
+        self._stop.set()
+
+    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
+        """From the cache, else from the server; raises CallFailed when all attempts are used up."""
+        key = self._cache.key(messages, response_format)
+        known = self._cache.get(key)
+        if known is not None:
+            self._meter.found()
+            return known
+        try:
+            content = self._ask_until_answered(messages, response_format)
+        except CallFailed as failure:
+            if not self._stop.is_set():  # otherwise the server did not fail
+                self._meter.failed(str(failure))
+                self._stop_after_many(str(failure))
+            raise
+        with self._lock:
+            self._failures_in_a_row.clear()
+        answer = JudgeReply(content=content, day=datetime.now(UTC).date().isoformat())
+        self._cache.put(key, answer)
+        return answer
+
+    def _ask_until_answered(self, messages: Sequence[Message], response_format: ResponseFormat) -> dict[str, Any]:
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        reason = "stopped"
+        for attempt in range(self._retries.attempts):
+            if self._stop.is_set():
+                break
+            wait = backoff_seconds(attempt, first=self._retries.backoff_seconds)
+            try:
+                return self._ask_once(chat, response_format)
+            except _BrokeSchema:
+                reason = _BROKE_SCHEMA
+                chat = [*chat[: len(messages)], {"role": "user", "content": _REMINDER}]
+                wait = 0.0
+            except openai.APIConnectionError as error:
+                reason = connection_fault(error)
+            except openai.APIStatusError as error:
+                reason = status_fault(error)
+                self._stop_where_final(error)
+                if not is_temporary(error):
+                    break
+                requested = requested_seconds(error.response.headers)
+                wait = wait if requested is None else requested
+            if attempt + 1 < self._retries.attempts:
+                self._stop.wait(wait)
+        raise CallFailed(reason)
+
+    def _ask_once(self, chat: list[dict[str, str]], response_format: ResponseFormat) -> dict[str, Any]:
+        while True:
+            pinned = {name: value for name, value in _PINNED.items() if name not in self._unsupported}
+            arguments: dict[str, Any] = {"model": self._model, "messages": chat, "response_format": response_format}
+            try:
+                completion = self._client.chat.completions.create(**arguments, **pinned)
+                break
+            except openai.BadRequestError as error:
+                rejected = [name for name in pinned if error.param == name or name in str(error)]
+                if not rejected:
+                    raise
+                self._unsupported.update(rejected)
+            except (openai.APIResponseValidationError, ValueError):  # the body is not JSON
+                self._meter.answered(prompt_tokens=0, answer_tokens=0)
+                raise _BrokeSchema from None
+        usage = getattr(completion, "usage", None)
+        self._meter.answered(
+            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
+            answer_tokens=getattr(usage, "completion_tokens", None) or 0,
+        )
+        return _content(completion, response_format)
+
+    def _stop_where_final(self, error: openai.APIStatusError) -> None:
+        totals = self._meter.totals
+        problem = final_fault(error, has_answered=totals.calls + totals.hits > 0)
+        if problem is not None:
+            self.stop()
+            raise JudgeStopped(problem) from None
+
+    def _stop_after_many(self, reason: str) -> None:
+        with self._lock:
+            self._failures_in_a_row[reason] += 1
+            reasons = self._failures_in_a_row.copy()
+        # Not "at least": questions in progress in other threads would change the reported count.
+        if reasons.total() == self._retries.give_up_after:
+            self.stop()
+            raise JudgeStopped(
+                f"The judge's server gave no usable answer to {reasons.total()} questions in a row "
+                f"({by_count(reasons)}). {_RESUME}"
+            )
+
+
+# Why a question has no answer, in terms that can be counted, and which faults end a run. The server is never quoted.
 
 
 def connection_fault(error: openai.APIConnectionError) -> str:
-    """Which step of reaching the server failed; the SDK keeps that in the chain of causes alone."""
+    """Which step of the connection failed; the SDK keeps this only in the chain of causes."""
     if isinstance(error, openai.APITimeoutError):
         return "no answer in time"
     cause: BaseException | None = error
@@ -54,7 +185,7 @@ def connection_fault(error: openai.APIConnectionError) -> str:
 
 
 def status_fault(error: openai.APIStatusError) -> str:
-    """By the status; where access is denied it says so."""
+    """The status, with its meaning if access is denied."""
     return "access denied (status 403)" if error.status_code == 403 else f"status {error.status_code}"
 
 
@@ -64,10 +195,10 @@ def is_temporary(error: openai.APIStatusError) -> bool:
 
 
 def final_fault(error: openai.APIStatusError, *, has_answered: bool) -> str | None:
-    """What is wrong with every further question too; None where it may be this question alone.
+    """The fault if it affects all further questions; None if it may be this question alone.
 
-    403 is either: a key without access, or a server that does not like one report. A server that has answered before
-    is not stopped by a single report.
+    403 can be either: a key without access, or a server that rejects one report. A server that has answered before may
+    reject a single report without ending the run.
     """
     if _QUOTA in (error.code, error.type):
         return f"The quota of the key for the judge's server is used up (status {error.status_code})."
@@ -80,31 +211,28 @@ def final_fault(error: openai.APIStatusError, *, has_answered: bool) -> str | No
     return f"The judge's server {problem} (status {error.status_code})." if problem else None
 
 
-# How long to wait before asking again.
-
-_LONGEST_BACKOFF_SECONDS = 60.0
-_LONGEST_REQUESTED_SECONDS = 3600.0
+# How long to wait before asking again
 
 
 def backoff_seconds(attempt: int, *, first: float) -> float:
-    """`first`, doubled with every attempt (the first is 0), up to a minute; up to a quarter more, so that many threads
-    turned away together do not come back together."""
-    return min(first * 2.0**attempt, _LONGEST_BACKOFF_SECONDS) * (1 + 0.25 * random.random())  # noqa: S311
+    """`first`, doubled with every attempt (counted from 0), up to a minute; plus up to a quarter at random, so that
+    threads rejected at the same time do not all retry at the same time."""
+    return min(first * 2.0**attempt, _MAX_BACKOFF_SECONDS) * (1 + 0.25 * random.random())  # noqa: S311
 
 
 def requested_seconds(headers: Mapping[str, str]) -> float | None:
-    """What the server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. At most an hour."""
+    """The wait the server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. At most an hour."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         seconds = _number(headers.get(name), unit)
         if seconds is not None:
-            return min(seconds, _LONGEST_REQUESTED_SECONDS)
+            return min(seconds, _MAX_REQUESTED_SECONDS)
     try:
         moment = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), _LONGEST_REQUESTED_SECONDS)
+    return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), _MAX_REQUESTED_SECONDS)
 
 
 def _number(text: str | None, unit: float) -> float | None:
@@ -115,9 +243,8 @@ def _number(text: str | None, unit: float) -> float | None:
     return value * unit if math.isfinite(value) and value >= 0 else None
 
 
-# The JSON that each of radfact-lite's questions asks for; a reply in another form is asked for again.
-#
-# These are the engine's own response schemas as types: a test compares the two.
+# The replies to radfact-lite's questions: the engine's response schemas as types, which a test compares. A reply in
+# another form is asked for again.
 
 
 class _Reply(BaseModel):
@@ -150,19 +277,16 @@ REPLIES: dict[str, type[_Reply]] = {
 }
 
 
-_FENCE = re.compile(r"(`{3,}|~{3,})[\w-]*")
-
-
 def parse_reply(text: str | None, *, schema_name: str) -> dict[str, Any]:
-    """The content of a reply, also of one in a Markdown code fence.
+    """The content of a reply, which may be in a Markdown code fence.
 
-    Raises ValueError where it is not JSON in the form that was asked for.
+    Raises ValueError if it is not JSON of the requested schema.
     """
     return REPLIES[schema_name].model_validate_json(_without_fence(text or "")).model_dump()
 
 
 def _without_fence(text: str) -> str:
-    """What a code fence around the whole text holds. Text beside a fence stays: it might be a fence of the report's."""
+    """The content of a code fence around the whole text. Other fences may belong to the report, and stay."""
     stripped = text.strip()
     opening = _FENCE.match(stripped)
     if opening and stripped.endswith(opening[1]) and len(stripped) >= opening.end() + len(opening[1]):
@@ -170,138 +294,8 @@ def _without_fence(text: str) -> str:
     return text
 
 
-# radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
-_PINNED = {"temperature": 0, "reasoning_effort": "low"}
-_REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
-_RESUME = "What was answered is in the cache: run it again to ask the rest."
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetryPolicy:
-    """How often a question is asked before it counts as failed, and how many in a row may fail."""
-
-    attempts: int
-    backoff_seconds: float
-    give_up_after: int = 20
-
-
-class _BrokeSchema(Exception):
-    """The answer is no JSON, or not the JSON that was asked for."""
-
-
-class Judge:
-    """Asks a server, remembers its answers, retries temporary errors.
-
-    Error messages never quote the server: some servers repeat the key they refuse.
-    """
-
-    def __init__(
-        self, client: openai.OpenAI, *, model: str, cache: AnswerCache, meter: Meter, patience: RetryPolicy
-    ) -> None:
-        self._client: Any = client  # its types know the parameters of each model, ours are one request for all
-        self._model = model
-        self._cache = cache
-        self._meter = meter
-        self._patience = patience
-        self._unsupported: set[str] = set()
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._failures_in_a_row: Counter[str] = Counter()
-
-    def stop(self) -> None:
-        """No thread waits or asks from now on."""
-        self._stop.set()
-
-    def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
-        """From the cache, else from the server; raises CallFailed when all attempts are used up."""
-        key = self._cache.key(messages, response_format)
-        known = self._cache.get(key)
-        if known is not None:
-            self._meter.found()
-            return known
-        try:
-            content = self._ask_until_answered(messages, response_format)
-        except CallFailed as failure:
-            if not self._stop.is_set():  # else it is no failure of the server's
-                self._meter.failed(str(failure))
-                self._stop_after_many(str(failure))
-            raise
-        with self._lock:
-            self._failures_in_a_row.clear()
-        answer = JudgeReply(content=content, day=datetime.now(UTC).date().isoformat())
-        self._cache.put(key, answer)
-        return answer
-
-    def _ask_until_answered(self, messages: Sequence[Message], response_format: ResponseFormat) -> dict[str, Any]:
-        chat = [{"role": message.role, "content": message.content} for message in messages]
-        reason = "stopped"
-        for attempt in range(self._patience.attempts):
-            if self._stop.is_set():
-                break
-            wait = backoff_seconds(attempt, first=self._patience.backoff_seconds)
-            try:
-                return self._ask_once(chat, response_format)
-            except _BrokeSchema:
-                reason = BROKE_SCHEMA
-                chat = [*chat[: len(messages)], {"role": "user", "content": _REMINDER}]
-                wait = 0.0
-            except openai.APIConnectionError as error:
-                reason = connection_fault(error)
-            except openai.APIStatusError as error:
-                reason = status_fault(error)
-                self._stop_where_final(error)
-                if not is_temporary(error):
-                    break
-                requested = requested_seconds(error.response.headers)
-                wait = wait if requested is None else requested
-            if attempt + 1 < self._patience.attempts:
-                self._stop.wait(wait)
-        raise CallFailed(reason)
-
-    def _ask_once(self, chat: list[dict[str, str]], response_format: ResponseFormat) -> dict[str, Any]:
-        while True:
-            pinned = {name: value for name, value in _PINNED.items() if name not in self._unsupported}
-            arguments: dict[str, Any] = {"model": self._model, "messages": chat, "response_format": response_format}
-            try:
-                completion = self._client.chat.completions.create(**arguments, **pinned)
-                break
-            except openai.BadRequestError as error:
-                rejected = [name for name in pinned if error.param == name or name in str(error)]
-                if not rejected:
-                    raise
-                self._unsupported.update(rejected)
-            except (openai.APIResponseValidationError, ValueError):  # a body that is no JSON
-                self._meter.answered(prompt_tokens=0, answer_tokens=0)
-                raise _BrokeSchema from None
-        usage = getattr(completion, "usage", None)
-        self._meter.answered(
-            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-            answer_tokens=getattr(usage, "completion_tokens", None) or 0,
-        )
-        return _content(completion, response_format)
-
-    def _stop_where_final(self, error: openai.APIStatusError) -> None:
-        totals = self._meter.totals
-        problem = final_fault(error, has_answered=totals.calls + totals.hits > 0)
-        if problem is not None:
-            self.stop()
-            raise JudgeStopped(problem) from None
-
-    def _stop_after_many(self, reason: str) -> None:
-        with self._lock:
-            self._failures_in_a_row[reason] += 1
-            reasons = self._failures_in_a_row.copy()
-        # Not "at least": questions under way in other threads would add to the count that is told.
-        if reasons.total() == self._patience.give_up_after:
-            self.stop()
-            raise JudgeStopped(
-                f"The judge's server left {reasons.total()} questions in a row without a usable answer "
-                f"({by_count(reasons)}). {_RESUME}"
-            )
-
-
 def _content(completion: Any, response_format: ResponseFormat) -> dict[str, Any]:
-    """The JSON of an answer that follows the schema it was asked to follow."""
+    """The JSON of an answer that follows the requested schema."""
     try:
         text = completion.choices[0].message.content
         return parse_reply(text, schema_name=response_format["json_schema"]["name"])

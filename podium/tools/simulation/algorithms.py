@@ -1,7 +1,7 @@
-"""Algorithms to interact with: a container, a program or a Python function, all asked in the platform's own way.
+"""Algorithms to interact with: a container, a program or a Python function, all with the platform's interface.
 
-Called once per step: `/input` holds `images/ct/<case>.mha`, `images/pet/<case>.mha` and `lesion-clicks.json`; the
-prediction is the one image in `/output/images/tumor-lesion-segmentation`.
+An algorithm runs once per step: `/input` holds `images/ct/<case>.mha`, `images/pet/<case>.mha` and
+`lesion-clicks.json`; the prediction is the one image in `/output/images/tumor-lesion-segmentation`.
 """
 
 import http.client
@@ -26,24 +26,44 @@ from typing import Any
 from podium.errors import PodiumError, UsageError
 from podium.readers.files import escape_for_display
 
-# What an algorithm is to the simulation: something that reads an input folder and fills an output folder, per step.
-
-KEPT_BYTES = 64 * 1024  # of what an algorithm writes to stderr
+KEPT_BYTES = 64 * 1024  # of an algorithm's stderr
 MOST_OUTPUT_BYTES = 4 * 1024**3  # of a step: the largest volume as float32, four times
 MOST_OUTPUT_FILES = 1000
-SECONDS_BETWEEN_LOOKS = 0.5
 OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
+
+_FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION"
+_API_LABEL = "org.grand-challenge.api-method"
+_PORT = 4743
+_SECONDS_BETWEEN_CHECKS = 0.5
+_SECONDS_BETWEEN_HEALTH_CHECKS = 0.2
+_SECONDS_FOR_HEALTH = 10.0
+_SECONDS_FOR_LAST_WORDS = 5.0
+
+# How the platform runs an algorithm: no privileges, limited memory without swap, limited processes, nothing writable
+# but /output and /tmp, and no log, which would grow on this machine's disk.
+_PLATFORM_LIMITS = (
+    "--read-only",
+    "--tmpfs=/tmp:exec,mode=1777",
+    "--env=HOME=/tmp",
+    "--log-driver=none",
+    "--cap-drop=all",
+    "--security-opt=no-new-privileges",
+    "--memory=16g",
+    "--memory-swap=16g",
+    "--pids-limit=512",
+    "--shm-size=128m",
+)
 
 
 class StepFailedError(PodiumError):
-    """The algorithm gave no prediction; the step is recorded as failed and the case goes on."""
+    """The algorithm gave no prediction; the step is recorded as failed and the case continues."""
 
 
 class Folders:
-    """The two folders of a step, temporary ones: `output` has the folder of the prediction, which anybody may write."""
+    """The two temporary folders of a step: `output` contains the prediction's folder, which anybody may write to."""
 
     def __init__(self) -> None:
-        # What a container leaves may belong to another user; that must not end the run.
+        # A container's files may belong to another user; this must not end the run.
         self._temporary = TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True)
         root = Path(self._temporary.name)
         root.chmod(0o755)
@@ -53,9 +73,9 @@ class Folders:
         self._open_output()
 
     def empty(self) -> None:
-        """Ready for another step, as the same folders: a running container has them mounted.
+        """Prepare the same folders for another step: a running container has them mounted.
 
-        Raises OSError where something cannot be deleted because it belongs to the container's user.
+        Raises OSError if something cannot be deleted because it belongs to the container's user.
         """
         for folder in (self.input, self.output):
             for path in folder.iterdir():
@@ -65,11 +85,11 @@ class Folders:
     def remove(self) -> None:
         try:
             self._temporary.cleanup()
-        except RecursionError:  # Python cannot delete a thousand folders inside each other
+        except RecursionError:  # Python cannot delete a thousand nested folders
             subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
 
     def check_output(self) -> None:
-        """Raises StepFailedError where the algorithm has written more than any prediction needs."""
+        """Raises StepFailedError if the algorithm has written more than any prediction needs."""
         too_many = StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_FILES:,} files and folders.")
         written = files = 0
         try:
@@ -78,9 +98,9 @@ class Folders:
                 if files > MOST_OUTPUT_FILES:
                     raise too_many
                 for name in names:
-                    with suppress(OSError):  # gone again
+                    with suppress(OSError):  # deleted meanwhile
                         written += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118  (quicker)
-        except RecursionError:  # folders inside each other
+        except RecursionError:  # nested folders
             raise too_many from None
         if written > MOST_OUTPUT_BYTES:
             raise StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_BYTES:,} bytes.")
@@ -93,11 +113,11 @@ class Folders:
 
 
 class Algorithm(ABC):
-    """Asked once per step, in the folders that it gives for that step."""
+    """Runs once per step, in the folders that it provides for the step."""
 
     @contextmanager
     def case(self) -> Iterator[None]:
-        """Around the steps of one case: what is started for the case ends with it."""
+        """Encloses the steps of one case: what is started for the case ends with it."""
         yield
 
     @contextmanager
@@ -111,125 +131,94 @@ class Algorithm(ABC):
 
     @abstractmethod
     def run(self, folders: Folders, *, timeout_seconds: float) -> float | None:
-        """The `invoke_duration` of the step in seconds, None for what is no web server.
+        """The `invoke_duration` of the step in seconds; None if the algorithm is not a web server.
 
-        Raises StepFailedError when it fails or takes too long.
+        Raises StepFailedError if it fails or takes too long.
         """
 
 
-def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> tuple[int, str]:
-    """The exit code and the end of what the program wrote to stderr: it may write without end, so no more is kept.
-
-    Raises OSError where it cannot be started. A program that takes too long or fills the disk is killed with whatever
-    it started.
-    """
-    deadline = time.monotonic() + timeout_seconds
-    with subprocess.Popen(  # noqa: S603  (whoever calls names the program)
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
+def find_algorithm(spec: str) -> Algorithm:
+    """The algorithm named on the command line, checked as far as possible without running it."""
+    kind, _, rest = spec.partition(":")
+    if kind == "docker" and rest:
+        return find_container(rest)
+    if kind == "command" and rest.strip():
         try:
-            errors = KeptErrors(process)
-            while not errors.wait(SECONDS_BETWEEN_LOOKS):
-                folders.check_output()
-                if time.monotonic() > deadline:
-                    raise StepFailedError(too_long(timeout_seconds))
-            process.wait(timeout=max(0.0, deadline - time.monotonic()))
-        except BaseException as error:
-            # With whatever it started itself. A session of its own keeps Ctrl-C from it, so that is our part, too.
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise StepFailedError(too_long(timeout_seconds)) from None
-            raise
-    folders.check_output()
-    return process.returncode, errors.text
+            return Program(shlex.split(rest))
+        except ValueError as error:
+            raise UsageError(f"The command of --algorithm cannot be split into words: {error}.") from None
+    if kind == "python" and rest.count(":") == 1:
+        return Function(_load(*rest.split(":")))
+    raise UsageError(f"--algorithm '{spec}' is none of {_FORMS}.")
 
 
-class KeptErrors:
-    """The last bytes of a process's stderr, read while it runs: a pipe that nobody reads would stop it."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        assert process.stderr is not None
-        self._stream, self._end = process.stderr, b""
-        self._thread = Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def wait(self, seconds: float) -> bool:
-        """Whether all who write to it have ended within this time."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    @property
-    def text(self) -> str:
-        return self._end.decode(errors="replace")
-
-    def _read(self) -> None:
-        while block := os.read(self._stream.fileno(), KEPT_BYTES):
-            self._end = (self._end + block)[-KEPT_BYTES:]
+def _load(module: str, name: str) -> Callable[[Path, Path], object]:
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"The function '{module}:{name}' cannot be loaded: {error}.") from None
+    if not callable(function):
+        raise UsageError(f"'{module}:{name}' is not a function.")
+    found: Callable[[Path, Path], object] = function
+    return found
 
 
-def too_long(seconds: float) -> str:
-    return f"The algorithm took longer than {seconds:g} seconds."
+class Program(Algorithm):
+    """A local program; `{input}` and `{output}` in its arguments become the two folders."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def run(self, folders: Folders, *, timeout_seconds: float) -> None:
+        command = [
+            word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
+        ]
+        try:
+            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
+        except OSError as error:
+            raise UsageError(f"The program '{self.words[0]}' cannot be started: {error.strerror}.") from None
+        if code != 0:
+            raise StepFailedError(_ended(code, errors))
 
 
-def ended(code: int, errors: str) -> str:
-    return f"The algorithm ended with exit code {code}{last_line(errors)}."
+class Function(Algorithm):
+    """A Python function of two folders, in this process: it cannot be stopped when it takes too long."""
+
+    def __init__(self, function: Callable[[Path, Path], object]) -> None:
+        self.function = function
+
+    def run(self, folders: Folders, *, timeout_seconds: float) -> None:  # noqa: ARG002
+        try:
+            self.function(folders.input, folders.output)
+        except Exception as error:  # any error fails only this step
+            raise StepFailedError(
+                f"The function raised {type(error).__name__}: {escape_for_display(str(error))}."
+            ) from error
 
 
-def last_line(errors: str) -> str:
-    """What the platform would show the algorithm's author, as the end of a sentence: the last line of stderr."""
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    return f": {escape_for_display(lines[-1]).rstrip('.')}" if lines else ""
-
-
-# Algorithms in containers, run as the platform runs them; the label `org.grand-challenge.api-method` says how.
-
-API_LABEL = "org.grand-challenge.api-method"
-PORT = 4743
-
-# What the platform runs an algorithm with: no privileges, bounded memory without swap, bounded processes, nothing
-# writable but /output and /tmp, and no log, which would grow on this machine's disk.
-_PLATFORM_LIMITS = (
-    "--read-only",
-    "--tmpfs=/tmp:exec,mode=1777",
-    "--env=HOME=/tmp",
-    "--log-driver=none",
-    "--cap-drop=all",
-    "--security-opt=no-new-privileges",
-    "--memory=16g",
-    "--memory-swap=16g",
-    "--pids-limit=512",
-    "--shm-size=128m",
-)
-_SECONDS_BETWEEN_HEALTH_CHECKS = 0.2
-_SECONDS_FOR_HEALTH = 10.0
-_SECONDS_FOR_LAST_WORDS = 5.0
+# Containers, run as the platform runs them; the label `org.grand-challenge.api-method` says how.
 
 
 def find_container(image: str) -> Algorithm:
-    """The algorithm in an image that is already here."""
+    """The algorithm in a local image."""
     try:
         found = _docker("image", "inspect", image)
     except OSError:
         raise UsageError("docker is not installed; an algorithm in a container needs a Docker engine.") from None
     if found.returncode != 0:
-        raise UsageError(f"There is no image '{image}' here, or no Docker engine answers.")
+        raise UsageError(f"There is no local image '{image}', or no Docker engine is running.")
     method = _api_method(json.loads(found.stdout)[0])
     if method == "exec":
         return ExecContainer(image)
     if method == "invoke":
         return InvokeContainer(image)
-    raise UsageError(f"The label {API_LABEL} of '{image}' is '{method}'; there are exec (the default) and invoke.")
+    raise UsageError(f"The label {_API_LABEL} of '{image}' is '{method}'; there are exec (the default) and invoke.")
 
 
 def _api_method(description: dict[str, Any]) -> str:
-    """As the platform reads it: letter case and surrounding spaces do not count."""
+    """As the platform reads it: case and surrounding spaces are ignored."""
     labels: dict[str, str] = description["Config"]["Labels"] or {}
-    methods = [value.strip().lower() for name, value in labels.items() if name.strip().lower() == API_LABEL]
+    methods = [value.strip().lower() for name, value in labels.items() if name.strip().lower() == _API_LABEL]
     return methods[0] if methods else "exec"
 
 
@@ -248,11 +237,11 @@ class ExecContainer(Algorithm):
         finally:
             _docker("rm", "--force", name)  # a container outlives its client
         if code != 0:
-            raise StepFailedError(ended(code, errors))
+            raise StepFailedError(_ended(code, errors))
 
 
 class InvokeContainer(Algorithm):
-    """An image whose entrypoint is a web server: started once per case, and again after a step that failed."""
+    """An image whose entrypoint is a web server: started once per case, and again after a failed step."""
 
     def __init__(self, image: str) -> None:
         self.image = image
@@ -271,7 +260,7 @@ class InvokeContainer(Algorithm):
             try:
                 self._server.folders.empty()
             except (OSError, RecursionError):
-                # The last step's files cannot be deleted, and must not be taken for this step's.
+                # Files of the last step cannot be deleted, and must not count as this step's.
                 self._stop()
         if self._server is None:
             self._server = _Server(self.image)
@@ -295,23 +284,23 @@ class InvokeContainer(Algorithm):
 
 
 class _Server:
-    """A container with a web server, in a network of its own that has no way out; only this machine reaches it."""
+    """A container with a web server in a separate internal network, which only this machine can reach."""
 
     def __init__(self, image: str) -> None:
         self.image = image
         self.folders = Folders()
         self._name = _new_name()
-        self._client: subprocess.Popen[bytes] | None = None  # `docker run`, which passes on what the server writes
-        self._kept: KeptErrors | None = None
+        self._client: subprocess.Popen[bytes] | None = None  # `docker run`, which forwards the server's output
+        self._kept: _KeptErrors | None = None
         self._healthy = False
 
     def start(self, timeout_seconds: float) -> None:
-        """Once: start the container and wait for `GET /health` to answer 200."""
+        """Start the container, if it is not running, and wait for `GET /health` to answer 200."""
         if self._healthy:
             return
         network = _docker("network", "create", "--internal", self._name)
         if network.returncode != 0:
-            raise UsageError(f"Docker cannot create a network for the algorithm{last_line(network.stderr)}.")
+            raise UsageError(f"Docker cannot create a network for the algorithm{_last_line(network.stderr)}.")
         options = (f"--name={self._name}", f"--network={self._name}", *_PLATFORM_LIMITS, *_volumes(self.folders))
         deadline = time.monotonic() + timeout_seconds
         self._client = subprocess.Popen(  # noqa: S603
@@ -319,9 +308,9 @@ class _Server:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for us alone: the server is ended in `stop`
+            start_new_session=True,  # keeps Ctrl-C from it: `stop` ends the server
         )
-        self._kept = KeptErrors(self._client)
+        self._kept = _KeptErrors(self._client)
         answer = "there is no answer"
         while time.monotonic() < deadline:
             address = self._require_running()
@@ -337,18 +326,18 @@ class _Server:
                 answer = f"the last answer is {status}"
             time.sleep(_SECONDS_BETWEEN_HEALTH_CHECKS)
         raise StepFailedError(
-            f"The algorithm's server did not answer GET /health on port {PORT} with 200 within {timeout_seconds:g} "
+            f"The algorithm's server did not answer GET /health on port {_PORT} with 200 within {timeout_seconds:g} "
             f"seconds: {answer}. It must listen on all interfaces (0.0.0.0)."
         )
 
     def invoke(self, timeout_seconds: float) -> float:
         """One `POST /invoke`: the seconds until its answer, which must be 201."""
-        connection = http.client.HTTPConnection(self._require_running(), PORT, timeout=timeout_seconds)
+        connection = http.client.HTTPConnection(self._require_running(), _PORT, timeout=timeout_seconds)
         started = time.monotonic()
         try:
             connection.request("POST", "/invoke")
-            while not select.select([connection.sock], [], [], SECONDS_BETWEEN_LOOKS)[0]:
-                self._require_running()  # a container that is gone may leave the connection open for ever
+            while not select.select([connection.sock], [], [], _SECONDS_BETWEEN_CHECKS)[0]:
+                self._require_running()  # a container that has ended may leave the connection open forever
                 self.folders.check_output()
                 if time.monotonic() > started + timeout_seconds:
                     raise TimeoutError
@@ -356,15 +345,15 @@ class _Server:
         except (OSError, http.client.HTTPException) as error:
             self._require_running()
             if isinstance(error, TimeoutError):
-                raise StepFailedError(too_long(timeout_seconds)) from None
-            what = f"The algorithm's server gave no answer to POST /invoke{last_line(self._errors())}."
+                raise StepFailedError(_too_long(timeout_seconds)) from None
+            what = f"The algorithm's server gave no answer to POST /invoke{_last_line(self._errors())}."
             raise StepFailedError(what) from None
         finally:
             connection.close()
         seconds = time.monotonic() - started
         if status != 201:
             what = f"The algorithm's server answered POST /invoke with {status} instead of 201"
-            raise StepFailedError(f"{what}{last_line(self._errors())}.")
+            raise StepFailedError(f"{what}{_last_line(self._errors())}.")
         return seconds
 
     def stop(self) -> None:
@@ -376,7 +365,7 @@ class _Server:
         self.folders.remove()
 
     def _require_running(self) -> str:
-        """The address of the server, empty while it is being started; raises StepFailedError where it has ended."""
+        """The address of the server, empty while it starts; raises StepFailedError if it has ended."""
         form = "{{.State.Running}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         found = _docker("container", "inspect", f"--format={form}", self._name)
         running, address = [*found.stdout.split(), "", ""][:2]
@@ -384,10 +373,10 @@ class _Server:
         if running == "true" or (not self._healthy and self._client.poll() is None):
             return address
         errors = self._errors()
-        raise StepFailedError(f"The algorithm's server ended with exit code {self._client.wait()}{last_line(errors)}.")
+        raise StepFailedError(f"The algorithm's server ended with exit code {self._client.wait()}{_last_line(errors)}.")
 
     def _errors(self) -> str:
-        """The end of what the server wrote to stderr. It ends the server: only then is everything there."""
+        """The end of the server's stderr. This ends the server, since only then is the output complete."""
         assert self._kept is not None
         _docker("kill", self._name)
         self._kept.wait(_SECONDS_FOR_LAST_WORDS)
@@ -395,7 +384,7 @@ class _Server:
 
 
 def _status_of_health(address: str, *, timeout: float) -> int:
-    connection = http.client.HTTPConnection(address, PORT, timeout=timeout)
+    connection = http.client.HTTPConnection(address, _PORT, timeout=timeout)
     try:
         connection.request("GET", "/health")
         return connection.getresponse().status
@@ -422,63 +411,73 @@ def _docker(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-_FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION"
+# Programs
 
 
-def find_algorithm(spec: str) -> Algorithm:
-    """The algorithm a command line names, checked as far as that is possible without running it."""
-    kind, _, rest = spec.partition(":")
-    if kind == "docker" and rest:
-        return find_container(rest)
-    if kind == "command" and rest.strip():
+def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> tuple[int, str]:
+    """The exit code and the end of stderr, of which no more is kept.
+
+    Raises OSError if the program cannot be started. A program that takes too long or fills the disk is killed together
+    with its child processes.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    with subprocess.Popen(  # noqa: S603  (the caller names the program)
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
         try:
-            return Program(shlex.split(rest))
-        except ValueError as error:
-            raise UsageError(f"The command of --algorithm cannot be split into words: {error}.") from None
-    if kind == "python" and rest.count(":") == 1:
-        return Function(_load(*rest.split(":")))
-    raise UsageError(f"--algorithm '{spec}' is none of {_FORMS}.")
+            errors = _KeptErrors(process)
+            while not errors.wait(_SECONDS_BETWEEN_CHECKS):
+                folders.check_output()
+                if time.monotonic() > deadline:
+                    raise StepFailedError(_too_long(timeout_seconds))
+            process.wait(timeout=max(0.0, deadline - time.monotonic()))
+        except BaseException as error:
+            # Together with its child processes; Ctrl-C does not reach its separate session.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise StepFailedError(_too_long(timeout_seconds)) from None
+            raise
+    folders.check_output()
+    return process.returncode, errors.text
 
 
-class Program(Algorithm):
-    """A local program; `{input}` and `{output}` in its arguments become the two folders."""
+class _KeptErrors:
+    """The last bytes of a process's stderr, read while it runs: a full pipe would block it."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stderr is not None
+        self._stream, self._end = process.stderr, b""
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
 
-    def run(self, folders: Folders, *, timeout_seconds: float) -> None:
-        command = [
-            word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
-        ]
-        try:
-            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
-        except OSError as error:
-            raise UsageError(f"The program '{self.words[0]}' cannot be started: {error.strerror}.") from None
-        if code != 0:
-            raise StepFailedError(ended(code, errors))
+    def wait(self, seconds: float) -> bool:
+        """Whether all writers have ended within this time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
+    @property
+    def text(self) -> str:
+        return self._end.decode(errors="replace")
 
-class Function(Algorithm):
-    """A Python function of two folders, in this process: it cannot be stopped when it takes too long."""
-
-    def __init__(self, function: Callable[[Path, Path], object]) -> None:
-        self.function = function
-
-    def run(self, folders: Folders, *, timeout_seconds: float) -> None:  # noqa: ARG002
-        try:
-            self.function(folders.input, folders.output)
-        except Exception as error:  # whatever went wrong, it costs this step only
-            raise StepFailedError(
-                f"The function raised {type(error).__name__}: {escape_for_display(str(error))}."
-            ) from error
+    def _read(self) -> None:
+        while block := os.read(self._stream.fileno(), KEPT_BYTES):
+            self._end = (self._end + block)[-KEPT_BYTES:]
 
 
-def _load(module: str, name: str) -> Callable[[Path, Path], object]:
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"The function '{module}:{name}' cannot be loaded: {error}.") from None
-    if not callable(function):
-        raise UsageError(f"'{module}:{name}' is not a function.")
-    found: Callable[[Path, Path], object] = function
-    return found
+def _too_long(seconds: float) -> str:
+    return f"The algorithm took longer than {seconds:g} seconds."
+
+
+def _ended(code: int, errors: str) -> str:
+    return f"The algorithm ended with exit code {code}{_last_line(errors)}."
+
+
+def _last_line(errors: str) -> str:
+    """The last line of stderr as the end of a sentence, as the platform would show it to the algorithm's author."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    return f": {escape_for_display(lines[-1]).rstrip('.')}" if lines else ""

@@ -1,9 +1,15 @@
-"""Driving algorithms with simulated scribbles, all cases of each: here, or on an executor; and the log of that."""
+"""Simulated interaction: find the cases, run algorithms step by step with scribbles, log the steps, draw one of them.
+
+Cases are PET/CT images in nnU-Net's naming, each with a reference. A case is predicted, scribbled on where the
+prediction is wrong, and predicted again. The output is what the scorer reads: `<case>/iter_<k>.mha` and
+`<case>/iter_<k>_scribbles.json`; `steps.json` beside them holds the outcome and duration of every step. A stopped run
+resumes at the first missing step.
+"""
 
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,14 +32,19 @@ from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError, find_algorithm
 from podium.tools.simulation.scribbles import Scribbles, Strategy, correct, read_scribbles, strategy_of, write_scribbles
 
-# Whom to simulate: PET/CT images in nnU-Net's naming, each with its reference.
+LOG_FILE = "simulation.log"
+STEPS_FILE = "steps.json"
 
-CHANNELS = {"ct": "_0000", "pet": "_0001"}
+_CHANNELS = {"ct": "_0000", "pet": "_0001"}
+_LIBRARIES = ("SimpleITK",)
+# From the Okabe-Ito palette, which is distinguishable with every common kind of colour blindness.
+_REFERENCE, _PREDICTION, _TUMOR, _BACKGROUND = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
+_BRIGHTEST_PERCENTILE = 99.7
 
 
 @dataclass(frozen=True)
 class ImageCase:
-    """One case's files; `number` is its index among the sorted names, which deals the strategies."""
+    """One case's files; `number` is its index among the sorted names, which selects the strategy."""
 
     name: str
     number: int
@@ -68,7 +79,7 @@ def find_cases(images: Path, references: Path) -> list[ImageCase]:
 
 
 def _channel(images: Path, case: str, channel: str) -> Path:
-    stem = case + CHANNELS[channel]
+    stem = case + _CHANNELS[channel]
     found = [images / f"{stem}{ending}" for ending in VOLUME_ENDINGS if (images / f"{stem}{ending}").is_file()]
     if len(found) != 1:
         problem = "no" if not found else "more than one"
@@ -76,18 +87,9 @@ def _channel(images: Path, case: str, channel: str) -> Path:
     return found[0]
 
 
-# One case on its way through the steps: predict, scribble where it is wrong, predict again.
-#
-# What comes out is what the scorer reads: `<case>/iter_<k>.mha`, `<case>/iter_<k>_scribbles.json`. Beside it
-# `steps.json` holds what became of every step and how long it took. A run that was stopped goes on at the first
-# missing step.
-
-STEPS_FILE = "steps.json"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is the same for all cases; `spec` names the algorithm on the command line, `strategy` None deals one to each
+    """The options for all cases; `spec` is the algorithm as on the command line, `strategy` is None to alternate by
     case."""
 
     spec: str
@@ -99,10 +101,10 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of a step; `dice` is None where the reference is empty or the step failed.
+    """The outcome of a step; `dice` is None if the reference is empty or the step failed.
 
-    `seconds` are those of the whole step, `invoke_seconds` what the platform measures as `invoke_duration`: the answer
-    of an algorithm that is a web server, without its start. None for other algorithms and failed steps.
+    `seconds` is the duration of the whole step, `invoke_seconds` what the platform measures as `invoke_duration`: the
+    answer of an algorithm that is a web server, without its start. None for other algorithms and failed steps.
     """
 
     case: str
@@ -118,8 +120,62 @@ class StepOutcome:
 StepListener = Callable[[StepOutcome], None]
 
 
+def simulate(cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener) -> Sequence[list[StepOutcome]]:
+    """All steps of all cases for each algorithm; `report` is called with each, those of an earlier run included."""
+    algorithms = [find_algorithm(plan.spec) for plan in plans]
+    with decoders(libraries=_LIBRARIES, logged=False):
+        return [
+            _logged(plan, (outcome for case in cases for outcome in CaseRun(case, plan, algorithm).run()), report)
+            for plan, algorithm in zip(plans, algorithms, strict=True)
+        ]
+
+
+def simulate_on(
+    executor: Executor, cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener
+) -> tuple[Sequence[list[StepOutcome]], Mapping[str, str]]:
+    """The same on an executor, one task per algorithm and case: all steps, and the errors of failed tasks by
+    `<folder>/<case>`.
+
+    Each task looks for its algorithm where it runs: images are those of the workers.
+    """
+    tasks = {f"{plan.output.name}/{case.name}": (plan, case) for plan in plans for case in cases}
+    for plan in plans:
+        plan.output.mkdir(parents=True, exist_ok=True)
+
+    def work(name: str) -> list[StepOutcome]:
+        ensure_decoders(*_LIBRARIES)  # another machine has none yet
+        plan, case = tasks[name]
+        return list(CaseRun(case, plan, find_algorithm(plan.spec)).run())
+
+    found = executor.run(list(tasks), work, label="simulating")
+    outcomes = [
+        _logged(
+            plan,
+            (step for name, (other, _) in tasks.items() if other is plan for step in found[name].value or ()),
+            report,
+        )
+        for plan in plans
+    ]
+    return outcomes, {name: outcome.error for name, outcome in found.items() if outcome.error is not None}
+
+
+def _logged(plan: Plan, outcomes: Iterable[StepOutcome], report: StepListener) -> list[StepOutcome]:
+    """The outcomes, each written to the log and reported as soon as it is known."""
+    plan.output.mkdir(parents=True, exist_ok=True)
+    logged: list[StepOutcome] = []
+    with (plan.output / LOG_FILE).open("a", encoding="utf-8") as log:
+        for outcome in outcomes:
+            logged.append(outcome)
+            if not outcome.resumed:
+                dice = "-" if outcome.dice is None else f"{outcome.dice:.4f}"
+                line = f"{outcome.case} step {outcome.step} {outcome.status} {outcome.seconds:.1f}s dice {dice}"
+                print(line, outcome.error or "", file=log, flush=True)
+            report(outcome)
+    return logged
+
+
 class CaseRun:
-    """One case on its way through the steps."""
+    """The steps of one case."""
 
     def __init__(self, case: ImageCase, plan: Plan, algorithm: Algorithm) -> None:
         self.case, self.plan, self.algorithm = case, plan, algorithm
@@ -129,12 +185,11 @@ class CaseRun:
         self.lesions = find_lesions(labels, connectivity=18)
         self.reference: Mask = labels != 0
 
-    def run(self, tell: StepListener) -> None:
-        """Every step that an earlier run has not left; `tell` hears of all of them."""
+    def run(self) -> Iterator[StepOutcome]:
+        """The outcomes of all steps; those of an earlier run are not run again."""
         self.folder.mkdir(exist_ok=True)
         outcomes = self._earlier()
-        for outcome in outcomes:
-            tell(outcome)
+        yield from tuple(outcomes)
         prediction, scribbles = self._state(len(outcomes))
         with self.algorithm.case():
             for step in range(len(outcomes), self.plan.steps):
@@ -145,17 +200,17 @@ class CaseRun:
                     prediction = found
                 outcomes.append(outcome)
                 self._remember(outcomes)
-                tell(outcome)
+                yield outcome
 
     def _next(self, scribbles: Scribbles, prediction: Mask | None, *, after_failure: bool) -> Scribbles:
-        """One more scribble for the last prediction; after a failed step the same again, with nothing to correct."""
+        """One more scribble for the last prediction; none after a failed step, which leaves nothing to correct."""
         if after_failure or prediction is None:
             return scribbles
         correction = correct(prediction=_xyz(prediction), reference=_xyz(self.reference), strategy=self.strategy)
         return scribbles.with_points(correction.name, correction.points)
 
     def _step(self, step: int, scribbles: Scribbles) -> tuple[StepOutcome, Mask | None]:
-        write_scribbles(scribbles, self._scribbles_file(step))
+        write_scribbles(scribbles, _scribbles_file(self.folder, step))
         if step > 0 and not self.reference.any():
             return self._repeat(step)
         started = time.monotonic()
@@ -178,7 +233,7 @@ class CaseRun:
         return outcome, prediction
 
     def _ask(self, step: int, scribbles: Scribbles) -> tuple[Mask, float | None]:
-        """The algorithm's output, kept as this step's prediction once it was read, and its `invoke_seconds`."""
+        """The algorithm's prediction, which is stored once it has been read, and its `invoke_seconds`."""
         with self.algorithm.folders() as folders:
             for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
                 _write_image(image, folders.input / "images" / channel / f"{self.case.name}.mha")
@@ -193,7 +248,7 @@ class CaseRun:
         return volume.labels.view(np.bool_), invoke_seconds
 
     def _repeat(self, step: int) -> tuple[StepOutcome, Mask | None]:
-        """An empty reference gets no scribbles, so whatever step 0 was is what this step is."""
+        """Repeats step 0: an empty reference gets no scribbles, so the result would be the same."""
         first = find_prediction(self.folder, 0)
         if first is not None:
             shutil.copyfile(first, self.folder / f"iter_{step}{_ending(first.name)}")
@@ -206,25 +261,23 @@ class CaseRun:
             return None
         return voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
 
-    # What an earlier run left
-
     def _earlier(self) -> list[StepOutcome]:
-        """The steps that need not be run again: all up to the first that is missing."""
+        """The steps of an earlier run, up to the first that is missing."""
         try:
             noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))
             outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted["steps"]]
-            begun_with = {option: noted[option] for option in self._options()}
+            used = {option: noted[option] for option in self._options()}
         except (OSError, ValueError, KeyError, TypeError):
             return []
         for option, mine in self._options().items():
-            if (theirs := begun_with[option]) != mine:
+            if (theirs := used[option]) != mine:
                 raise UsageError(
-                    f"'{self.folder}' was begun with --{option} '{theirs}', not '{mine}'; give another --output."
+                    f"'{self.folder}' was started with --{option} '{theirs}', not '{mine}'; give another --output."
                 )
         kept: list[StepOutcome] = []
         for step, outcome in enumerate(outcomes[: self.plan.steps]):
             there = outcome.status == "failed" or find_prediction(self.folder, step) is not None
-            if outcome.step != step or not there or not self._scribbles_file(step).is_file():
+            if outcome.step != step or not there or not _scribbles_file(self.folder, step).is_file():
                 break
             kept.append(outcome)
         return kept
@@ -235,13 +288,12 @@ class CaseRun:
         for step in reversed(range(steps)):
             path = find_prediction(self.folder, step)
             if path is not None:
-                file = SafeFile.inside(self.folder, path.name)
-                prediction = read_mask_volume(file, shape=self.reference.shape).labels.view(np.bool_)
+                prediction = _read_mask(path, shape=self.reference.shape)
                 break
-        return prediction, read_scribbles(self._scribbles_file(steps - 1)) if steps else Scribbles()
+        return prediction, read_scribbles(_scribbles_file(self.folder, steps - 1)) if steps else Scribbles()
 
     def _options(self) -> dict[str, str]:
-        """What all steps of a case must have in common."""
+        """The options that all steps of a case must share."""
         return {"algorithm": self.plan.spec, "strategy": self.strategy}
 
     def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
@@ -255,14 +307,19 @@ class CaseRun:
         part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         part.replace(self.folder / STEPS_FILE)
 
-    def _scribbles_file(self, step: int) -> Path:
-        return self.folder / f"iter_{step}_scribbles.json"
-
 
 def find_prediction(folder: Path, step: int) -> Path | None:
-    """A case's prediction at a step, in whichever format the algorithm wrote it."""
+    """A case's prediction at a step, in any format."""
     candidates = (folder / f"iter_{step}{ending}" for ending in VOLUME_ENDINGS)
     return next((path for path in candidates if path.is_file()), None)
+
+
+def _read_mask(path: Path, *, shape: tuple[int, ...] | None = None) -> Mask:
+    return read_mask_volume(SafeFile.inside(path.parent, path.name), shape=shape).labels.view(np.bool_)
+
+
+def _scribbles_file(folder: Path, step: int) -> Path:
+    return folder / f"iter_{step}_scribbles.json"
 
 
 def _only_image(output_folder: Path) -> SafeFile:
@@ -270,7 +327,7 @@ def _only_image(output_folder: Path) -> SafeFile:
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     if len(found) != 1 or not found[0].name.endswith(VOLUME_ENDINGS):
         names = ", ".join(path.name for path in found[:5]) or "nothing"
-        raise StepFailedError(f"The algorithm must leave one .mha image in '{OUTPUT_FOLDER}', it left: {names}.")
+        raise StepFailedError(f"The algorithm must write one .mha image to '{OUTPUT_FOLDER}', it wrote: {names}.")
     return SafeFile.inside(output_folder, f"{OUTPUT_FOLDER}/{found[0].name}")
 
 
@@ -292,105 +349,31 @@ def _write_image(source: Path, target: Path) -> None:
     sitk.WriteImage(image, str(target))
 
 
-LOG_FILE = "simulation.log"
-_LIBRARIES = ("SimpleITK",)
-
-
-def simulate(cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener) -> Sequence[list[StepOutcome]]:
-    """All steps of all cases, for each algorithm; `report` is told of each, those of an earlier run included."""
-    algorithms = [find_algorithm(plan.spec) for plan in plans]
-
-    def outcomes(plan: Plan, algorithm: Algorithm) -> list[StepOutcome]:
-        def run(tell: StepListener) -> None:
-            for case in cases:
-                CaseRun(case, plan, algorithm).run(tell)
-
-        return _logged(plan, run, report)
-
-    with decoders(libraries=_LIBRARIES, logged=False):
-        return [outcomes(plan, algorithm) for plan, algorithm in zip(plans, algorithms, strict=True)]
-
-
-def simulate_on(
-    executor: Executor, cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener
-) -> tuple[Sequence[list[StepOutcome]], Mapping[str, str]]:
-    """The same for several algorithms, one task per algorithm and case: all steps of each, and for tasks that came to
-    nothing, by `<folder>/<case>`, why.
-
-    Algorithms are looked for where they run: images are those of the workers.
-    """
-    tasks = {f"{plan.output.name}/{case.name}": (plan, case) for plan in plans for case in cases}
-    for plan in plans:
-        plan.output.mkdir(parents=True, exist_ok=True)
-
-    def work(name: str) -> list[StepOutcome]:
-        ensure_decoders(*_LIBRARIES)  # on another machine there are none yet
-        plan, case = tasks[name]
-        outcomes: list[StepOutcome] = []
-        CaseRun(case, plan, find_algorithm(plan.spec)).run(outcomes.append)
-        return outcomes
-
-    found = executor.run(list(tasks), work, label="simulating")
-
-    def told(plan: Plan) -> list[StepOutcome]:
-        def run(tell: StepListener) -> None:
-            for name, (other, _) in tasks.items():
-                for outcome in found[name].value or () if other is plan else ():
-                    tell(outcome)
-
-        return _logged(plan, run, report)
-
-    failed = {name: outcome.error for name, outcome in found.items() if outcome.error is not None}
-    return [told(plan) for plan in plans], failed
-
-
-def _logged(plan: Plan, run: Callable[[StepListener], None], report: StepListener) -> list[StepOutcome]:
-    """What `run` tells, also written to the log."""
-    plan.output.mkdir(parents=True, exist_ok=True)
-    outcomes: list[StepOutcome] = []
-    with (plan.output / LOG_FILE).open("a", encoding="utf-8") as log:
-
-        def tell(outcome: StepOutcome) -> None:
-            outcomes.append(outcome)
-            if not outcome.resumed:
-                figure = "-" if outcome.dice is None else f"{outcome.dice:.4f}"
-                line = f"{outcome.case} step {outcome.step} {outcome.status} {outcome.seconds:.1f}s dice {figure}"
-                print(line, outcome.error or "", file=log, flush=True)
-            report(outcome)
-
-        run(tell)
-    return outcomes
-
-
-# One step of a simulated interaction as a picture: slice, reference, prediction, scribble.
-
-# From the Okabe-Ito palette: told apart with every common kind of colour blindness.
-REFERENCE, PREDICTION, TUMOR, BACKGROUND = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
-BRIGHTEST_PERCENTILE = 99.7
+# One step as a picture
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What is drawn: arrays in numpy order (z, y, x)."""
+    """The content of the picture; arrays in numpy order (z, y, x)."""
 
     case: str
     number: int
     pet: NDArray[Any]
     spacing: tuple[float, ...]
-    reference: NDArray[np.bool_]
-    prediction: NDArray[np.bool_] | None
+    reference: Mask
+    prediction: Mask | None
     scribbles: Scribbles
     new: Scribbles
 
 
 def read_step(case: ImageCase, simulation: Path, number: int) -> Step:
-    """The step as `podium simulate` left it."""
+    """The step as `podium simulate` wrote it."""
     folder = simulation / case.name
-    path = folder / f"iter_{number}_scribbles.json"
+    path = _scribbles_file(folder, number)
     if not path.is_file():
         raise UsageError(f"There is no step {number} of '{case.name}' in '{simulation}'.")
     scribbles = read_scribbles(path)
-    before = read_scribbles(folder / f"iter_{number - 1}_scribbles.json") if number else Scribbles()
+    before = read_scribbles(_scribbles_file(folder, number - 1)) if number else Scribbles()
     prediction = find_prediction(folder, number)
     pet = sitk.ReadImage(str(case.pet))
     return Step(
@@ -399,18 +382,14 @@ def read_step(case: ImageCase, simulation: Path, number: int) -> Step:
         pet=sitk.GetArrayFromImage(pet),
         spacing=pet.GetSpacing(),
         reference=read_label_volume(case.reference).labels != 0,
-        prediction=None if prediction is None else _mask(folder, prediction.name),
+        prediction=None if prediction is None else _read_mask(prediction),
         scribbles=scribbles,
         new=Scribbles(scribbles.tumor[len(before.tumor) :], scribbles.background[len(before.background) :]),
     )
 
 
-def _mask(folder: Path, name: str) -> NDArray[np.bool_]:
-    return read_mask_volume(SafeFile.inside(folder, name)).labels.view(np.bool_)
-
-
-def slice_to_show(step: Step) -> int:
-    """Where the new scribble lies, else the slice with the most lesion, else the middle."""
+def _slice_to_show(step: Step) -> int:
+    """The slice of the new scribble, or with the most lesion voxels, or in the middle."""
     points = (*step.new.tumor, *step.new.background)
     if points:
         return points[0][2]
@@ -425,25 +404,25 @@ def draw_step(step: Step, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    z = slice_to_show(step)
+    z = _slice_to_show(step)
     height, width = step.pet.shape[1] * step.spacing[1], step.pet.shape[2] * step.spacing[0]
     figure = Figure(figsize=(7.2, 7.2 * height / width + 1.3), dpi=140, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.imshow(
-        step.pet[z], cmap="gray_r", vmin=0, vmax=float(np.percentile(step.pet, BRIGHTEST_PERCENTILE)) or 1.0,
+        step.pet[z], cmap="gray_r", vmin=0, vmax=float(np.percentile(step.pet, _BRIGHTEST_PERCENTILE)) or 1.0,
         aspect=step.spacing[1] / step.spacing[0], interpolation="nearest",
     )  # fmt: skip
-    _outline(axes, step.reference[z], REFERENCE, "solid")
+    _outline(axes, step.reference[z], _REFERENCE, "solid")
     if step.prediction is not None:
-        _outline(axes, step.prediction[z], PREDICTION, (0, (1.2, 0.8)))
+        _outline(axes, step.prediction[z], _PREDICTION, (0, (1.2, 0.8)))
     handles = [
-        Line2D([], [], color=REFERENCE, linewidth=2.2, label="reference"),
-        Line2D([], [], color=PREDICTION, linewidth=2.2, linestyle="--", label="prediction"),
+        Line2D([], [], color=_REFERENCE, linewidth=2.2, label="reference"),
+        Line2D([], [], color=_PREDICTION, linewidth=2.2, linestyle="--", label="prediction"),
     ]
     for name, points, colour, marker in (
-        ("tumor scribble", step.scribbles.tumor, TUMOR, "o"),
-        ("background scribble", step.scribbles.background, BACKGROUND, "s"),
+        ("tumor scribble", step.scribbles.tumor, _TUMOR, "o"),
+        ("background scribble", step.scribbles.background, _BACKGROUND, "s"),
     ):
         here = [(x, y) for x, y, other in points if other == z]
         axes.plot(
@@ -458,8 +437,8 @@ def draw_step(step: Step, path: Path) -> None:
     figure.savefig(path, metadata={"Software": None})
 
 
-def _outline(axes: Any, mask: NDArray[np.bool_], colour: str, style: Any) -> None:
-    """Along the voxels' own edges: a smooth contour would show a shape that is not there."""
+def _outline(axes: Any, mask: Mask, colour: str, style: Any) -> None:
+    """Along the edges of voxels: a smooth contour would show a shape that is not there."""
     padded = np.pad(mask, 1).astype(np.int8)
     for row, column in np.argwhere(np.diff(padded, axis=0)):
         axes.plot((column - 1.5, column - 0.5), (row - 0.5, row - 0.5), color=colour, linewidth=2.2, linestyle=style)

@@ -1,7 +1,7 @@
 """Simulated scribbles: where a prediction is most wrong, drawn by one of three strategies. Source: autoPET V.
 
 Everything here is in (x, y, z) voxel order, pixels of a slice in row-major order of (x, y), and random draws come from
-Python's own `random.Random(42)`: the same masks give the same points on any machine.
+Python's `random.Random(42)`: the same masks give the same points on any machine.
 """
 
 import json
@@ -16,21 +16,29 @@ import numpy as np
 from podium.errors import UsageError
 from podium.metrics import Mask
 
-# Scribbles in the platform's `lesion-clicks` form: named points in voxels.
-
 Name = Literal["tumor", "background"]
+Strategy = Literal["centerline", "random", "boundary"]
 Point = tuple[int, int, int]  # x, y, z
+Pixel = tuple[int, int]
+
+STRATEGIES: tuple[Strategy, ...] = ("centerline", "random", "boundary")
+SEED = 42
+BOUNDARY_SHARE = 0.2  # the share of a boundary's pixels that is walked along
+TRIMMED_SHARE = 0.1  # the share of a centerline that is cut off at either end ...
+TRIMMED_FROM = 10  # ... if it has more pixels than this
+NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
+_ROWS_AT_ONCE = 512  # of the distance matrix of a skeleton's pixels
 
 
 @dataclass(frozen=True)
 class Scribbles:
-    """All points so far: scribbles accumulate over the steps."""
+    """All points so far, which accumulate over the steps; named points in voxels, the platform's `lesion-clicks`."""
 
     tumor: tuple[Point, ...] = ()
     background: tuple[Point, ...] = ()
 
     def with_points(self, name: Name, points: Sequence[Point]) -> "Scribbles":
-        """These and more."""
+        """A copy with additional points."""
         if name == "tumor":
             return Scribbles((*self.tumor, *points), self.background)
         return Scribbles(self.tumor, (*self.background, *points))
@@ -50,7 +58,7 @@ def write_scribbles(scribbles: Scribbles, path: Path) -> None:
 
 
 def read_scribbles(path: Path) -> Scribbles:
-    """What `write_scribbles` wrote; any other content is an error of whoever keeps the folder."""
+    """Read what `write_scribbles` wrote; raises UsageError for any other content."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["points"]
         points: dict[str, list[Point]] = {"tumor": [], "background": []}
@@ -59,43 +67,29 @@ def read_scribbles(path: Path) -> Scribbles:
             points[entry["name"]].append((x, y, z))
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(
-            f"'{path.name}' in '{path.parent.name}' holds no scribbles in the lesion-clicks form."
+            f"'{path.name}' in '{path.parent.name}' holds no scribbles in the lesion-clicks format."
         ) from None
     return Scribbles(tuple(points["tumor"]), tuple(points["background"]))
 
 
-Strategy = Literal["centerline", "random", "boundary"]
-STRATEGIES: tuple[Strategy, ...] = ("centerline", "random", "boundary")
-
-SEED = 42
-BOUNDARY_SHARE = 0.2  # of a boundary's pixels are walked along
-TRIMMED_SHARE = 0.1  # of a centerline is cut off at either end ...
-TRIMMED_FROM = 10  # ... if it has more pixels than this
-
-NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
-_ROWS_AT_ONCE = 512  # of the distance matrix of a skeleton's pixels
-
-Pixel = tuple[int, int]
-
-
 @dataclass(frozen=True)
 class Correction:
-    """The points of one scribble, and what they are said to be."""
+    """The points of one scribble and their name."""
 
     name: Name
     points: tuple[Point, ...]
 
 
 def strategy_of(case_number: int) -> Strategy:
-    """A third of the cases each: the index among the sorted case names, modulo 3."""
+    """A third of the cases for each strategy: the index among the sorted case names, modulo 3."""
     return STRATEGIES[case_number % len(STRATEGIES)]
 
 
 def correct(*, prediction: Mask, reference: Mask, strategy: Strategy) -> Correction:
-    """The next scribble for a prediction; without points where there is nothing to correct.
+    """The next scribble for a prediction; without points if there is nothing to correct.
 
-    Both kinds of error are scribbled on, and the longer scribble is used: `tumor` on what was missed if that has at
-    least as many voxels, else `background` on what was invented.
+    A scribble is drawn on both kinds of error, and the longer one is used: `tumor` on missed voxels if that has at
+    least as many points, else `background` on false positives.
     """
     background = scribble(prediction & ~reference, strategy)
     tumor = scribble(reference & ~prediction, strategy)
@@ -130,7 +124,7 @@ def largest_component(error: Mask) -> tuple[Mask, int] | None:
     areas = np.count_nonzero(error, axis=(0, 1))
     for z in np.flatnonzero(areas):
         if areas[z] <= largest:
-            continue  # not even all of the slice's error would be larger
+            continue  # even the whole error of this slice would not be larger
         component = _largest_piece(error[:, :, z].T).T
         size = int(np.count_nonzero(component))
         if size > largest:
@@ -139,7 +133,7 @@ def largest_component(error: Mask) -> tuple[Mask, int] | None:
 
 
 def random_pixels(component: Mask) -> Sequence[Pixel]:
-    """The digital line between two random pixels; it may leave the component on its way."""
+    """The digital line between two random pixels; it may leave the component."""
     from skimage.draw import line
 
     pixels = _pixels(component)
@@ -154,7 +148,7 @@ def random_pixels(component: Mask) -> Sequence[Pixel]:
 def boundary_pixels(component: Mask) -> Sequence[Pixel]:
     """A walk along the inner boundary from a random pixel: always to the first neighbour not yet visited.
 
-    A component that fills its slice has no boundary, and is its own scribble.
+    A component that fills its slice has no boundary, and the whole component is the scribble.
     """
     from skimage.segmentation import find_boundaries
 
@@ -175,7 +169,7 @@ def boundary_pixels(component: Mask) -> Sequence[Pixel]:
 
 
 def centerline_pixels(component: Mask) -> Sequence[Pixel]:
-    """The way through the skeleton between its two pixels farthest apart, less a tenth at either end."""
+    """The path through the skeleton between its two pixels farthest apart, without a tenth at either end."""
     from skimage.morphology import skeletonize
 
     skeleton = _pixels(_largest_piece(skeletonize(component)))
@@ -192,7 +186,7 @@ def _pixels(mask: Mask) -> list[Pixel]:
 
 
 def _largest_piece(mask: Mask) -> Mask:
-    """The largest 8-connected piece of a slice, of equals the one that comes first in row-major order."""
+    """The largest 8-connected piece of a slice; of equals, the first in row-major order."""
     from scipy.ndimage import label
 
     labels, count = label(mask, structure=np.ones((3, 3), np.uint8))
@@ -205,7 +199,7 @@ def _largest_piece(mask: Mask) -> Mask:
 
 
 def _farthest_pair(pixels: Sequence[Pixel]) -> tuple[Pixel, Pixel]:
-    """By Euclidean distance, the first pair in row-major order of all pairs; squares of whole numbers are exact."""
+    """By Euclidean distance; of equals, the first pair in row-major order. Squares of integers are exact."""
     places = np.array(pixels, np.int64)
     best, pair = -1, (0, 0)
     for start in range(0, len(places), _ROWS_AT_ONCE):

@@ -14,12 +14,13 @@ from podium.tools.judge.judging import (
     CaseFigures,
     JudgedPair,
     case_figures,
-    failure_share,
+    count_doubts,
     final_figures,
     final_lower_bound,
     radfact_aggregates,
 )
-from podium.tools.judge.run import Doubts, TeamVerdict, order_warning
+from podium.tools.judge.judging import Doubts
+from podium.tools.judge.run import TeamVerdict, order_warning
 
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 
@@ -93,7 +94,7 @@ def test_a_failed_verdict_is_neither_yes_nor_no() -> None:
     assert figures.f1 is None
     assert (figures.failed, figures.verdicts) == (2, 3)
     assert radfact_aggregates([figures, case(["entailed"], ["entailed"])])["precision"] == 1
-    assert failure_share([figures]) == pytest.approx(2 / 3)
+    assert count_doubts([figures]).failure_share == pytest.approx(2 / 3)
 
 
 def test_a_report_that_could_not_be_split_costs_all_it_was_needed_for() -> None:
@@ -105,7 +106,7 @@ def test_skipped_cases_score_0_and_count_in_the_means() -> None:
     figures = case_figures(JudgedPair(skipped="The report is empty and scores 0."))
     assert (figures.precision, figures.recall, figures.f1, figures.failed, figures.verdicts) == (0, 0, 0, 0, 0)
     assert radfact_aggregates([figures, case(["entailed"], ["entailed"])])["mean_of_f1"] == 0.5
-    assert failure_share([figures]) == 0
+    assert count_doubts([figures]).failure_share == 0
 
 
 DOUBTFUL = st.lists(

@@ -48,8 +48,8 @@ def test_the_attack_is_noticed_counted_and_bounded(desk: Desk, obedient: Scripte
     assert figures["suspicious_verdicts"] == 4
     assert row["warnings"] == [
         "The report seems to address the judge.",
-        "3 findings of the judge's do not occur in the report or address it.",
-        "4 verdicts rest on no evidence that is a finding.",
+        "3 of the judge's findings do not occur in the report or address the judge.",
+        "4 verdicts cite no finding as evidence.",
     ]
     radfact = desk.metrics("mallory")["aggregates"]["radfact"]
     assert (radfact["suspicious_findings"], radfact["suspicious_verdicts"]) == (3, 4)

@@ -124,7 +124,7 @@ def test_anonymous_rows_hold_nothing_of_the_reference(desk: Desk) -> None:
         *("precision", "recall", "f1", "failed_verdicts", "suspicious_findings", "suspicious_verdicts")
     }
     assert desk.run("--keep-evidence", "--overwrite") == 2
-    assert desk.said()[1].startswith("--keep-evidence writes what references say into the rows, which are to be")
+    assert desk.said()[1].startswith("--keep-evidence writes the content of references into the rows, which are")
     assert desk.run("--keep-evidence", "--overwrite", "--per-case", "full") == 0
     assert "A1" in desk.rows("alpha")
 
@@ -398,9 +398,9 @@ def test_a_server_that_goes_away_ends_the_run_and_the_cache_is_kept(
     assert desk.run("--concurrency", "4", teams=("many",)) == 2
     # A question that was on its way when the server went sees its connection broken, all others see it refused.
     assert re.fullmatch(
-        r"The judge's server left 20 questions in a row without a usable answer "
+        r"The judge's server gave no usable answer to 20 questions in a row "
         r"\(connection refused: \d+(, connection broken: \d+)?\)\. "
-        r"What was answered is in the cache: run it again to ask the rest\.",
+        r"Answers so far are in the cache: run it again to ask the rest\.",
         desk.said()[1],
     )
     assert not desk.output.exists()
@@ -518,7 +518,7 @@ def test_a_metrics_json_of_other_reports_is_refused(desk: Desk, server: Scripted
     assert judge_metrics(desk, metrics, "--submissions", desk.root / "teams/beta") == 2
     assert desk.said()[1] == f"{metrics} was not made from this submission and these references: 'bleu_4' differs."
     assert judge_metrics(desk, metrics) == 2
-    assert desk.said()[1] == f"{metrics} holds no reports; name the folder that does with --submissions."
+    assert desk.said()[1] == f"{metrics} holds no reports; name the folder of the submissions with --submissions."
     assert server.calls == []
 
 

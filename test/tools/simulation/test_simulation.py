@@ -166,7 +166,7 @@ def test_two_simulations_never_mix_in_one_folder(
     before = {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()}
     assert simulate(folders, spec, "--steps", "3", *options) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"'{folders['output'] / 'a'}' was begun with {words}; give another --output."
+        f"'{folders['output'] / 'a'}' was started with {words}; give another --output."
     )
     assert {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()} == before
 
@@ -174,7 +174,7 @@ def test_two_simulations_never_mix_in_one_folder(
 def test_an_algorithm_that_takes_its_output_folder_away(folders: dict[str, Path]) -> None:
     assert simulate(folders, "command:rm -r {output}/images", "--steps", "1") == 0
     assert steps_of(folders["output"] / "a")[0]["error"] == (
-        "The algorithm must leave one .mha image in 'images/tumor-lesion-segmentation', it left: nothing."
+        "The algorithm must write one .mha image to 'images/tumor-lesion-segmentation', it wrote: nothing."
     )
 
 
@@ -263,7 +263,7 @@ def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:
 def test_a_program_without_an_answer(folders: dict[str, Path]) -> None:
     assert simulate(folders, f'command:{sys.executable} -c "pass"', "--steps", "1") == 0
     assert steps_of(folders["output"] / "a")[0]["error"] == (
-        "The algorithm must leave one .mha image in 'images/tumor-lesion-segmentation', it left: nothing."
+        "The algorithm must write one .mha image to 'images/tumor-lesion-segmentation', it wrote: nothing."
     )
 
 
