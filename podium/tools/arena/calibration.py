@@ -18,10 +18,9 @@ from podium.metrics import Floats
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import are_anonymous
 from podium.tools.arena.calibration_counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.ratings import counted
 from podium.tools.arena.settings import listed
-from podium.tools.arena.store import Ballot, read_reports
+from podium.tools.arena.store import Ballot, OpenArena, read_ballots, read_reports
 from podium.tools.ranking.result import NARROW_BELOW, Calibration, TeamEstimate
 
 # What the judge gave every team in every case, from the metrics.json files that `podium judge` wrote.
@@ -233,9 +232,9 @@ class CalibrationOptions:
 
 def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibration:
     """Everything the votes say about the judge. Raises UsageError where the two do not belong together."""
-    with closing(Desk(arena)) as desk:
-        teams, ballots, closed = desk.methods, desk.ballots(), desk.is_closed()
-        reports = read_reports(desk.store)
+    with closing(OpenArena(arena)) as opened:
+        teams, ballots, closed = opened.methods, read_ballots(opened.store), opened.is_closed()
+        reports = read_reports(opened.store)
     votes = counted(ballots)
     if not votes:
         raise UsageError(f"{arena} has no votes yet that could be held against the judge.")

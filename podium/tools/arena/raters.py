@@ -112,8 +112,8 @@ def rater_name(text: str) -> str:
     return name
 
 
-def speak(store: Store, rater: int, language: str) -> None:
-    """The language that a rater has chosen."""
+def set_language(store: Store, rater: int, language: str) -> None:
+    """Keep the language that a rater has chosen."""
     with store.writing() as connection:
         connection.execute("UPDATE raters SET language = ? WHERE id = ?", (language, rater))
 
@@ -137,7 +137,7 @@ def revoke(store: Store, name: str) -> str:
     return name
 
 
-def enter(store: Store, token: str) -> str | None:
+def open_session(store: Store, token: str) -> str | None:
     """A new session's secret for the owner of a link that has not been revoked."""
     secret = secrets.token_urlsafe(32)
     with store.writing() as connection:
@@ -150,7 +150,7 @@ def enter(store: Store, token: str) -> str | None:
     return secret
 
 
-def visitor(store: Store, secret: str) -> Visitor | None:
+def find_visitor(store: Store, secret: str) -> Visitor | None:
     """The owner of a session; the sessions of a revoked link are deleted."""
     found = store.row(
         """

@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -20,17 +21,21 @@ from podium.tools.arena.raters import Invitation, invite_organiser
 from podium.tools.arena.settings import ArenaSettings, listed, write_settings
 from podium.tools.arena.store import (
     DATABASE,
-    LONGEST_REPORT,
     PICTURES,
     Contents,
     Picture,
     Store,
-    blind_report,
-    cut_report,
-    mixed_script_words,
+    clean_text,
     write_contents,
 )
 from podium.tools.ranking.result import Ranking, ranking_from_json
+
+LONGEST_REPORT = 50_000
+CUT_NOTE = "[The report is longer; it was cut here.]"
+MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
+_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = re.compile(" {2,}")
 
 # The reports of one team, from whatever form of submission the challenge takes.
 
@@ -250,3 +255,43 @@ def _some(cases: Collection[str]) -> str:
     named = list(cases)[:_MOST_NAMED]
     rest = len(cases) - len(named)
     return listed([*named, f"{rest} more"] if rest else named)
+
+
+# Reports as raters see them: nothing in the typography may identify a team.
+
+
+def blind_report(text: str) -> str:
+    """A report as raters see it: cleaned, and in one typography for all teams, so that no habit of writing tells one.
+
+    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
+    letter, runs of spaces as one. What a removed character kept apart may compose, hence twice.
+    """
+    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
+    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
+
+
+def _limit_marks(text: str) -> str:
+    kept, marks = [], 0
+    for each in text:
+        marks = marks + 1 if unicodedata.combining(each) else 0
+        if marks <= MOST_MARKS:
+            kept.append(each)
+    return "".join(kept)
+
+
+def mixed_script_words(text: str) -> list[str]:
+    """Words with letters of two of the alphabets that look alike, such as a Cyrillic "а" in a Latin word.
+
+    The Greek mu alone is the micro of units.
+    """
+    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
+
+
+def _alphabets(word: str) -> set[str]:
+    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
+    return names & _LOOK_ALIKE
+
+
+def cut_report(text: str) -> str:
+    """A cleaned report; one that is too long is cut with a visible note."""
+    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"

@@ -19,14 +19,39 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from podium.errors import OrganiserError, UsageError
+from podium.tools.arena.settings import read_settings
 
 DATABASE = "arena.sqlite"
 _APPLICATION, _VERSION = 1886350433, 2  # as schema.sql says
 _PATIENCE_SECONDS = 10.0
+_DATABASE_PROBLEMS = {
+    "SQLITE_FULL": "cannot grow: the disk is full",
+    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
+    "SQLITE_READONLY": "is read-only for this user",
+    "SQLITE_PERM": "is read-only for this user",
+    "SQLITE_CANTOPEN": "cannot be opened by this user",
+    "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_NOTADB": "is damaged",
+}
+
+PICTURES = "pictures"
+MESH_FILE = "mesh.mz3.gz"
+MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
+_SLICE = re.compile(r"(0|[1-9][0-9]{0,8})\.(png|u16\.gz)", re.ASCII)
+
+Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
+TIES: tuple[Answer, ...] = ("both-good", "both-bad")
+
+LONGEST_COMMENT = 2_000
+_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+_SPACE = re.compile(r"[^\S\n]")  # of any width
+_TRAILING = re.compile(r" +$", re.MULTILINE)
+# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 
 Rows = list[tuple[Any, ...]]
 
@@ -113,29 +138,13 @@ def _in_words() -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")
-        for prefix, reason in _REASONS.items():
+        for prefix, reason in _DATABASE_PROBLEMS.items():
             if name.startswith(prefix):
                 raise OrganiserError(f"The arena's database {reason}.", detail=f"{name}: {error}") from error
         raise
 
 
-_REASONS = {
-    "SQLITE_FULL": "cannot grow: the disk is full",
-    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
-    "SQLITE_READONLY": "is read-only for this user",
-    "SQLITE_PERM": "is read-only for this user",
-    "SQLITE_CANTOPEN": "cannot be opened by this user",
-    "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
-    "SQLITE_CORRUPT": "is damaged",
-    "SQLITE_NOTADB": "is damaged",
-}
-
-
 # A case image prepared for the page: pixels and a few numbers, nothing else.
-
-MESH_FILE = "mesh.mz3.gz"
-MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
-_PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,16 +187,7 @@ class PreparedImage:
             yield MESH_FILE
 
 
-def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
-    """An 8-bit PNG, grey (rows, columns) or RGB (rows, columns, 3): a fresh image carries no text, profile or date."""
-    from PIL import Image  # only `init` needs it
-
-    Image.fromarray(pixels).save(path, "PNG", compress_level=_PNG_COMPRESSION)
-
-
 # The contents of an arena: methods, cases with their pictures, and every method's report on every case.
-
-PICTURES = "pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +195,10 @@ class Picture(PreparedImage):
     """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
 
     key: str
+
+
+_PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
+_PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,12 +260,7 @@ def read_reports(store: Store) -> dict[tuple[str, str], str]:
     return {(method, case): text for method, case, text in rows}
 
 
-def read_notes(store: Store) -> tuple[str, ...]:
-    """What `init` found worth saying."""
-    return tuple(text for (text,) in store.rows("SELECT text FROM notes ORDER BY id"))
-
-
-def read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
+def _read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
     """The pictures of every case, by the case's number."""
     found: dict[int, tuple[Picture, ...]] = {number: () for (number,) in store.rows("SELECT id FROM cases")}
     rows = store.rows(f'SELECT "case", {_PICTURE_COLUMNS} FROM pictures ORDER BY "case", place')  # noqa: S608
@@ -271,14 +270,58 @@ def read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
     return found
 
 
-_PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
-_PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
+class OpenArena:
+    """An arena with all that does not change while it is open. Any thread may use it; calls may block.
+
+    notes     what `init` found worth saying
+    pictures  of every case, by the case's number
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder)
+        self.settings = read_settings(folder)
+        ((self.id,),) = self.store.rows("SELECT id FROM arena")
+        self.methods, self.cases = read_methods(self.store), read_cases(self.store)
+        self.notes = tuple(text for (text,) in self.store.rows("SELECT text FROM notes ORDER BY id"))
+        self.pictures = _read_pictures(self.store)
+        self._by_key = {picture.key: (case, picture) for case, shown in self.pictures.items() for picture in shown}
+
+    def close(self) -> None:
+        self.store.close()
+
+    def is_closed(self) -> bool:
+        """No vote counts any more."""
+        return self.store.rows("SELECT closed_at FROM arena") != [(None,)]
+
+    def picture_file(self, key: str, name: str) -> Path | None:
+        """A file of a prepared picture; None for any other name."""
+        _, picture = self._by_key.get(key, (None, None))
+        parts = _SLICE.fullmatch(name)
+        if picture is not None and picture.is_mesh and name == MESH_FILE:
+            return self.store.folder / PICTURES / key / name
+        if picture is None or parts is None or int(parts[1]) >= picture.slices:
+            return None
+        if parts[2] != "png" and not picture.is_volume:
+            return None
+        return self.store.folder / PICTURES / key / name
+
+    def missing_pictures(self) -> list[str]:
+        """Files that belong to the arena and are not there."""
+        return [
+            f"{PICTURES}/{key}/{name}"
+            for key, (_, picture) in self._by_key.items()
+            for name in picture.files()
+            if not (self.store.folder / PICTURES / key / name).is_file()
+        ]
+
+    def may_see(self, rater: int, picture: str) -> bool:
+        """Whether the picture belongs to a case in the rater's own list."""
+        case, _ = self._by_key.get(picture, (None, None))
+        query = 'SELECT 1 FROM matchups WHERE rater = ? AND "case" = ? LIMIT 1'
+        return case is not None and self.store.row(query, (rater, case)) is not None
 
 
 # A vote as the ratings see it: the two methods, the case, the rater and the answer.
-
-Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
-TIES: tuple[Answer, ...] = ("both-good", "both-bad")
 
 
 class Ballot(NamedTuple):
@@ -349,14 +392,39 @@ class VoteRecord(NamedTuple):
     is_practice: bool
 
 
-def votes(store: Store) -> list[VoteRecord]:
+def read_votes(store: Store) -> list[VoteRecord]:
     """Every vote ever cast, in that order."""
-    return list(_votes(store))
+    rows = store.rows(
+        """
+        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
+            v.reasons, v.comment, m.position < 0,
+            EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+        FROM votes AS v
+        JOIN matchups AS m ON m.id = v.matchup
+        JOIN raters ON raters.id = v.rater
+        JOIN cases ON cases.id = m."case"
+        JOIN methods AS l ON l.id = m."left"
+        JOIN methods AS r ON r.id = m."right"
+        ORDER BY v.id
+        """
+    )
+    return [
+        VoteRecord(
+            ballot=Ballot(
+                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
+            ),
+            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
+            comment=comment,
+            is_undone=bool(undone),
+            is_practice=bool(practice),
+        )
+        for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows
+    ]
 
 
-def ballots(store: Store) -> list[Ballot]:
+def read_ballots(store: Store) -> list[Ballot]:
     """The votes that stand, practice left out, in the order in which they were cast."""
-    return standing_ballots(_votes(store))
+    return standing_ballots(read_votes(store))
 
 
 def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
@@ -381,7 +449,7 @@ def remarks(cast: Iterable[VoteRecord]) -> list[CommentLine]:
     ]
 
 
-def raters(store: Store) -> list[RaterLine]:
+def read_raters(store: Store) -> list[RaterLine]:
     """Every rater in the order of invitation, also those whose link was ended."""
     rows = store.rows(
         """
@@ -415,33 +483,6 @@ def last_change(store: Store) -> int:
     return int(number)
 
 
-def _votes(store: Store) -> Iterator[VoteRecord]:
-    rows = store.rows(
-        """
-        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
-            v.reasons, v.comment, m.position < 0,
-            EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
-        FROM votes AS v
-        JOIN matchups AS m ON m.id = v.matchup
-        JOIN raters ON raters.id = v.rater
-        JOIN cases ON cases.id = m."case"
-        JOIN methods AS l ON l.id = m."left"
-        JOIN methods AS r ON r.id = m."right"
-        ORDER BY v.id
-        """
-    )
-    for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows:
-        yield VoteRecord(
-            ballot=Ballot(
-                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
-            ),
-            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
-            comment=comment,
-            is_undone=bool(undone),
-            is_practice=bool(practice),
-        )
-
-
 # The end of an arena: no vote, undo or invitation after it. The database itself refuses them too.
 
 
@@ -459,22 +500,7 @@ def closed_at(connection: sqlite3.Connection) -> float | None:
     return None if moment is None else float(moment)
 
 
-# Texts as they are shown, without invisible characters: a hidden mark would identify a team.
-
-LONGEST_REPORT = 50_000
-LONGEST_COMMENT = 2_000
-CUT_NOTE = "[The report is longer; it was cut here.]"
-MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
-_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
-_WORD = re.compile(r"[^\W\d_]+")
-_SPACES = re.compile(" {2,}")
-_TRAILING = re.compile(r" +$", re.MULTILINE)
-_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
-_SPACE = re.compile(r"[^\S\n]")  # of any width
-# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
-)
+# Texts as they are shown: without invisible characters, since a hidden mark could identify a team.
 
 
 def clean_text(text: str) -> str:
@@ -489,43 +515,6 @@ def clean_text(text: str) -> str:
         if each == "\n" or not unicodedata.category(each).startswith("C")
     )
     return _TRAILING.sub("", seen).strip("\n")
-
-
-def blind_report(text: str) -> str:
-    """A report as raters see it: cleaned, and in one typography for all teams, so that no habit of writing tells one.
-
-    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
-    letter, runs of spaces as one. What a removed character kept apart may compose, hence twice.
-    """
-    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
-    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
-
-
-def mixed_script_words(text: str) -> list[str]:
-    """Words with letters of two of the alphabets that look alike, such as a Cyrillic "а" in a Latin word.
-
-    The Greek mu alone is the micro of units.
-    """
-    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
-
-
-def _alphabets(word: str) -> set[str]:
-    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
-    return names & _LOOK_ALIKE
-
-
-def _limit_marks(text: str) -> str:
-    kept, marks = [], 0
-    for each in text:
-        marks = marks + 1 if unicodedata.combining(each) else 0
-        if marks <= MOST_MARKS:
-            kept.append(each)
-    return "".join(kept)
-
-
-def cut_report(text: str) -> str:
-    """A cleaned report; one that is too long is cut with a visible note."""
-    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"
 
 
 def clean_comment(text: str) -> str:

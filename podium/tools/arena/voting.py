@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from random import Random
@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.tools.arena.store import Answer, Picture, Store, clean_comment, closed_at
+from podium.tools.arena.store import Answer, OpenArena, Picture, Store, clean_comment, closed_at
 
 VoteOutcome = Literal["cast", "already", "refused", "closed"]
 _PACE_VOTES = 20
@@ -59,23 +59,14 @@ class RaterProgress:
     seconds_left: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RaterVerdict:
-    """What a rater says. `reasons` are some of the organiser's tags."""
-
-    answer: Answer
-    comment: str = ""
-    reasons: Sequence[str] = ()
-
-
 def new_key() -> str:
     """An opaque name for a matchup."""
     return secrets.token_hex(16)
 
 
-def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]]) -> Matchup | None:
+def next_matchup(arena: OpenArena, rater: int) -> Matchup | None:
     """The first matchup of the list without an answer; None at its end."""
-    found = store.row(
+    found = arena.store.row(
         """
         SELECT m.key, m.position, "case", l.text, r.text, coalesce(u.comment, ''), coalesce(u.reasons, '[]')
         FROM matchups AS m JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
@@ -94,7 +85,7 @@ def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]
         position=position,
         left_report=left,
         right_report=right,
-        pictures=pictures[case],
+        pictures=arena.pictures[case],
         comment=comment,
         reasons=tuple(json.loads(reasons)),
     )
@@ -137,8 +128,10 @@ def _median_pause(store: Store, rater: int) -> float | None:
     return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
 
 
-def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> VoteOutcome:
-    """A vote, on disk when this returns "cast".
+def cast(  # noqa: PLR0913  (a vote has these parts)
+    store: Store, rater: int, *, matchup: str, answer: Answer, comment: str = "", reasons: Sequence[str] = ()
+) -> VoteOutcome:
+    """Record a vote, which is on disk when this returns "cast". `reasons` are some of the organiser's tags.
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
     "refused": the matchup belongs to another rater, or the rater's link has been revoked.
@@ -162,7 +155,7 @@ def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> Vo
             return "closed"
         connection.execute(
             "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (rater, number, verdict.answer, json.dumps(verdict.reasons), clean_comment(verdict.comment), time.time()),
+            (rater, number, answer, json.dumps(reasons), clean_comment(comment), time.time()),
         )
     return "cast"
 

@@ -19,9 +19,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.errors import PodiumError, UsageError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import raters
+from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.pages import OrganiserPages, RaterPages
-from podium.tools.arena.web.site import DeskThreads, SecureHeaders, Site, WithoutPrefix, static
+from podium.tools.arena.web.site import SecureHeaders, Site, StoreThreads, WithoutPrefix, static
 
 _TITLED_AS = {405: 404, 415: 400}
 
@@ -43,16 +44,16 @@ class Crashes:
             await answer(scope, receive, send)
 
 
-def make_app(desk: Desk) -> ASGIApp:
-    """The server's pages for one arena. The caller closes the desk."""
-    threads, site = DeskThreads(), Site(desk)
-    rater, organiser = RaterPages(desk, site, threads), OrganiserPages(desk, site, threads)
+def make_app(arena: OpenArena) -> ASGIApp:
+    """The server's pages for one arena, which the caller closes."""
+    threads, site = StoreThreads(), Site(arena)
+    rater, organiser = RaterPages(arena, site, threads), OrganiserPages(arena, site, threads)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         status, sentence = error.status_code, error.detail
         cookie = site.cookie(request)
-        visitor = await threads.ask(lambda: desk.visitor(cookie)) if cookie else None
+        visitor = await threads.ask(lambda: raters.find_visitor(arena.store, cookie)) if cookie else None
         if visitor is None and status in (404, 405):
             status, sentence = 401, "no_link"  # who has no link learns not even which addresses exist
         elif status in (404, 405) and sentence in ("Not Found", "Method Not Allowed"):
@@ -118,17 +119,17 @@ _GRACE_SECONDS = 5  # for answers under way when the server is stopped
 def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
     """Serve the arena in `folder` until Ctrl-C or SIGTERM."""
     _check_certificate(certificate, key)
-    with closing(Desk(folder)) as desk, _listen(host, port) as listener:
-        if missing := desk.missing_pictures():
+    with closing(OpenArena(folder)) as arena, _listen(host, port) as listener:
+        if missing := arena.missing_pictures():
             raise UsageError(f"{folder} lacks {len(missing)} files of its pictures, first {missing[0]}.")
         scheme = "https" if certificate else "http"
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        print(f"The arena listens on {scheme}://{place} (links point to {desk.settings.url}).")
+        print(f"The arena listens on {scheme}://{place} (links point to {arena.settings.url}).")
         if not certificate and not _is_loopback(host):
             print("Links and votes are sent unencrypted: use --certificate and --key, or an HTTPS reverse proxy.")
         print("Press Ctrl-C to stop it; every confirmed vote is on disk.", flush=True)
         config = uvicorn.Config(
-            make_app(desk),
+            make_app(arena),
             access_log=False,  # links carry tokens
             log_level="warning",
             server_header=False,

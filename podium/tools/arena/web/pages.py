@@ -19,30 +19,33 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.errors import UsageError
+from podium.tools.arena import raters, voting
 from podium.tools.arena.agreement import RaterFigures, rater_figures
 from podium.tools.arena.archive import votes_csv
-from podium.tools.arena.desk import Desk
-from podium.tools.arena.raters import Guest, Invitation, Visitor, invite, revoke, speak
+from podium.tools.arena.raters import Guest, Invitation, Visitor
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import TITLES, ArenaResult, arena_result, result_to_json
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
     Answer,
     Ballot,
+    OpenArena,
     Picture,
     VoteRecord,
     clean_name,
     close_arena,
+    last_change,
+    read_raters,
+    read_votes,
     remarks,
     standing_ballots,
-    votes,
 )
 from podium.tools.arena.voting import Matchup, RaterProgress
 from podium.tools.arena.web.site import (
     LANGUAGES,
-    DeskReply,
-    DeskThreads,
+    Reply,
     Site,
+    StoreThreads,
     check_csrf,
     check_origin,
     csrf_token,
@@ -66,21 +69,21 @@ class ShownPicture:
     others: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Situation:
-    """Where a rater stands."""
+    """What a rater's page depends on."""
 
     visitor: Visitor
+    is_closed: bool
     matchup: Matchup | None
     progress: RaterProgress
-    is_closed: bool
 
 
 class RaterPages:
-    """Handlers of a rater's requests. The desk blocks, so each request asks it in one go in a worker thread."""
+    """Handlers of a rater's requests. The store blocks, so each request asks it in one go in a worker thread."""
 
-    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
-        self._desk, self._site = desk, site
+    def __init__(self, arena: OpenArena, site: Site, threads: StoreThreads) -> None:
+        self._arena, self._site = arena, site
         self._ask = threads.ask
 
     async def enter(self, request: Request) -> Response:
@@ -88,11 +91,12 @@ class RaterPages:
         navigation, a Strict cookie would not travel along a redirect."""
 
         def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
-            cookie = self._desk.enter(token)
-            visitor = cookie and self._desk.visitor(cookie)
+            cookie = raters.open_session(self._arena.store, token)
+            visitor = cookie and raters.find_visitor(self._arena.store, cookie)
             if not cookie or not visitor:
                 return None
-            return cookie, visitor, self._desk.progress(visitor.id), self._desk.is_closed()
+            progress = voting.progress(self._arena.store, visitor.id)
+            return cookie, visitor, progress, self._arena.is_closed()
 
         entered = await self._ask(lambda: knock(request.path_params["token"]))
         if entered is None:
@@ -113,7 +117,7 @@ class RaterPages:
             request,
             visitor=visitor,
             progress=progress,
-            instructions=paragraphs(self._desk.settings.instructions),
+            instructions=paragraphs(self._arena.settings.instructions),
             languages={code: words_of(code)("name") for code in LANGUAGES},
             csrf=csrf_token(visitor),
         )
@@ -125,8 +129,9 @@ class RaterPages:
             raise HTTPException(400, "unreadable_form")
 
         def keep() -> tuple[Visitor, RaterProgress]:
-            speak(self._desk.store, visitor.id, fields["language"])
-            return replace(visitor, language=fields["language"]), self._desk.progress(visitor.id)
+            raters.set_language(self._arena.store, visitor.id, fields["language"])
+            progress = voting.progress(self._arena.store, visitor.id)
+            return replace(visitor, language=fields["language"]), progress
 
         return self._welcome(request, *await self._ask(keep))
 
@@ -145,32 +150,33 @@ class RaterPages:
             csrf=csrf_token(situation.visitor),
             notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
-            reasons=self._desk.settings.reasons,
-            presets=self._desk.settings.window_presets,
+            reasons=self._arena.settings.reasons,
+            presets=self._arena.settings.window_presets,
             keys=_KEYS,
         )
 
     async def vote(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
         answer = _answer(fields.get("answer", ""))
-        reasons = _reasons(fields, self._desk.settings.reasons)
+        reasons = _reasons(fields, self._arena.settings.reasons)
         comment = fields.get("comment", "").replace("\r\n", "\n").strip()
         if len(comment) > LONGEST_COMMENT:
             raise HTTPException(400, "long_comment")
 
-        def cast() -> str:
-            return self._desk.cast(
-                visitor.id, matchup=fields.get("matchup", ""), answer=answer, comment=comment, reasons=reasons
+        matchup = fields.get("matchup", "")
+        outcome = await self._ask(
+            lambda: voting.cast(
+                self._arena.store, visitor.id, matchup=matchup, answer=answer, comment=comment, reasons=reasons
             )
-
-        outcome = await self._ask(cast)
+        )
         if outcome == "refused":
             raise HTTPException(404, "not_yours")
         return self._back("answered" if outcome == "already" else None)
 
     async def undo(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
-        undone = await self._ask(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
+        matchup = fields.get("matchup", "")
+        undone = await self._ask(lambda: voting.undo(self._arena.store, visitor.id, matchup=matchup))
         return self._back("undone" if undone else "kept")
 
     def _back(self, notice: str | None) -> Response:
@@ -183,7 +189,7 @@ class RaterPages:
 
         def look() -> bytes:
             rater = self._rater(cookie)
-            path = self._desk.picture_file(key, name) if self._desk.may_see(rater.id, key) else None
+            path = self._arena.picture_file(key, name) if self._arena.may_see(rater.id, key) else None
             if path is None:
                 raise HTTPException(404)
             return path.read_bytes()
@@ -197,7 +203,7 @@ class RaterPages:
         return Response(content, headers=headers)
 
     def _rater(self, cookie: str) -> Visitor:
-        visitor = self._desk.visitor(cookie) if cookie else None
+        visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
         if visitor is None:
             raise HTTPException(401, "no_link")
         if visitor.is_organiser:
@@ -206,8 +212,12 @@ class RaterPages:
 
     def _situation(self, cookie: str) -> Situation:
         rater = self._rater(cookie)
-        closed = self._desk.is_closed()
-        return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id), closed)
+        return Situation(
+            visitor=rater,
+            is_closed=self._arena.is_closed(),
+            matchup=voting.next_matchup(self._arena, rater.id),
+            progress=voting.progress(self._arena.store, rater.id),
+        )
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
         """The sender of a form and its fields; every error is reported before anything changes."""
@@ -350,12 +360,12 @@ MOST_COMMENTS = 200  # the newest; all of them are in the exports
 class OrganiserPages:
     """Handlers of the organiser's requests."""
 
-    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
-        self._desk, self._site = desk, site
+    def __init__(self, arena: OpenArena, site: Site, threads: StoreThreads) -> None:
+        self._arena, self._site = arena, site
         self._threads = threads
         self._timer: asyncio.TimerHandle | None = None
         self._known: tuple[int, list[VoteRecord]] = -1, []
-        self._figures = FiguresBeside(desk.methods, desk.settings, desk.notes)
+        self._figures = FiguresBeside(arena.methods, arena.settings, arena.notes)
 
     def start(self) -> None:
         """Compute the figures soon, before anybody asks: the first page after a restart must not take long. Raters who
@@ -373,7 +383,7 @@ class OrganiserPages:
 
     async def _compute(self) -> tuple[OrganiserFigures, list[VoteRecord], bool]:
         change, cast = await self._threads.ask(self._cast)
-        is_closed = await self._threads.ask(self._desk.is_closed)
+        is_closed = await self._threads.ask(self._arena.is_closed)
         return await self._figures.of(standing_ballots(cast), change=change, closed=is_closed), cast, is_closed
 
     async def overview(self, request: Request) -> Response:
@@ -383,8 +393,8 @@ class OrganiserPages:
         self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
     ) -> Response:
         """`invitation` shows its link, this once."""
-        computed, lines = await asyncio.gather(self._compute(), self._threads.ask(self._desk.raters))
-        figures, cast, is_closed = computed
+        invited = self._threads.ask(lambda: read_raters(self._arena.store))
+        (figures, cast, is_closed), lines = await asyncio.gather(self._compute(), invited)
         comments = remarks(cast)
         by_name = {one.rater: one for one in figures.raters}
         return self._site.page(
@@ -397,14 +407,14 @@ class OrganiserPages:
             refusal=refusal,
             is_closed=is_closed,
             languages={code: words_of(code)("name") for code in LANGUAGES},
-            settings=self._desk.settings,
+            settings=self._arena.settings,
             result=figures.result,
             decided_by=TITLES[figures.result.decided_by],
             plots=_plots(figures.result),
             raters=[(line, by_name.get(line.name)) for line in lines],
             comments=comments[-MOST_COMMENTS:],
             comments_left_out=max(0, len(comments) - MOST_COMMENTS),
-            cases=len(self._desk.cases),
+            cases=len(self._arena.cases),
             now=datetime.now(UTC),
             moment=_moment,
         )
@@ -415,18 +425,20 @@ class OrganiserPages:
         if language and language not in LANGUAGES:
             raise HTTPException(400, "unreadable_form")
         guest = Guest(name=fields.get("name", ""), email=clean_name(fields.get("email", "")), language=language)
-        return await self._changed(request, organiser, lambda: invite(self._desk.store, self._desk.settings, guest))
+        return await self._changed(
+            request, organiser, lambda: raters.invite(self._arena.store, self._arena.settings, guest)
+        )
 
     async def revoke(self, request: Request) -> Response:
         organiser, fields = await self._posted(request)
-        return await self._changed(request, organiser, lambda: revoke(self._desk.store, fields.get("name", "")))
+        return await self._changed(request, organiser, lambda: raters.revoke(self._arena.store, fields.get("name", "")))
 
     async def close_arena(self, request: Request) -> Response:
         """For good, so the form asks for a tick beside the button."""
         organiser, fields = await self._posted(request)
         if fields.get("sure") != "yes":
             return await self._overview(request, organiser, refusal="Tick the box to close the arena.")
-        return await self._changed(request, organiser, lambda: close_arena(self._desk.store))
+        return await self._changed(request, organiser, lambda: close_arena(self._arena.store))
 
     async def _changed(
         self, request: Request, organiser: Visitor, change: Callable[[], Invitation | str | None]
@@ -442,7 +454,7 @@ class OrganiserPages:
         return self._site.redirect("/organiser")
 
     async def votes(self, request: Request) -> Response:
-        table = await self._ask(request, lambda _: votes_csv(votes(self._desk.store)))
+        table = await self._ask(request, lambda _: votes_csv(read_votes(self._arena.store)))
         return _download(table, "votes.csv", "text/csv; charset=utf-8")
 
     async def result(self, request: Request) -> Response:
@@ -453,9 +465,9 @@ class OrganiserPages:
     def _cast(self) -> tuple[int, list[VoteRecord]]:
         """Every vote, read again only after a change. The number of the last change comes first: what is cast in
         between is counted, and counted again next time."""
-        change = self._desk.last_change()
+        change = last_change(self._arena.store)
         if self._known[0] != change:
-            self._known = change, votes(self._desk.store)
+            self._known = change, read_votes(self._arena.store)
         return self._known
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
@@ -466,12 +478,12 @@ class OrganiserPages:
         check_csrf(organiser, fields.get("csrf", ""))
         return organiser, fields
 
-    async def _ask(self, request: Request, question: Callable[[Visitor], DeskReply]) -> DeskReply:
+    async def _ask(self, request: Request, question: Callable[[Visitor], Reply]) -> Reply:
         """Of the organiser alone."""
         cookie = self._site.cookie(request)
 
-        def answer() -> DeskReply:
-            visitor = self._desk.visitor(cookie) if cookie else None
+        def answer() -> Reply:
+            visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
             if visitor is None:
                 raise HTTPException(401, "no_link")
             if not visitor.is_organiser:

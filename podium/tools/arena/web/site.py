@@ -19,10 +19,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.raters import Visitor
 from podium.tools.arena.settings import url_prefix
+from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.viewer import LIBRARY
+
+Reply = TypeVar("Reply")
 
 # Templates and static files, read from the package once.
 
@@ -125,10 +127,10 @@ _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes it
 class Site:
     """One arena as a place on the web."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.url = desk.settings.url
-        self.prefix = url_prefix(desk.settings)
-        self._cookie_name = f"arena_{desk.id}"  # two arenas on one host keep their own sessions
+    def __init__(self, arena: OpenArena) -> None:
+        self.url = arena.settings.url
+        self.prefix = url_prefix(arena.settings)
+        self._cookie_name = f"arena_{arena.id}"  # two arenas on one host keep their own sessions
 
     def cookie(self, request: Request) -> str:
         return request.cookies.get(self._cookie_name, "")
@@ -170,22 +172,18 @@ class WithoutPrefix:
         await self._app(scope, receive, send)
 
 
-# The desk's calls block; they are made in a few threads that live as long as the server.
-
-DeskReply = TypeVar("DeskReply")
-
-
-class DeskThreads:
-    """The store keeps one connection per thread, so short-lived threads would leave more and more connections open."""
+class StoreThreads:
+    """Calls to the store block, so they are made in a few threads that live as long as the server. The store keeps one
+    connection per thread: short-lived threads would leave more and more connections open."""
 
     def __init__(self, threads: int = 16) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="store")
 
-    async def ask(self, question: Callable[[], DeskReply]) -> DeskReply:
+    async def ask(self, question: Callable[[], Reply]) -> Reply:
         return await asyncio.get_running_loop().run_in_executor(self._threads, question)
 
     def close(self) -> None:
-        """Wait for what was begun: a vote is either on disk or was not answered."""
+        """Wait for calls in progress: a vote is either on disk or was not answered."""
         self._threads.shutdown(wait=True)
 
 
