@@ -8,25 +8,25 @@ from arena.arena_folders import make_arena, rater_id
 from arena.arena_server import running
 
 from podium.errors import UsageError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import voting
 from podium.tools.arena.raters import invite
 from podium.tools.arena.ratings import count_pairs, counted, online_elo
-from podium.tools.arena.store import close_arena, votes
+from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes
 
 
 def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    with closing(Desk(tmp_path)) as desk:
-        rater = rater_id(desk, made.tokens["Anna"])
+    with closing(OpenArena(tmp_path)) as opened:
+        rater = rater_id(opened, made.tokens["Anna"])
         for answer in ("both-good", "both-bad", "cannot-judge"):
-            matchup = desk.current(rater)
+            matchup = voting.next_matchup(opened, rater)
             assert matchup is not None
-            assert desk.cast(rater, matchup=matchup.key, answer=answer, comment="") == "cast"
-        ballots = desk.ballots()
+            assert voting.cast(opened.store, rater, matchup=matchup.key, answer=answer, comment="") == "cast"
+        ballots = read_ballots(opened.store)
         assert len(ballots) == 3
         assert len(counted(ballots)) == 2
-        assert count_pairs(ballots, desk.methods).ties.sum() == 4
-        assert set(online_elo(ballots, desk.methods, k_factor=4).values()) == {1000.0}
+        assert count_pairs(ballots, opened.methods).ties.sum() == 4
+        assert set(online_elo(ballots, opened.methods, k_factor=4).values()) == {1000.0}
 
 
 def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> No
         assert "Both &lt;b&gt;miss&lt;/b&gt; it.</textarea>" in page
         assert 'value="missed finding" checked>' in page
         assert page.count(" checked>") == 1
-    with closing(Desk(tmp_path)) as desk:
-        ((vote,), standing) = votes(desk.store), desk.ballots()
+    with closing(OpenArena(tmp_path)) as opened:
+        ((vote,), standing) = read_votes(opened.store), read_ballots(opened.store)
         assert (vote.reasons, vote.is_undone, standing) == (("missed finding",), True, [])
 
 
@@ -57,8 +57,8 @@ def test_a_reason_that_the_organiser_did_not_define_is_refused(tmp_path: Path) -
         refused = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", "reason1": "ugly"})
         assert refused.status_code == 400
         assert "There is no such reason. Nothing was saved." in refused.text
-    with closing(Desk(tmp_path)) as desk:
-        assert votes(desk.store) == []
+    with closing(OpenArena(tmp_path)) as opened:
+        assert read_votes(opened.store) == []
 
 
 class TestPractice:
@@ -77,17 +77,17 @@ class TestPractice:
             page = guest.page()
             assert "Practice" not in page
             guest.vote("right", page=page)
-        with closing(Desk(tmp_path)) as desk:
-            assert [ballot.answer for ballot in desk.ballots()] == ["right"]
-            assert [vote.is_practice for vote in votes(desk.store)] == [True] * 3 + [False]
-            (line,) = desk.raters()
+        with closing(OpenArena(tmp_path)) as opened:
+            assert [ballot.answer for ballot in read_ballots(opened.store)] == ["right"]
+            assert [vote.is_practice for vote in read_votes(opened.store)] == [True] * 3 + [False]
+            (line,) = read_raters(opened.store)
             assert (line.done, line.total) == (1, 10)
 
     def test_no_matchup_of_the_list_is_practised_and_none_is_planned_later(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
-        with closing(Desk(tmp_path)) as desk:
-            invite(desk.store, desk.settings, "Anna", matchups=15)
-            rows = desk.store.rows(
+        with closing(OpenArena(tmp_path)) as opened:
+            invite(opened.store, opened.settings, "Anna", matchups=15)
+            rows = opened.store.rows(
                 'SELECT min("left", "right"), max("left", "right"), "case", position < 0 FROM matchups '
                 "WHERE repeat_of IS NULL"
             )
@@ -98,8 +98,8 @@ class TestPractice:
 
     def test_where_the_list_takes_everything_there_is_none(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), methods=("alpha", "beta"))
-        with closing(Desk(tmp_path)) as desk:
-            assert desk.store.rows("SELECT count(*) FROM matchups WHERE position < 0") == [(0,)]
+        with closing(OpenArena(tmp_path)) as opened:
+            assert opened.store.rows("SELECT count(*) FROM matchups WHERE position < 0") == [(0,)]
 
 
 class TestClosed:
@@ -109,8 +109,8 @@ class TestClosed:
             guest = server.guest(made.tokens["Anna"])
             guest.vote("left")
             page = guest.page()
-            with closing(Desk(tmp_path)) as desk:
-                close_arena(desk.store)
+            with closing(OpenArena(tmp_path)) as opened:
+                close_arena(opened.store)
             assert guest.vote("right", page=page).status_code == 303
             assert guest.undo(page=page).headers["location"] == "/?notice=kept"
             shown = guest.page()
@@ -118,12 +118,12 @@ class TestClosed:
             assert "1 of your answers are saved" in shown
             assert "<form" not in shown
             assert guest.page(f"/enter/{made.tokens['Anna']}") == shown  # the link promises nothing to do
-        with closing(Desk(tmp_path)) as desk:
-            assert [ballot.answer for ballot in desk.ballots()] == ["left"]
+        with closing(OpenArena(tmp_path)) as opened:
+            assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left"]
             with pytest.raises(UsageError, match=r"The arena is closed: nobody can be invited any more."):
-                invite(desk.store, desk.settings, "Ben")
+                invite(opened.store, opened.settings, "Ben")
             with pytest.raises(UsageError, match="already closed"):
-                close_arena(desk.store)
+                close_arena(opened.store)
 
     @pytest.mark.parametrize(
         "statement",
@@ -134,18 +134,18 @@ class TestClosed:
     )
     def test_the_database_refuses_it_too(self, tmp_path: Path, statement: str) -> None:
         make_arena(tmp_path)
-        with closing(Desk(tmp_path)) as desk:
-            close_arena(desk.store)
-            with pytest.raises(Exception, match="the arena is closed"), desk.store.writing() as connection:
+        with closing(OpenArena(tmp_path)) as opened:
+            close_arena(opened.store)
+            with pytest.raises(Exception, match="the arena is closed"), opened.store.writing() as connection:
                 connection.execute(statement)
 
 
 def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    with closing(Desk(tmp_path)) as desk:
-        rater = rater_id(desk, made.tokens["Anna"])
-        assert desk.progress(rater).seconds_left is None
-        with desk.store.writing() as connection:
+    with closing(OpenArena(tmp_path)) as opened:
+        rater = rater_id(opened, made.tokens["Anna"])
+        assert voting.progress(opened.store, rater).seconds_left is None
+        with opened.store.writing() as connection:
             # A pause of two hours is a break. 20, 40 and 60 seconds: 40 at the median, for the 5 that are left.
             for number, moment in enumerate((0, 20, 60, 7260, 7320), start=1):
                 connection.execute(
@@ -153,6 +153,6 @@ def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> No
                     "VALUES (?, ?, 'left', '[]', '', ?)",
                     (rater, number, moment),
                 )
-        assert desk.progress(rater).seconds_left == 200
+        assert voting.progress(opened.store, rater).seconds_left == 200
     with running(tmp_path) as server:
         assert "about 3 min left" in server.guest(made.tokens["Anna"]).page()

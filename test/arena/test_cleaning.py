@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.tools.arena.store import blind_report, clean_comment, clean_name, clean_text, cut_report, mixed_script_words
+from podium.tools.arena.setup import blind_report, cut_report, mixed_script_words
+from podium.tools.arena.store import clean_comment, clean_name, clean_text
 
 
 @pytest.mark.parametrize(

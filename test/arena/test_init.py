@@ -16,8 +16,9 @@ import SimpleITK as sitk
 from arena.organiser import CASES, Organiser
 
 from podium.errors import ConfigurationError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import find_visitor, open_session
 from podium.tools.arena.settings import read_settings
+from podium.tools.arena.store import OpenArena
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,15 +44,15 @@ def test_an_arena_is_made(organiser: Organiser, capfd: pytest.CaptureFixture[str
         "The organiser's link, shown only once:",
     ]
     assert "Note:" not in err
-    desk = Desk(organiser.arena)
-    assert desk.methods == ("team1", "team2", "team3")
-    assert desk.cases == CASES
-    assert desk.notes == ()
-    assert (desk.settings.seed, desk.settings.url) == (7, "https://arena.example.org")
-    visitor = desk.visitor(desk.enter(link.rsplit("/", 1)[1]) or "")
+    opened = OpenArena(organiser.arena)
+    assert opened.methods == ("team1", "team2", "team3")
+    assert opened.cases == CASES
+    assert opened.notes == ()
+    assert (opened.settings.seed, opened.settings.url) == (7, "https://arena.example.org")
+    visitor = find_visitor(opened.store, open_session(opened.store, link.rsplit("/", 1)[1]) or "")
     assert visitor is not None
     assert visitor.is_organiser
-    desk.close()
+    opened.close()
     assert organiser.query('SELECT text FROM reports ORDER BY method, "case"')[2:4] == [
         ("Finding 2 of B000.",),
         ("Finding 2 of B001.",),

@@ -9,16 +9,16 @@ import pytest
 from arena.arena_folders import MadeArena, make_arena
 from arena.arena_server import running
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import OpenArena, read_ballots
 
 
 def cast_answers(folder: Path) -> list[str]:
-    desk = Desk(folder)
+    opened = OpenArena(folder)
     try:
-        return [ballot.answer for ballot in desk.ballots()]
+        return [ballot.answer for ballot in read_ballots(opened.store)]
     finally:
-        desk.close()
+        opened.close()
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def test_a_server_that_dies_costs_the_teams_after_it(
     [
         ("s3://nobody/teams", "s3://nobody/teams does not exist: The specified bucket does not exist."),
         ("s3://challenge/nothing", "s3://challenge/nothing holds no submission: neither a folder nor an archive."),
-        ("nowhere://x/y", "nowhere:// is no kind of URL that fsspec knows."),
+        ("nowhere://x/y", "nowhere:// is not a kind of URL that fsspec supports."),
     ],
 )
 @pytest.mark.usefixtures("store")
