@@ -30,7 +30,7 @@ class ArenaSettings(BaseModel):
     practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
     reasons             tags that a rater may add to an answer
     window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
-    instructions        of the organiser, shown before the first matchup; a blank line begins a new paragraph
+    instructions        of the organiser, shown before the first matchup; a blank line starts a new paragraph
     k_factor            of Elo
     permutations        over which the order-free Elo is averaged
     bootstraps          replicates over cases, for the intervals
@@ -86,9 +86,6 @@ def read_settings(folder: Path) -> ArenaSettings:
         raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {first_problem(error)}.") from None
-
-
-# Wording shared by several messages of the arena.
 
 
 def listed(names: Sequence[str]) -> str:

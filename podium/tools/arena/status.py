@@ -28,7 +28,7 @@ def print_status(arena: OpenArena, console: Console) -> None:
 
 
 def _ratings(reached: Standing) -> Table:
-    """Teams that share a group cannot be told apart, so a line is drawn only between groups."""
+    """The order within a tied group is uncertain, so a line is drawn only between groups."""
     title = f"Ratings after {reached.votes} votes ({TITLES[reached.decided_by]} decides)"
     table = _table(title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost")
     for team, following in zip(reached.teams, (*reached.teams[1:], None), strict=True):
@@ -46,7 +46,7 @@ def _stop_rule(rule: StopRule) -> Table:
         f"The stop rule {holds}: all of the first {len(rule.required)} and one of the last {len(rule.either)}",
         "Condition",
         "Met",
-        "In words",
+        "Explanation",
     )
     for condition in rule.conditions:
         table.add_row(condition.name, "yes" if condition.met else "no", escape(condition.sentence))
@@ -74,7 +74,7 @@ def _table(title: str, *columns: str) -> Table:
         show_edge=False,
     )
     for column in columns:
-        is_text = column in ("Team", "Rater", "Condition", "In words")
+        is_text = column in ("Team", "Rater", "Condition", "Explanation")
         table.add_column(column, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
     return table
 
