@@ -169,7 +169,7 @@ def test_a_failed_verdict_leaves_the_vote_out_and_is_said(
 def test_an_arena_without_votes(tmp_path: Path, undisturbed: JudgeDesk, capfd: pytest.CaptureFixture[str]) -> None:
     made = make_arena(tmp_path / "arena", methods=("alpha", "beta"), cases=tuple(REFERENCES), reports=TEXTS)
     assert calibrate(made.folder, undisturbed.output, tmp_path / "c.json") == 2
-    assert "has no votes yet that could be held against the judge." in last_line(capfd)
+    assert "has no votes yet to compare with the judge." in last_line(capfd)
 
 
 def test_a_calibration_of_other_teams_or_another_file_is_refused_by_rank(
