@@ -1,7 +1,8 @@
-"""The arena's database: one writer at a time, whose transaction is on disk once it ended, and as many readers as ask.
+"""What an arena stores: its database, its contents, the votes and raters in it, and whether it is closed.
 
-WAL with synchronous=FULL: a commit returns after the log has been flushed, so not even a power cut takes it back. Other
-processes (invite, status, export) may work on the same file while the server runs.
+One writer at a time and any number of readers. WAL with synchronous=FULL: a commit returns after the log has been
+flushed, so not even a power failure undoes it. Other processes (invite, status, export) may use the same file while the
+server runs.
 """
 
 import contextlib
@@ -39,7 +40,6 @@ _DATABASE_PROBLEMS = {
 PICTURES = "pictures"
 MESH_FILE = "mesh.mz3.gz"
 MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
-_SLICE = re.compile(r"(0|[1-9][0-9]{0,8})\.(png|u16\.gz)", re.ASCII)
 
 Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
 TIES: tuple[Answer, ...] = ("both-good", "both-bad")
@@ -52,8 +52,6 @@ _TRAILING = re.compile(r" +$", re.MULTILINE)
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
-
-Rows = list[tuple[Any, ...]]
 
 
 def create_database(path: Path) -> None:
@@ -76,7 +74,7 @@ class Store:
         self._lock = threading.Lock()
         self._own = threading.local()
         self._readers: list[sqlite3.Connection] = []
-        with _in_words():
+        with _as_organiser_errors():
             self._writer = _connect(self._path)
             found = [
                 self._writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
@@ -89,8 +87,8 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: on disk when the block is left, and none of it when the block raises."""
-        with self._lock, _in_words():
+        """A transaction: it is on disk when the block ends, and undone completely when the block raises."""
+        with self._lock, _as_organiser_errors():
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
@@ -100,9 +98,9 @@ class Store:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
-        """What is committed now."""
-        with _in_words():
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The result of a query on what is committed now."""
+        with _as_organiser_errors():
             return self._reader().execute(query, parameters).fetchall()
 
     def row(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
@@ -115,7 +113,7 @@ class Store:
                 connection.close()
 
     def _reader(self) -> sqlite3.Connection:
-        """A connection for each thread: readers wait for nobody."""
+        """This thread's own connection, so that readers never wait."""
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._own.connection = _connect(self._path)
@@ -132,8 +130,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    """Problems of the disk or the file, as a message for the organiser; programming errors are passed on."""
+def _as_organiser_errors() -> Iterator[None]:
+    """Turn problems of the disk or the file into messages for the organiser; programming errors pass through."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -144,20 +142,20 @@ def _in_words() -> Iterator[None]:
         raise
 
 
-# A case image prepared for the page: pixels and a few numbers, nothing else.
+# The contents of an arena: methods, cases with their pictures, and every method's report on every case.
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedImage:
-    """The files `0.png` ... in one folder, and for a volume `0.u16.gz` ... beside them.
+    """A case image prepared for the page: the files `0.png` ... in one folder, and for a volume also `0.u16.gz` ...
 
     slices                   of a volume, or the pages of a picture that has several
     width, height            of a slice, in pixels
     pixel_aspect             height of a pixel / width of a pixel
     pixel_mm, slice_mm       width of a pixel, and distance of slices, in mm
-    value_low, value_high    what 0 and 65535 in the raw slices stand for, in the volume's own unit
+    value_low, value_high    what 0 and 65535 in the raw slices mean, in the volume's own unit
     window_low, window_high  which values are black and white in the PNGs
-    mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all around, `mesh.mz3.gz` is itself
+    mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all sides, beside `mesh.mz3.gz`
     """
 
     is_volume: bool
@@ -187,9 +185,6 @@ class PreparedImage:
             yield MESH_FILE
 
 
-# The contents of an arena: methods, cases with their pictures, and every method's report on every case.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Picture(PreparedImage):
     """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
@@ -212,7 +207,7 @@ class Contents:
 
 
 def write_contents(folder: Path, contents: Contents) -> None:
-    """A new database in `folder` that holds `contents` and nobody's votes yet."""
+    """Create a database in `folder` with `contents` and no votes."""
     create_database(folder / DATABASE)
     methods = {name: number for number, name in enumerate(contents.methods)}
     cases = {name: number for number, name in enumerate(contents.cases)}
@@ -284,7 +279,9 @@ class OpenArena:
         self.methods, self.cases = read_methods(self.store), read_cases(self.store)
         self.notes = tuple(text for (text,) in self.store.rows("SELECT text FROM notes ORDER BY id"))
         self.pictures = _read_pictures(self.store)
-        self._by_key = {picture.key: (case, picture) for case, shown in self.pictures.items() for picture in shown}
+        self._case_and_files = {
+            picture.key: (case, tuple(picture.files())) for case, shown in self.pictures.items() for picture in shown
+        }
 
     def close(self) -> None:
         self.store.close()
@@ -295,42 +292,35 @@ class OpenArena:
 
     def picture_file(self, key: str, name: str) -> Path | None:
         """A file of a prepared picture; None for any other name."""
-        _, picture = self._by_key.get(key, (None, None))
-        parts = _SLICE.fullmatch(name)
-        if picture is not None and picture.is_mesh and name == MESH_FILE:
-            return self.store.folder / PICTURES / key / name
-        if picture is None or parts is None or int(parts[1]) >= picture.slices:
-            return None
-        if parts[2] != "png" and not picture.is_volume:
-            return None
-        return self.store.folder / PICTURES / key / name
+        _, names = self._case_and_files.get(key, (None, ()))
+        return self.store.folder / PICTURES / key / name if name in names else None
 
     def missing_pictures(self) -> list[str]:
         """Files that belong to the arena and are not there."""
         return [
             f"{PICTURES}/{key}/{name}"
-            for key, (_, picture) in self._by_key.items()
-            for name in picture.files()
+            for key, (_, names) in self._case_and_files.items()
+            for name in names
             if not (self.store.folder / PICTURES / key / name).is_file()
         ]
 
     def may_see(self, rater: int, picture: str) -> bool:
         """Whether the picture belongs to a case in the rater's own list."""
-        case, _ = self._by_key.get(picture, (None, None))
+        case, _ = self._case_and_files.get(picture, (None, ()))
         query = 'SELECT 1 FROM matchups WHERE rater = ? AND "case" = ? LIMIT 1'
         return case is not None and self.store.row(query, (rater, case)) is not None
 
 
-# A vote as the ratings see it: the two methods, the case, the rater and the answer.
+# The votes and the raters.
 
 
 class Ballot(NamedTuple):
-    """One vote that stands: cast and not undone. A named tuple, since thousands are made for every organiser's page.
+    """A vote as the ratings see it. A named tuple, since thousands are made for every organiser's page.
 
-    left, right  names of the two methods as they stood on the page
-    answer       which is better; both good and both bad are ties; "cannot-judge" enters no rating and is counted
-    repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater alone, and
-                 neither ratings nor the stop rule count it
+    left, right  names of the two methods as they were placed on the page
+    answer       which is better; both good and both bad are ties; "cannot-judge" is counted, but in no rating
+    repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater, and neither
+                 ratings nor the stop rule count it
     cast_at      seconds since 1970; ballots are always in the order in which they were cast
     """
 
@@ -351,9 +341,6 @@ class Ballot(NamedTuple):
         return self.answer != "cannot-judge"
 
 
-# What the organiser reads: the votes, the raters and their comments.
-
-
 @dataclass(frozen=True, kw_only=True)
 class RaterLine:
     """One rater. Times are seconds since 1970."""
@@ -366,20 +353,6 @@ class RaterLine:
     last_vote_at: float | None
     email: str = ""
     language: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommentLine:
-    """A standing vote's comment and reasons; `left` and `right` are the methods' names."""
-
-    rater: str
-    case: str
-    left: str
-    right: str
-    answer: Answer
-    reasons: tuple[str, ...]
-    comment: str
-    cast_at: float
 
 
 class VoteRecord(NamedTuple):
@@ -423,7 +396,7 @@ def read_votes(store: Store) -> list[VoteRecord]:
 
 
 def read_ballots(store: Store) -> list[Ballot]:
-    """The votes that stand, practice left out, in the order in which they were cast."""
+    """The standing votes, without practice, in the order in which they were cast."""
     return standing_ballots(read_votes(store))
 
 
@@ -431,26 +404,13 @@ def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
     return [vote.ballot for vote in cast if not vote.is_undone and not vote.is_practice]
 
 
-def remarks(cast: Iterable[VoteRecord]) -> list[CommentLine]:
-    """What raters wrote or ticked with votes that stand, in the order in which they were cast."""
-    return [
-        CommentLine(
-            rater=vote.ballot.rater,
-            case=vote.ballot.case,
-            left=vote.ballot.left,
-            right=vote.ballot.right,
-            answer=vote.ballot.answer,
-            reasons=vote.reasons,
-            comment=vote.comment,
-            cast_at=vote.ballot.cast_at,
-        )
-        for vote in cast
-        if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice
-    ]
+def remarks(cast: Iterable[VoteRecord]) -> list[VoteRecord]:
+    """The standing votes with a comment or reasons, in the order in which they were cast."""
+    return [vote for vote in cast if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice]
 
 
 def read_raters(store: Store) -> list[RaterLine]:
-    """Every rater in the order of invitation, also those whose link was ended."""
+    """Every rater in the order of invitation, including those whose link was revoked."""
     rows = store.rows(
         """
         SELECT r.name, r.revoked_at IS NOT NULL, r.invited_at,
@@ -483,11 +443,11 @@ def last_change(store: Store) -> int:
     return int(number)
 
 
-# The end of an arena: no vote, undo or invitation after it. The database itself refuses them too.
+# The end of an arena: no vote, undo or invitation is accepted afterwards. The database itself refuses them too.
 
 
 def close_arena(store: Store) -> None:
-    """For good: a result that can be reopened is not one."""
+    """This cannot be undone: a result must be final."""
     with store.writing() as connection:
         if closed_at(connection) is not None:
             raise UsageError("The arena is already closed.")
@@ -495,7 +455,7 @@ def close_arena(store: Store) -> None:
 
 
 def closed_at(connection: sqlite3.Connection) -> float | None:
-    """Seconds since 1970; None while it is open."""
+    """When the arena was closed, in seconds since 1970; None while it is open."""
     ((moment,),) = connection.execute("SELECT closed_at FROM arena").fetchall()
     return None if moment is None else float(moment)
 
@@ -504,17 +464,17 @@ def closed_at(connection: sqlite3.Connection) -> float | None:
 
 
 def clean_text(text: str) -> str:
-    """`text` with LF line ends and plain spaces, without any control, zero-width, bidi or other invisible character,
+    """`text` with LF line ends and plain spaces, and without invisible characters (control, zero-width, bidi or other),
     blanks at the ends of lines, or blank lines around it.
 
     Code points that are not text (lone surrogates, private use) are removed as well.
     """
-    seen = "".join(
+    visible = "".join(
         each
         for each in _INVISIBLE.sub("", _SPACE.sub(" ", _LINE_END.sub("\n", text)))
         if each == "\n" or not unicodedata.category(each).startswith("C")
     )
-    return _TRAILING.sub("", seen).strip("\n")
+    return _TRAILING.sub("", visible).strip("\n")
 
 
 def clean_comment(text: str) -> str:
@@ -523,5 +483,5 @@ def clean_comment(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A rater's name on one line, with composed letters, so that two spellings of it are one person."""
+    """A rater's name on one line, with composed letters, so that equal names are spelled the same."""
     return " ".join(unicodedata.normalize("NFC", clean_text(text)).split())

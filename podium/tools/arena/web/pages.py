@@ -1,4 +1,4 @@
-"""The rater's pages: welcome, one matchup after another, the end. Nothing here knows a method's name."""
+"""The pages: the rater's, which never name a method, and the organiser's with their figures."""
 
 import asyncio
 import os
@@ -43,18 +43,18 @@ from podium.tools.arena.store import (
 from podium.tools.arena.voting import Matchup, RaterProgress
 from podium.tools.arena.web.site import (
     LANGUAGES,
-    Reply,
     Site,
     StoreThreads,
-    check_csrf,
-    check_origin,
+    checked_form,
     csrf_token,
-    form_fields,
     words_of,
 )
 
 _NOTICES = ("answered", "undone", "kept")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
+_PLOT_WIDTH = 200.0
+START_SECONDS = 3.0
+MOST_COMMENTS = 200  # the newest; all of them are in the exports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,19 @@ class Situation:
     progress: RaterProgress
 
 
+def _admitted(arena: OpenArena, cookie: str, *, organiser: bool) -> Visitor:
+    """The owner of a session, who must be the organiser or a rater."""
+    visitor = raters.find_visitor(arena.store, cookie) if cookie else None
+    if visitor is None:
+        raise HTTPException(401, "no_link")
+    if visitor.is_organiser != organiser:
+        raise HTTPException(403, "for_organiser" if organiser else "for_raters")
+    return visitor
+
+
+# The rater's pages: welcome, one matchup after another, the end.
+
+
 class RaterPages:
     """Handlers of a rater's requests. The store blocks, so each request asks it in one go in a worker thread."""
 
@@ -87,8 +100,8 @@ class RaterPages:
         self._ask = threads.ask
 
     async def enter(self, request: Request) -> Response:
-        """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
-        navigation, a Strict cookie would not travel along a redirect."""
+        """Exchange a link's token for a cookie. The response is a page, not a redirect: after a click in webmail (a
+        cross-site navigation), a browser would not send a Strict cookie along with a redirect."""
 
         def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
             cookie = raters.open_session(self._arena.store, token)
@@ -180,7 +193,7 @@ class RaterPages:
         return self._back("undone" if undone else "kept")
 
     def _back(self, notice: str | None) -> Response:
-        """To the matchup that is next."""
+        """To the next matchup."""
         return self._site.redirect(f"/?notice={notice}" if notice else "/")
 
     async def picture(self, request: Request) -> Response:
@@ -188,7 +201,7 @@ class RaterPages:
         cookie = self._site.cookie(request)
 
         def look() -> bytes:
-            rater = self._rater(cookie)
+            rater = _admitted(self._arena, cookie, organiser=False)
             path = self._arena.picture_file(key, name) if self._arena.may_see(rater.id, key) else None
             if path is None:
                 raise HTTPException(404)
@@ -202,16 +215,8 @@ class RaterPages:
             headers["Content-Type"] = "image/png"
         return Response(content, headers=headers)
 
-    def _rater(self, cookie: str) -> Visitor:
-        visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
-        if visitor is None:
-            raise HTTPException(401, "no_link")
-        if visitor.is_organiser:
-            raise HTTPException(403, "for_raters")
-        return visitor
-
     def _situation(self, cookie: str) -> Situation:
-        rater = self._rater(cookie)
+        rater = _admitted(self._arena, cookie, organiser=False)
         return Situation(
             visitor=rater,
             is_closed=self._arena.is_closed(),
@@ -220,17 +225,14 @@ class RaterPages:
         )
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
-        """The sender of a form and its fields; every error is reported before anything changes."""
+        """The sender of a form, and its fields."""
         cookie = self._site.cookie(request)
-        visitor = await self._ask(lambda: self._rater(cookie))
-        check_origin(request, url=self._site.url)
-        fields = await form_fields(request)
-        check_csrf(visitor, fields.get("csrf", ""))
-        return visitor, fields
+        visitor = await self._ask(lambda: _admitted(self._arena, cookie, organiser=False))
+        return visitor, await checked_form(request, visitor, url=self._site.url)
 
 
 def paragraphs(text: str) -> list[str]:
-    """Of plain text: blank lines lie between them."""
+    """The paragraphs of plain text, which blank lines separate."""
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
@@ -278,7 +280,7 @@ def _wanted(text: str, slices: int) -> int:
     return min(max(asked, 1), slices)
 
 
-# The organiser's figures, computed in a process of their own: a thousand bootstraps must not keep a rater waiting.
+# The organiser's figures, computed in a separate process: a thousand bootstraps must not keep a rater waiting.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,7 +317,7 @@ class FiguresBeside:
             return self._known[1]
 
     def start(self) -> ProcessPoolExecutor:
-        """Begin the process, unless it runs: it takes longer to start than to compute."""
+        """Start the process unless it runs: starting takes longer than computing."""
         if self._process is None:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
             self._process.submit(int)  # the first work starts the process
@@ -336,7 +338,7 @@ class FiguresBeside:
 
 
 def _end_with_the_server() -> None:
-    """A server that was killed could not tell this process to end."""
+    """End this process when the server has ended, which may be killed without notice."""
     server = parent_process()
     assert server is not None
     server.join()
@@ -344,17 +346,13 @@ def _end_with_the_server() -> None:
 
 
 def _stand_back() -> None:
-    """Raters come first; Ctrl-C is handled by the server, which ends this process."""
+    """Give raters priority; the server handles Ctrl-C and ends this process."""
     os.nice(10)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# The organiser's pages: ratings, what is missing, how the raters voted, and the exports.
-
-_PLOT_WIDTH = 200.0
-START_SECONDS = 3.0
-MOST_COMMENTS = 200  # the newest; all of them are in the exports
+# The organiser's pages: ratings, the stop rule, how the raters voted, and the exports.
 
 
 class OrganiserPages:
@@ -368,8 +366,8 @@ class OrganiserPages:
         self._figures = FiguresBeside(arena.methods, arena.settings, arena.notes)
 
     def start(self) -> None:
-        """Compute the figures soon, before anybody asks: the first page after a restart must not take long. Raters who
-        wait for the server come first."""
+        """Compute the figures before the first request, so that the page is fast after a restart. Raters who are waiting
+        for the server come first."""
         self._figures.start()
         self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._prepare)
 
@@ -387,7 +385,7 @@ class OrganiserPages:
         return await self._figures.of(standing_ballots(cast), change=change, closed=is_closed), cast, is_closed
 
     async def overview(self, request: Request) -> Response:
-        return await self._overview(request, await self._ask(request, lambda visitor: visitor))
+        return await self._overview(request, await self._organiser(request))
 
     async def _overview(
         self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
@@ -434,7 +432,7 @@ class OrganiserPages:
         return await self._changed(request, organiser, lambda: raters.revoke(self._arena.store, fields.get("name", "")))
 
     async def close_arena(self, request: Request) -> Response:
-        """For good, so the form asks for a tick beside the button."""
+        """This cannot be undone, so the form also asks for a tick."""
         organiser, fields = await self._posted(request)
         if fields.get("sure") != "yes":
             return await self._overview(request, organiser, refusal="Tick the box to close the arena.")
@@ -443,8 +441,8 @@ class OrganiserPages:
     async def _changed(
         self, request: Request, organiser: Visitor, change: Callable[[], Invitation | str | None]
     ) -> Response:
-        """The page after a change, with the sentence of one that was refused. Only a link must not be lost by a
-        redirect: everything else is shown by a new request, which reloading does not send again."""
+        """The page after a change, or with the reason why it was refused. A new link is shown at once, since a redirect
+        would lose it; after all other changes the page is redirected to, so that reloading does not repeat them."""
         try:
             done = await self._threads.ask(change)
         except UsageError as error:
@@ -454,43 +452,32 @@ class OrganiserPages:
         return self._site.redirect("/organiser")
 
     async def votes(self, request: Request) -> Response:
-        table = await self._ask(request, lambda _: votes_csv(read_votes(self._arena.store)))
+        await self._organiser(request)
+        table = await self._threads.ask(lambda: votes_csv(read_votes(self._arena.store)))
         return _download(table, "votes.csv", "text/csv; charset=utf-8")
 
     async def result(self, request: Request) -> Response:
-        await self._ask(request, lambda visitor: visitor)
+        await self._organiser(request)
         figures, _, _ = await self._compute()
         return _download(result_to_json(figures.result), "arena.json", "application/json")
 
     def _cast(self) -> tuple[int, list[VoteRecord]]:
-        """Every vote, read again only after a change. The number of the last change comes first: what is cast in
-        between is counted, and counted again next time."""
+        """The number of the last change and every vote, read again only after a change. The number is read first: votes
+        that are cast in between are included, and read again next time."""
         change = last_change(self._arena.store)
         if self._known[0] != change:
             self._known = change, read_votes(self._arena.store)
         return self._known
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
-        """The organiser and the fields of a form; every error is reported before anything changes."""
-        organiser = await self._ask(request, lambda visitor: visitor)
-        check_origin(request, url=self._site.url)
-        fields = await form_fields(request)
-        check_csrf(organiser, fields.get("csrf", ""))
-        return organiser, fields
+        """The organiser, and the fields of a form."""
+        organiser = await self._organiser(request)
+        return organiser, await checked_form(request, organiser, url=self._site.url)
 
-    async def _ask(self, request: Request, question: Callable[[Visitor], Reply]) -> Reply:
-        """Of the organiser alone."""
+    async def _organiser(self, request: Request) -> Visitor:
+        """The organiser, who alone may send the request."""
         cookie = self._site.cookie(request)
-
-        def answer() -> Reply:
-            visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
-            if visitor is None:
-                raise HTTPException(401, "no_link")
-            if not visitor.is_organiser:
-                raise HTTPException(403, "for_organiser")
-            return question(visitor)
-
-        return await self._threads.ask(answer)
+        return await self._threads.ask(lambda: _admitted(self._arena, cookie, organiser=True))
 
 
 def _download(content: str, name: str, media_type: str) -> Response:
@@ -499,7 +486,7 @@ def _download(content: str, name: str, media_type: str) -> Response:
 
 
 def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
-    """Where each interval and its rating lie on a common line; none where the votes cannot tell."""
+    """The positions of each interval and its rating on a common axis; none for an unknown interval."""
     known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
     low = min((interval.low for interval, _ in known.values()), default=0.0)
     high = max((interval.high for interval, _ in known.values()), default=0.0)
