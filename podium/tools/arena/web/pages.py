@@ -366,8 +366,8 @@ class OrganiserPages:
         self._figures = FiguresBeside(arena.methods, arena.settings, arena.notes)
 
     def start(self) -> None:
-        """Compute the figures before the first request, so that the page is fast after a restart. Raters who are waiting
-        for the server come first."""
+        """Compute the figures before the first request, so that the page is fast after a restart. Raters who wait for
+        the server come first."""
         self._figures.start()
         self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._prepare)
 
