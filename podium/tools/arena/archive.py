@@ -12,18 +12,16 @@ import io
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from podium.errors import UsageError
 from podium.tools.arena.settings import ArenaSettings, read_settings, write_settings
-from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database
+from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database, new_folder
 
 _VERSION = 2
 _TABLES = (
@@ -61,22 +59,15 @@ def restore(folder: Path, lines: Iterable[str], *, name: str) -> None:
     if folder.exists():
         raise UsageError(f"{folder} already exists; an arena is imported into a new folder.")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
-    try:
-        create_database(building / DATABASE)
-        with closing(Store(building)) as store, store.writing() as connection:
-            _fill(building, connection, lines)
-        read_settings(building)
-        building.replace(folder)
+        with new_folder(folder) as building:
+            create_database(building / DATABASE)
+            with closing(Store(building)) as store, store.writing() as connection:
+                _fill(building, connection, lines)
+            read_settings(building)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, binascii.Error) as error:
         raise UsageError(
             f"{name} is not an arena that 'podium arena export' wrote, or is incomplete: {error}."
         ) from None
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
 
 
 def _fill(folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) -> None:

@@ -131,7 +131,7 @@ def prepare_picture(path: Path, target: Path) -> PreparedImage:
         for number in range(frames):
             with _as_usage_errors(path):
                 picture.seek(number)
-                if number and _is_thumbnail_or_mask(picture):
+                if number and _tag(picture, _SUBFILE) & _THUMBNAIL_OR_MASK:
                     continue
                 pixels = _pixels(picture)
             write_png(pixels, target / f"{len(sizes)}.png")
@@ -155,10 +155,6 @@ def _as_usage_errors(path: Path) -> Iterator[None]:
             raise UsageError(f"'{path.name}' has more than {most} pixels; save it smaller.") from None
         except (OSError, SyntaxError, ValueError, EOFError):
             raise UsageError(f"'{path.name}' cannot be read as a PNG, JPEG or TIFF picture.") from None
-
-
-def _is_thumbnail_or_mask(picture: PilImage.Image) -> bool:
-    return bool(_tag(picture, _SUBFILE) & _THUMBNAIL_OR_MASK)
 
 
 def _tag(picture: PilImage.Image, tag: int, *, absent: int = 0) -> int:

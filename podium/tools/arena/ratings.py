@@ -251,9 +251,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def lies_above(self, other: "Interval") -> bool:
-        return self.low > other.high
-
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:

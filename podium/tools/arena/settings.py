@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -57,11 +56,6 @@ class ArenaSettings(BaseModel):
     window: AtLeastOne = 50
     epsilon_points: Annotated[float, Field(gt=0)] = 10.0
     vote_budget: AtLeastOne = 600
-
-
-def url_prefix(settings: ArenaSettings) -> str:
-    """The path below which a reverse proxy shows the arena: "/odin" for https://host/odin/, "" for https://host."""
-    return urlsplit(settings.url).path.rstrip("/")
 
 
 def write_settings(folder: Path, settings: ArenaSettings) -> None:

@@ -1,16 +1,13 @@
 """`podium arena init`: the finalists' reports, blinded, and the case images in one folder, created completely or not at
 all."""
 
-import os
 import re
 import secrets
-import shutil
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.challenges.settings import CasesSettings
@@ -27,6 +24,7 @@ from podium.tools.arena.store import (
     Picture,
     Store,
     clean_text,
+    new_folder,
     write_contents,
 )
 from podium.tools.ranking.result import Ranking, ranking_from_json
@@ -62,7 +60,7 @@ class NewArena:
 
 
 def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
-    """Build the arena in a temporary folder beside `folder`, then rename it: an interruption leaves nothing."""
+    """Create the arena in `folder`, completely or not at all."""
     folder = folder.resolve()
     _check_place(folder)
     ranking = read_ranking(sources.ranking)
@@ -79,30 +77,22 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     for method in methods:
         notes += tuple(_notes(method, texts[method], collected[method].problems))
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        with new_folder(folder) as building:
+            contents = Contents(
+                methods=methods,
+                cases=_prepare(images, building / PICTURES),
+                reports={
+                    method: {case: cut_report(text) for case, text in of_method.items()}
+                    for method, of_method in texts.items()
+                },
+                notes=notes,
+            )
+            write_settings(building, settings)
+            write_contents(building, contents)
+            with closing(Store(building)) as store:
+                organiser = invite_organiser(store, settings)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
-    try:
-        contents = Contents(
-            methods=methods,
-            cases=_prepare(images, building / PICTURES),
-            reports={
-                method: {case: cut_report(text) for case, text in of_method.items()}
-                for method, of_method in texts.items()
-            },
-            notes=notes,
-        )
-        write_settings(building, settings)
-        write_contents(building, contents)
-        with closing(Store(building)) as store:
-            organiser = invite_organiser(store, settings)
-        building.replace(folder)
-        _flush(folder.parent)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+        raise UsageError(f"{folder} cannot be created: {error.strerror or error}.") from error
     return NewArena(methods=tuple(methods), cases=tuple(images), notes=notes, organiser=organiser)
 
 
@@ -127,15 +117,6 @@ def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, li
     finally:
         progress.close()
     return pictures
-
-
-def _flush(folder: Path) -> None:
-    """So that the renamed folder survives a power failure, as its votes do."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:

@@ -153,7 +153,7 @@ def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) 
 
 
 def _above(one: Interval | None, other: Interval | None) -> bool:
-    return one is not None and other is not None and one.lies_above(other)
+    return one is not None and other is not None and one.low > other.high
 
 
 def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:

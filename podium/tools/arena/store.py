@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from podium.errors import OrganiserError, UsageError
@@ -194,6 +196,26 @@ class Picture(PreparedImage):
 
 _PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
 _PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder, which becomes `folder` when the block ends; an error or an interruption leaves nothing."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be created: {error.strerror}.") from None
+    try:
+        yield building
+        building.replace(folder)
+        handle = os.open(folder.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # so that the renamed folder survives a power failure, as its votes do
+        finally:
+            os.close(handle)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ class RaterPages:
         """Exchange a link's token for a cookie. The response is a page, not a redirect: after a click in webmail (a
         cross-site navigation), a browser would not send a Strict cookie along with a redirect."""
 
-        def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
+        def open_session(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
             cookie = raters.open_session(self._arena.store, token)
             visitor = cookie and raters.find_visitor(self._arena.store, cookie)
             if not cookie or not visitor:
@@ -111,7 +111,7 @@ class RaterPages:
             progress = voting.progress(self._arena.store, visitor.id)
             return cookie, visitor, progress, self._arena.is_closed()
 
-        entered = await self._ask(lambda: knock(request.path_params["token"]))
+        entered = await self._ask(lambda: open_session(request.path_params["token"]))
         if entered is None:
             raise HTTPException(401, "unknown_link")
         cookie, visitor, progress, is_closed = entered
@@ -300,7 +300,7 @@ def compute(
     )
 
 
-class FiguresBeside:
+class FiguresProcess:
     """A process that computes the figures, one request at a time; they are kept until something changes."""
 
     def __init__(self, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]) -> None:
@@ -319,7 +319,7 @@ class FiguresBeside:
     def start(self) -> ProcessPoolExecutor:
         """Start the process unless it runs: starting takes longer than computing."""
         if self._process is None:
-            self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
+            self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_lower_priority)
             self._process.submit(int)  # the first work starts the process
         return self._process
 
@@ -345,7 +345,7 @@ def _end_with_the_server() -> None:
     os._exit(1)
 
 
-def _stand_back() -> None:
+def _lower_priority() -> None:
     """Give raters priority; the server handles Ctrl-C and ends this process."""
     os.nice(10)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
@@ -363,7 +363,7 @@ class OrganiserPages:
         self._threads = threads
         self._timer: asyncio.TimerHandle | None = None
         self._known: tuple[int, list[VoteRecord]] = -1, []
-        self._figures = FiguresBeside(arena.methods, arena.settings, arena.notes)
+        self._figures = FiguresProcess(arena.methods, arena.settings, arena.notes)
 
     def start(self) -> None:
         """Compute the figures before the first request, so that the page is fast after a restart. Raters who wait for

@@ -21,7 +21,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.tools.arena.raters import Visitor
-from podium.tools.arena.settings import url_prefix
 from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.viewer import LIBRARY
 
@@ -139,7 +138,7 @@ class Site:
 
     def __init__(self, arena: OpenArena) -> None:
         self.url = arena.settings.url
-        self.prefix = url_prefix(arena.settings)
+        self.prefix = urlsplit(self.url).path.rstrip("/")  # "/odin" for https://host/odin/, "" for https://host
         self._cookie_name = f"arena_{arena.id}"  # two arenas on one host keep their own sessions
 
     def cookie(self, request: Request) -> str:
