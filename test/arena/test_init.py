@@ -129,7 +129,7 @@ def test_a_place_that_cannot_be_made(organiser: Organiser, capfd: pytest.Capture
     (organiser.root / "file").touch()
     organiser.arena = organiser.root / "file" / "arena"
     assert organiser.init() == 2
-    assert last_line(capfd) == f"{organiser.arena} cannot be made: File exists."
+    assert last_line(capfd) == f"{organiser.arena} cannot be created: File exists."
 
 
 @pytest.mark.parametrize(
