@@ -112,7 +112,7 @@ def rater_name(text: str) -> str:
     """A name as it is stored: on one line, without invisible characters."""
     name = clean_name(text)
     if not 0 < len(name) <= LONGEST_NAME:
-        raise UsageError(f"A rater's name has 1 to {LONGEST_NAME} characters.")
+        raise UsageError(f"A rater's name must have 1 to {LONGEST_NAME} characters.")
     return name
 
 

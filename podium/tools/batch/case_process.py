@@ -123,9 +123,7 @@ def _loaded(work: bytes) -> Callable[[str], Any]:
         detail = traceback.format_exc()
 
         def loaded(_: str) -> Any:
-            message = (
-                f"The worker on {platform.node()} cannot load what it should run: install the same packages there."
-            )
+            message = f"The worker on {platform.node()} cannot load its work: install the same packages there."
             raise UsageError(message, detail=detail)
 
     return loaded

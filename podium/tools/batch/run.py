@@ -254,7 +254,7 @@ def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
     if not unreachable:
         return None
     first = unreachable[0].outcome.error
-    return f"{len(unreachable)} cases are failed because their files could not be fetched; run it again. {first}"
+    return f"{len(unreachable)} cases failed because their files could not be fetched; run it again. {first}"
 
 
 class _Overall:
@@ -333,10 +333,10 @@ def _unreachable(error: StorageError) -> TeamCaseOutcome:
 
 
 def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
-    """A worker that does not see the files would fail every prediction, and blame its author."""
+    """A worker without access to the files would fail every prediction, as if that were its author's fault."""
     is_there = kept.is_dir() if isinstance(kept, Path) else True
     if not is_there or not all(file.path.is_file() for file in references):
-        raise UsageError("A worker does not see the references or the output folder: mount them at the same path.")
+        raise UsageError("A worker cannot access the references or the output folder: mount them at the same path.")
 
 
 # The teams: one folder or archive each, on this machine or behind a URL.

@@ -59,7 +59,7 @@ MOST_COMMENTS = 200  # the newest; all of them are in the exports
 
 @dataclass(frozen=True, kw_only=True)
 class ShownPicture:
-    """A picture, and for volumes the slice on show and the links that show its neighbours without JavaScript."""
+    """A picture, and for volumes the shown slice and the links to its neighbours for browsers without JavaScript."""
 
     picture: Picture
     number: int
@@ -390,7 +390,7 @@ class OrganiserPages:
     async def _overview(
         self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
     ) -> Response:
-        """`invitation` shows its link, this once."""
+        """`invitation` is a new one, whose link is shown only here."""
         invited = self._threads.ask(lambda: read_raters(self._arena.store))
         (figures, cast, is_closed), lines = await asyncio.gather(self._compute(), invited)
         comments = remarks(cast)
