@@ -148,7 +148,7 @@ def test_nobody_of_that_name(opened: OpenArena) -> None:
 
 @pytest.mark.parametrize("name", ["", " \u200b\n", "x" * 101])
 def test_a_rater_needs_a_name(opened: OpenArena, name: str) -> None:
-    with pytest.raises(UsageError, match=r"^A rater's name has 1 to 100 characters\.$"):
+    with pytest.raises(UsageError, match=r"^A rater's name must have 1 to 100 characters\.$"):
         invite(opened.store, SETTINGS, name)
     assert read_raters(opened.store) == []
 

@@ -48,7 +48,7 @@ def test_the_file_of_links_is_the_owners(tmp_path: Path) -> None:
         ("name,language\nRossi,it\nBianchi,xx\n", "line 3: the language is one of en, it, de, fr, es, zh."),
         ("name,language\nRossi\n", "line 2: 1 fields instead of 2."),
         ("name\nRossi\nRossi \n", "line 3: 'Rossi' is listed twice."),
-        ("name,language\n,it\n", "A rater's name has 1 to 100 characters."),
+        ("name,language\n,it\n", "A rater's name must have 1 to 100 characters."),
     ],
 )
 def test_one_wrong_line_and_nobody_is_invited(

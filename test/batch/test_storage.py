@@ -188,7 +188,7 @@ def test_an_object_that_is_gone_costs_its_case(batch: Any, store: ObjectStore, r
     outcome = batch(progress=Deleting)["team_01"]
     assert (outcome.counts.scored, outcome.counts.failed) == (3, 1)
     assert outcome.error == (
-        "1 cases are failed because their files could not be fetched; run it again. "
+        "1 cases failed because their files could not be fetched; run it again. "
         "s3://challenge/teams/team_01/case_002.txt does not exist: The specified key does not exist."
     )
     store.put("teams/team_01/case_002.txt", (reports / "teams/team_01/case_002.txt").read_bytes())
