@@ -23,10 +23,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.raters import invite, invite_organiser
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import Contents, write_contents
+from podium.tools.arena.store import Contents, OpenArena, read_ballots, write_contents
 
 METHODS = [f"team-{number}" for number in range(7)]
 CASES = [f"case-{number:03d}" for number in range(100)]
@@ -121,17 +120,17 @@ def loaded(*, voters: int, matchups: int, rate: float | None) -> tuple[Times, in
         write_settings(folder, settings)
         reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
         write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))
-        desk = Desk(folder)
-        tokens = [invite(desk.store, settings, f"voter {number}").token for number in range(voters)]
-        organiser = invite_organiser(desk.store, settings).token
+        opened = OpenArena(folder)
+        tokens = [invite(opened.store, settings, f"voter {number}").token for number in range(voters)]
+        organiser = invite_organiser(opened.store, settings).token
         command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
             times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=rate))
             server.terminate()
-        assert len(desk.ballots()) == votes
-        desk.close()
+        assert len(read_ballots(opened.store)) == votes
+        opened.close()
     return times, votes, seconds
 
 

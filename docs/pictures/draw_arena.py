@@ -21,8 +21,9 @@ from unittest.mock import patch
 from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
-from podium.tools.arena.desk import Desk
-from podium.tools.arena.store import Answer
+from podium.tools.arena import voting
+from podium.tools.arena.raters import find_visitor, open_session
+from podium.tools.arena.store import Answer, OpenArena
 from podium.tools.arena.voting import Matchup
 
 PICTURES = Path(__file__).parent
@@ -56,8 +57,8 @@ def main() -> None:
         organiser = printed("init", str(arena), *options, "--instructions", str(written))
         links = {name: printed("invite", str(arena), name) for name in (*RATERS, SHOWN, SCANNED)}
         links[PHONED] = printed("invite", str(arena), PHONED, "--language", "it")
-        with closing(Desk(arena)) as desk:
-            vote(desk, {name: link.rpartition("/")[2] for name, link in links.items()})
+        with closing(OpenArena(arena)) as opened:
+            vote(opened, {name: link.rpartition("/")[2] for name, link in links.items()})
         command = [*PODIUM, "serve", str(arena), "--port", "0"]
         with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
             assert server.stdout is not None
@@ -119,7 +120,7 @@ def printed(*words: str) -> str:
     return done.stdout.strip()
 
 
-def vote(desk: Desk, tokens: dict[str, str]) -> None:
+def vote(opened: OpenArena, tokens: dict[str, str]) -> None:
     """Everybody to the end but one, who stops before a volume on which both reports have something to say.
 
     A clinician likes the longer report better, more or less, and takes half a minute or so.
@@ -127,10 +128,10 @@ def vote(desk: Desk, tokens: dict[str, str]) -> None:
     drawn = random.Random(5)  # noqa: S311
     now = [time.time() - 70 * 3600.0]
     for name, token in tokens.items():
-        visitor = desk.visitor(desk.enter(token) or "")
+        visitor = find_visitor(opened.store, open_session(opened.store, token) or "")
         assert visitor
         votes = 0
-        while (matchup := desk.current(visitor.id)) is not None:
+        while (matchup := voting.next_matchup(opened, visitor.id)) is not None:
             if name == PHONED or (name == SHOWN and votes >= 11 and is_telling(matchup)):
                 break
             if name == SCANNED and any(picture.is_mesh for picture in matchup.pictures):
@@ -140,7 +141,7 @@ def vote(desk: Desk, tokens: dict[str, str]) -> None:
             comment = COMMENT if votes == 7 and name == RATERS[1] else ""
             now[0] += drawn.lognormvariate(3.3, 0.4)
             with patch("podium.tools.arena.voting.time.time", lambda: now[0]):  # nobody waits hours for a picture
-                desk.cast(visitor.id, matchup=matchup.key, answer=answer, comment=comment)
+                voting.cast(opened.store, visitor.id, matchup=matchup.key, answer=answer, comment=comment)
             votes += 1
         now[0] += drawn.uniform(2, 14) * 3600
 

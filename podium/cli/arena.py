@@ -48,10 +48,10 @@ def add_archive(verbs: Verbs) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     from podium.tools.arena.archive import archive_lines, votes_csv, write_whole
-    from podium.tools.arena.store import Store, votes
+    from podium.tools.arena.store import Store, read_votes
 
     with closing(Store(options.folder)) as store:
-        cast = votes(store)
+        cast = read_votes(store)
     if options.output.suffix == ".jsonl":
         lines = archive_lines(options.folder, with_pictures=not options.without_pictures)
         write_whole(options.output, lines, private=True)
@@ -64,16 +64,16 @@ def _export(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     from podium.tools.arena.archive import restore
-    from podium.tools.arena.desk import Desk
+    from podium.tools.arena.store import OpenArena, read_ballots
 
     try:
         with options.file.open(encoding="utf-8") as lines:
             restore(options.folder, lines, name=str(options.file))
     except OSError as error:
         raise UsageError(f"{options.file} cannot be read: {error.strerror}.") from None
-    with closing(Desk(options.folder)) as desk:
-        missing = len(desk.missing_pictures())
-        say(f"Restored {options.folder} with {len(desk.ballots())} standing votes and all links.")
+    with closing(OpenArena(options.folder)) as arena:
+        missing = len(arena.missing_pictures())
+        say(f"Restored {options.folder} with {len(read_ballots(arena.store))} standing votes and all links.")
         if missing:
             say(f"{missing} files of its pictures are missing: copy the folder 'pictures' of the old arena into it.")
     return 0
@@ -435,10 +435,11 @@ def _serve(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from podium.tools.arena.desk import Desk, print_status
+    from podium.tools.arena.status import print_status
+    from podium.tools.arena.store import OpenArena
 
-    with closing(Desk(options.folder)) as desk:
-        print_status(desk, Console())
+    with closing(OpenArena(options.folder)) as arena:
+        print_status(arena, Console())
     return 0
 
 
@@ -453,18 +454,17 @@ def _close(options: argparse.Namespace) -> int:
 
 def _result(options: argparse.Namespace) -> int:
     from podium.tools.arena.archive import write_whole
-    from podium.tools.arena.desk import Desk
     from podium.tools.arena.standing import arena_result, result_to_json
+    from podium.tools.arena.store import OpenArena, read_ballots
 
-    with closing(Desk(options.folder)) as desk:
-        closed = desk.is_closed()
+    with closing(OpenArena(options.folder)) as arena:
+        closed = arena.is_closed()
         if not closed and not options.provisional:
             raise UsageError(
                 "The arena is still open: close it first with 'podium arena close', or ask for --provisional ratings."
             )
-        found = arena_result(
-            desk.ballots(), desk.methods, desk.settings, notes=desk.notes, by=options.by, closed=closed
-        )
+        ballots = read_ballots(arena.store)
+        found = arena_result(ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed)
     write_whole(options.output, result_to_json(found))
     for sentence in (*found.disagreements, *found.notes):
         say(sentence)

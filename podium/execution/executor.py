@@ -3,15 +3,16 @@
 import math
 import os
 import resource
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Generic, Protocol, TextIO, TypeVar
+from typing import ClassVar, Generic, Protocol, TextIO, TypeVar
 
 from podium.errors import MachineError, ReaderDied, Refused, UsageError
 
@@ -83,6 +84,13 @@ def died(cause: str, *, tries: int = TRIES) -> CaseOutcome[Value]:
         detail=f"the worker died {tries} times, last {cause}",
         was_killed=True,
     )
+
+
+def how_it_ended(exit_code: int) -> str:
+    """The `cause` for a process with this exit code, which is negative for a signal."""
+    with suppress(ValueError):
+        return f"by signal {signal.Signals(-exit_code).name}"
+    return f"with exit code {exit_code}"
 
 
 def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
@@ -178,19 +186,11 @@ class _Bar:
 class Serial:
     """For tests, debuggers and use from Python. It has no time limit, and a case that crashes ends this process."""
 
+    workers: ClassVar = 1
+    is_local: ClassVar = True
+    score_until: ClassVar = None
+
     progress: ProgressFactory = no_progress
-
-    @property
-    def workers(self) -> int:
-        return 1
-
-    @property
-    def is_local(self) -> bool:
-        return True
-
-    @property
-    def score_until(self) -> None:
-        return None
 
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str

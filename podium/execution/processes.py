@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Generic
+from typing import ClassVar, Generic
 
 import threadpoolctl
 
@@ -30,6 +30,7 @@ from podium.execution.executor import (
     Value,
     attempt,
     died,
+    how_it_ended,
     no_progress,
     took_too_long,
 )
@@ -61,14 +62,12 @@ class Processes:
     `work` may be a closure: workers are forked from this process and inherit what it has loaded.
     """
 
+    is_local: ClassVar = True
+
     workers: int
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
     progress: ProgressFactory = no_progress
     score_until: float | None = None
-
-    @property
-    def is_local(self) -> bool:
-        return True
 
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
@@ -234,10 +233,7 @@ class _Pool(Generic[Value]):
         worker.process.join()
         worker.connection.close()
         self._workers.remove(worker)
-        code = worker.process.exitcode or 0
-        with suppress(ValueError):
-            return f"by signal {signal.Signals(-code).name}"
-        return f"with exit code {code}"
+        return how_it_ended(worker.process.exitcode or 0)
 
 
 def _serve(

@@ -1,4 +1,9 @@
-"""How far the raters agree: with each other, with themselves on repeats, and with a fair coin on left and right."""
+"""How far the raters agree: with each other, with themselves on repeats, and with a fair coin on left and right.
+
+`rater_figures` are of every rater, for the organiser, who decides: no rater is excluded because of them. All votes of a
+rater count there, repeats included; only agreement with others leaves the repeats out. `arena_agreement` is of all
+raters, without their names, for arena.json.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +15,10 @@ from typing import TypeAlias
 from podium.tools.arena.ratings import PairCounts, bradley_terry, count_pairs, counted, fit_counts
 from podium.tools.arena.store import Ballot
 
-# What the votes say about each rater: ties, side, repeats, agreement and speed. No rater is excluded because of it.
-#
-# All votes of a rater count here, repeats included; only agreement with others leaves the repeats out.
-
 _STRIKING_P = 0.01
 _ENOUGH_VOTES = 10
 _QUICK_SECONDS = 5.0
+_MIRRORED = {"first": "second", "second": "first", "tie": "tie"}
 
 SeenMatchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
 
@@ -41,7 +43,7 @@ class RaterFigures:
     consistent          repeats answered with the same method, or tie, as the first time
     agreeing            matchups that others judged too: answers like theirs, each other rater counted by itself
     kappa               Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
-    with_order          decided votes for the method that stands higher in the Bradley-Terry order of all other raters
+    with_order          decided votes for the method that is higher in the Bradley-Terry order of all other raters
     median_seconds      between a vote and the next; None below two votes
     remarks             conspicuous patterns, as phrases
     """
@@ -74,12 +76,9 @@ class Agreement:
 def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[RaterFigures, ...]:
     """Figures of everyone who voted, ordered by name."""
     agreements, counts = rater_agreements(ballots), count_pairs(ballots, methods)
-    by_rater: defaultdict[str, list[Ballot]] = defaultdict(list)
-    for ballot in ballots:
-        by_rater[ballot.rater].append(ballot)
     return tuple(
         _figures(rater, mine, counts, [pair for pair in agreements if rater in pair.raters])
-        for rater, mine in sorted(by_rater.items())
+        for rater, mine in sorted(_by_rater(ballots).items())
     )
 
 
@@ -100,12 +99,11 @@ def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
 
 def _figures(rater: str, mine: Sequence[Ballot], counts: PairCounts, agreements: Sequence[Agreement]) -> RaterFigures:
     judged = [ballot for ballot in mine if ballot.is_judged]
-    decided = [ballot for ballot in judged if not ballot.is_tie]
-    left = Share(count=sum(ballot.answer == "left" for ballot in decided), total=len(decided))
+    ties, left = _ties_and_left(judged)
     pauses = [later.cast_at - earlier.cast_at for earlier, later in pairwise(mine)]
     with_kappa = [(pair.kappa, pair.shared) for pair in agreements if pair.kappa is not None]
     figures = {
-        "ties": Share(count=len(judged) - len(decided), total=len(judged)),
+        "ties": ties,
         "left": left,
         "consistent": repeat_consistency(judged),
         "with_order": _with_order_of_others(mine, counts - count_pairs(mine, counts.methods)),
@@ -148,7 +146,7 @@ def preferred(ballot: Ballot) -> str:
 
 
 def _kappa(answers: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's kappa of the answers "this one", "the other one", "tie", every matchup looked at from both of its sides.
+    """Cohen's kappa of the answers "this one", "the other one", "tie", with every matchup seen from both of its sides.
 
     So the names of the methods do not decide which is "this one", and each side is chosen in half of the decided votes:
     chance agrees with t t' + (1 - t) (1 - t') / 2 for shares t, t' of ties. None where that is 1: nothing but ties.
@@ -171,7 +169,7 @@ def repeat_consistency(mine: Sequence[Ballot]) -> Share:
 
 
 def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Share:
-    """Votes on two methods that the others rate alike, or have not seen both of, tell nothing."""
+    """Leaves out votes on two methods that the others rate alike or have not both seen."""
     seen = {method for method, votes in zip(others.methods, others.votes.sum(axis=1), strict=True) if votes}
     if not seen:
         return Share(count=0, total=0)
@@ -181,8 +179,8 @@ def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Share:
         for ballot in counted(mine)
         if not ballot.is_tie and {ballot.left, ballot.right} <= seen
     ]
-    told = [margin for margin in margins if abs(margin) > 1e-6]
-    return Share(count=sum(margin > 0 for margin in told), total=len(told))
+    clear = [margin for margin in margins if abs(margin) > 1e-6]
+    return Share(count=sum(margin > 0 for margin in clear), total=len(clear))
 
 
 def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, seconds: float | None) -> Iterator[str]:
@@ -204,7 +202,7 @@ def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, 
         yield f"took {seconds:.1f} seconds per vote at the median"
 
 
-_MIRRORED = {"first": "second", "second": "first", "tie": "tie"}
+# All raters together.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,10 +234,7 @@ class ArenaAgreement:
 
 
 def arena_agreement(ballots: Sequence[Ballot], methods: Sequence[str]) -> ArenaAgreement:
-    by_rater: defaultdict[str, list[Ballot]] = defaultdict(list)
-    for ballot in ballots:
-        by_rater[ballot.rater].append(ballot)
-    raters = tuple(_one(mine, methods) for mine in by_rater.values())
+    raters = tuple(_one(mine, methods) for mine in _by_rater(ballots).values())
     units = [judged for judged in _units(ballots) if len(judged) > 1]
     left = _sum(one.chose_left for one in raters)
     return ArenaAgreement(
@@ -291,15 +286,29 @@ def _units(ballots: Iterable[Ballot]) -> list[list[str]]:
 
 def _one(mine: Sequence[Ballot], methods: Sequence[str]) -> OneRater:
     judged = [ballot for ballot in mine if ballot.is_judged]
-    decided = [ballot for ballot in judged if not ballot.is_tie]
+    ties, left = _ties_and_left(judged)
     return OneRater(
         votes=len(mine),
         unjudged=len(mine) - len(judged),
-        ties=Share(count=len(judged) - len(decided), total=len(judged)),
-        chose_left=Share(count=sum(ballot.answer == "left" for ballot in decided), total=len(decided)),
+        ties=ties,
+        chose_left=left,
         same_on_repeats=repeat_consistency(judged),
         ratings=bradley_terry(mine, methods).ratings if counted(mine) else {},
     )
+
+
+def _by_rater(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
+    found: defaultdict[str, list[Ballot]] = defaultdict(list)
+    for ballot in ballots:
+        found[ballot.rater].append(ballot)
+    return found
+
+
+def _ties_and_left(judged: Sequence[Ballot]) -> tuple[Share, Share]:
+    """The ties among the votes, and the decided votes for the left report."""
+    decided = [ballot for ballot in judged if not ballot.is_tie]
+    left = sum(ballot.answer == "left" for ballot in decided)
+    return Share(count=len(judged) - len(decided), total=len(judged)), Share(count=left, total=len(decided))
 
 
 def _sum(shares: Iterable[Share]) -> Share:

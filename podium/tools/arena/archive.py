@@ -1,7 +1,8 @@
-"""A whole arena as JSON lines, and back: its settings, every row of its database, and the files of its pictures.
+"""The files that an arena is exported to: the whole arena as JSON lines, from which it can be restored, and votes.csv.
 
-First a line {"podium_arena": 2}, then {"settings": ...}, {"table": ..., "row": {...}} in the order in which rows can be
-inserted, and {"file": ..., "base64": ...}. Whoever has the file has the hashes of the links, not the links.
+The JSON lines have the settings, every row of the database, and the files of the pictures: first a line
+{"podium_arena": 2}, then {"settings": ...}, {"table": ..., "row": {...}} in the order in which rows can be inserted,
+and {"file": ..., "base64": ...}. The file has the hashes of the links, not the links.
 """
 
 import base64
@@ -11,18 +12,16 @@ import io
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from podium.errors import UsageError
 from podium.tools.arena.settings import ArenaSettings, read_settings, write_settings
-from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database
+from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database, new_folder
 
 _VERSION = 2
 _TABLES = (
@@ -30,11 +29,15 @@ _TABLES = (
     *("changes", "arena"),  # last: the triggers count changes, and refuse votes in a closed arena
 )
 _ONE_ROW = ("changes", "arena")
+COLUMNS = (
+    *("rater", "case", "left", "right", "answer", "repeat", "practice", "undone", "reasons", "comment"),
+    "cast_at",
+)
 _FILE = re.compile(rf"{PICTURES}/[0-9a-f]{{32}}/[0-9a-z]+(\.[0-9a-z]+){{1,2}}", re.ASCII)
 
 
 def archive_lines(folder: Path, *, with_pictures: bool = True) -> Iterator[str]:
-    """What stood in the arena at one moment, line by line."""
+    """The state of the arena at one moment, line by line."""
     yield _line({"podium_arena": _VERSION})
     yield _line({"settings": read_settings(folder).model_dump(mode="json")})
     with closing(Store(folder)) as store, store.writing() as connection:  # one transaction: no vote comes in between
@@ -51,27 +54,20 @@ def archive_lines(folder: Path, *, with_pictures: bool = True) -> Iterator[str]:
 
 
 def restore(folder: Path, lines: Iterable[str], *, name: str) -> None:
-    """Make `folder` the arena that `lines` tell of, completely or not at all."""
+    """Create the arena that `lines` describe in `folder`, completely or not at all."""
     folder = folder.resolve()
     if folder.exists():
         raise UsageError(f"{folder} already exists; an arena is imported into a new folder.")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
-    try:
-        create_database(building / DATABASE)
-        with closing(Store(building)) as store, store.writing() as connection:
-            _fill(building, connection, lines)
-        read_settings(building)
-        building.replace(folder)
+        with new_folder(folder) as building:
+            create_database(building / DATABASE)
+            with closing(Store(building)) as store, store.writing() as connection:
+                _fill(building, connection, lines)
+            read_settings(building)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error, binascii.Error) as error:
         raise UsageError(
             f"{name} is not an arena that 'podium arena export' wrote, or is incomplete: {error}."
         ) from None
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
 
 
 def _fill(folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) -> None:
@@ -109,11 +105,6 @@ def _line(record: dict[str, Any]) -> str:
 
 # votes.csv: every vote ever cast, for analyses outside Podium.
 
-COLUMNS = (
-    *("rater", "case", "left", "right", "answer", "repeat", "practice", "undone", "reasons", "comment"),
-    "cast_at",
-)
-
 
 def votes_csv(votes: Iterable[VoteRecord]) -> str:
     """One line per vote in the order in which they were cast; undone votes, practice and repeats are marked with 1."""
@@ -134,15 +125,12 @@ def votes_csv(votes: Iterable[VoteRecord]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A comment may begin with =HYPERLINK(...): a spreadsheet must take it for text."""
+    """A comment may begin with =HYPERLINK(...), which a spreadsheet must treat as text."""
     return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
 
 
-# Writes a file completely or not at all.
-
-
 def write_whole(path: Path, text: str | Iterable[str], *, private: bool = False) -> None:
-    """`text` in one piece or in several; `private` files can be read by their owner alone."""
+    """Write a file completely or not at all; a `private` one can be read by its owner alone."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         handle = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600 if private else 0o666)

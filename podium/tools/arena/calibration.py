@@ -1,4 +1,7 @@
-"""`podium judge calibrate`: the votes of an arena and the judge's scores of the same reports, compared."""
+"""`podium judge calibrate`: compares an arena's votes with the judge's scores of the same reports.
+
+Both together give estimates for every team.
+"""
 
 import math
 import unicodedata
@@ -18,105 +21,37 @@ from podium.metrics import Floats
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import are_anonymous
 from podium.tools.arena.calibration_counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.ratings import counted
 from podium.tools.arena.settings import listed
-from podium.tools.arena.store import Ballot, read_reports
+from podium.tools.arena.store import Ballot, OpenArena, read_ballots, read_reports
 from podium.tools.ranking.result import NARROW_BELOW, Calibration, TeamEstimate
-
-# What the judge gave every team in every case, from the metrics.json files that `podium judge` wrote.
 
 _FIGURE = "radfact.f1"
 _SAME_JUDGE = ("package_version", "model", "prompt_hash", "remove_normal_findings", "max_report_characters")
+FEWEST_CASES = 3  # with votes: one is taken by the mean and one by the weight
+
+Indices = NDArray[np.int64]
+Reports = Mapping[tuple[str, str], str]  # by team and case
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationOptions:
+    """`judged_again` is another run of the judge on the same reports, with a separate cache."""
+
+    judged_again: Path | None = None
+    confidence: float = 0.95
+    replicates: int = 1000
+    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedScores:
     """`scores[team][case]` are RadFact's F1 of single cases, None where the judge gave no verdict; all teams have the
-    same cases, by the names that `case_key` makes of them."""
+    same cases, named as by `case_key`."""
 
     judge: str
     cases: tuple[str, ...]
     scores: Mapping[str, Mapping[str, float | None]]
-
-
-def case_key(name: str) -> str:
-    """Cases are compared as the challenge compares them: without regard to upper and lower case."""
-    return unicodedata.normalize("NFC", name).casefold()
-
-
-def read_judged(folder: Path, teams: Sequence[str]) -> JudgedScores:
-    """Raises UsageError, naming the team, where a file is missing, was not judged, was judged by another judge or has
-    other cases."""
-    if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder} with the files that 'podium judge' wrote.")
-    files = {team: _read(folder, team) for team in teams}
-    scores = {team: _scores(team, file) for team, file in files.items()}
-    first = teams[0]
-    for team in teams[1:]:
-        for key in _SAME_JUDGE:
-            ours, theirs = (files[each].provenance["judge"].get(key) for each in (team, first))
-            if ours != theirs:
-                raise UsageError(
-                    f"'{team}' was judged with {key} = {ours}, but '{first}' with {theirs}: judge both in the same way."
-                )
-        if scores[team].keys() != scores[first].keys():
-            case = min(scores[team].keys() ^ scores[first].keys())
-            has, has_not = (team, first) if case in scores[team] else (first, team)
-            raise UsageError(f"The judge rated the case '{case}' of '{has}', but not of '{has_not}'.")
-    model = str(files[first].provenance["judge"].get("model", ""))
-    return JudgedScores(judge=model, cases=tuple(sorted(scores[first])), scores=scores)
-
-
-def _read(folder: Path, team: str) -> MetricsFile:
-    places = (folder / team / METRICS_FILE, folder / f"{team}.json")
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise UsageError(f"The arena's team '{team}' has no metrics.json in {folder}.")
-    file = read_metrics(path)
-    if file.kind != REPORTS.name:
-        raise UsageError(f"{path} is of the kind '{file.kind}'; a judge rates '{REPORTS.name}' alone.")
-    if not isinstance(file.provenance.get("judge"), Mapping):
-        raise UsageError(f"{path} has not been judged; run 'podium judge' on it first.")
-    if not file.results or are_anonymous([row.case for row in file.results]):
-        raise UsageError(
-            f"{path} does not name its cases, so votes and verdicts cannot be paired. Run 'podium judge' again with "
-            "--per-case full and another --output: the answers are in its cache, so nothing is asked again."
-        )
-    return file
-
-
-def _scores(team: str, file: MetricsFile) -> dict[str, float | None]:
-    scores: dict[str, float | None] = {}
-    for row in file.results:
-        value = get(row.metrics, _FIGURE) if holds(row.metrics, _FIGURE) else None
-        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
-            raise UsageError(f"The score of '{team}' in the case '{row.case}' is not between 0 and 1.")
-        scores[case_key(row.case)] = None if value is None else float(value)
-    return scores
-
-
-# Prediction-powered estimates: few votes and many judged cases together.
-#
-# Source: A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference,
-# arXiv:2311.01453, 2023. Votes on one case share its reports, so variances are sums over cases, not over votes.
-
-FEWEST_CASES = 3  # with votes: one is taken by the mean and one by the weight
-
-Indices = NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class VotesOnTeam:
-    """The votes on one team, seen from its side.
-
-    case, opponent  [vote]
-    points          [vote]: 1 for the team, 0 for its opponent, 0.5 for a tie
-    """
-
-    case: Indices
-    opponent: Indices
-    points: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,117 +63,14 @@ class MeanEstimate:
     variance: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionPowered:
-    """weight  lambda of PPI++: how much the judge is followed; 0 leaves the votes alone."""
-
-    by_votes: MeanEstimate
-    by_both: MeanEstimate
-    weight: float
-
-
-def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float) -> PredictionPowered:
-    """The mean of a team's points, every opponent counting the same.
-
-    `judged[case, opponent]` is what the judge says of every matchup of every case: any figure that grows with the
-    team's chance. With Y the points and f the judge's figure,
-
-        estimate = mean of Y over votes + weight * (mean of f over all matchups - mean of f over votes)
-
-    where means over votes are means of the means per opponent. The weight is the one with the smallest variance.
-    """
-    ours, all_cases = _judged_parts(votes, judged)
-    points = _centred(votes, votes.points, cases=len(judged))
-    shift = all_cases - _centred(votes, ours, cases=len(judged))
-    spread = float(shift @ shift)
-    weight = -float(points @ shift) / spread if spread else 0.0
-    # A case that has helped to choose the weight is nearer to it: as if each were left out in turn (HC3).
-    leverage = np.minimum(shift**2 / spread, 0.5) if spread else np.zeros_like(shift)
-    value = _mean_over_opponents(votes, votes.points)
-    seen = np.unique(votes.opponent)
-    judge_ahead = float(judged[:, seen].mean()) - _mean_over_opponents(votes, ours)
-    cases = np.unique(votes.case).size
-    return PredictionPowered(
-        by_votes=_estimate(value, points, cases=cases, spent=1, confidence=confidence),
-        by_both=_estimate(
-            value + weight * judge_ahead,
-            (points + weight * shift) / (1 - leverage),
-            cases=cases,
-            spent=2,
-            confidence=confidence,
-        ),
-        weight=weight,
-    )
-
-
-def mean_over_cases(values: Floats, *, confidence: float) -> MeanEstimate:
-    """The mean of one figure per case, with the interval of a t distribution."""
-    parts = (values - values.mean()) / values.size
-    return _estimate(float(values.mean()), parts, cases=values.size, spent=1, confidence=confidence)
-
-
-def _judged_parts(votes: VotesOnTeam, judged: Floats) -> tuple[Floats, Floats]:
-    """The judge's figure of every vote's matchup, and every case's part of the mean over all matchups."""
-    by_case = judged[:, np.unique(votes.opponent)].mean(axis=1)
-    return judged[votes.case, votes.opponent], (by_case - by_case.mean()) / by_case.size
-
-
-def _mean_over_opponents(votes: VotesOnTeam, figures: Floats) -> float:
-    return float(np.mean([figures[votes.opponent == each].mean() for each in np.unique(votes.opponent)]))
-
-
-def _centred(votes: VotesOnTeam, figures: Floats, *, cases: int) -> Floats:
-    """What every case adds to the error of the mean over opponents.
-
-    A vote's distance to the mean of its opponent's n votes is too short by sqrt(1 - 1/n). The only vote on an opponent
-    has no such distance: it is held against the mean of all.
-    """
-    opponents = np.unique(votes.opponent)
-    overall = _mean_over_opponents(votes, figures)
-    parts = np.zeros(cases)
-    for opponent in opponents:
-        mine = votes.opponent == opponent
-        count = int(mine.sum())
-        centre = figures[mine].mean() if count > 1 else overall
-        longer = math.sqrt(count / (count - 1)) if count > 1 else 1.0
-        np.add.at(parts, votes.case[mine], (figures[mine] - centre) * longer / (count * opponents.size))
-    return parts
-
-
-def _estimate(value: float, parts: Floats, *, cases: int, spent: int, confidence: float) -> MeanEstimate:
-    """`parts` are the cases' parts of the error; `spent` the degrees of freedom that were used up."""
-    from scipy.special import stdtrit
-
-    value = min(1.0, max(0.0, value))  # a mean of points, which a large weight may lead beyond them
-    variance = float(parts @ parts)
-    if cases < FEWEST_CASES:
-        return MeanEstimate(value=value, interval=None, variance=variance)
-    variance *= cases / (cases - 1)
-    half = float(stdtrit(cases - spent, (1 + confidence) / 2)) * math.sqrt(variance)
-    return MeanEstimate(value=value, interval=(max(0.0, value - half), min(1.0, value + half)), variance=variance)
-
-
-Reports = Mapping[tuple[str, str], str]  # by team and case
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibrationOptions:
-    """`judged_again` is another run of the judge on the same reports, with a cache of its own."""
-
-    judged_again: Path | None = None
-    confidence: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
-
-
 def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibration:
-    """Everything the votes say about the judge. Raises UsageError where the two do not belong together."""
-    with closing(Desk(arena)) as desk:
-        teams, ballots, closed = desk.methods, desk.ballots(), desk.is_closed()
-        reports = read_reports(desk.store)
+    """What the votes say about the judge. Raises UsageError if the arena and the files do not belong together."""
+    with closing(OpenArena(arena)) as opened:
+        teams, ballots, closed = opened.methods, read_ballots(opened.store), opened.is_closed()
+        reports = read_reports(opened.store)
     votes = counted(ballots)
     if not votes:
-        raise UsageError(f"{arena} has no votes yet that could be held against the judge.")
+        raise UsageError(f"{arena} has no votes yet to compare with the judge.")
     scores = read_judged(judged, teams)
     _refuse_unknown_cases(votes, scores, judged)
     table = _table(scores, teams)
@@ -361,3 +193,171 @@ def _notes(*, voted: int, closed: bool, unrated: int, silent: Sequence[str]) -> 
         )
     if silent:
         yield f"Without a vote, and so without an estimate: {listed(silent)}."
+
+
+# The judge's scores of every team in every case, from the metrics.json files that `podium judge` wrote.
+
+
+def case_key(name: str) -> str:
+    """Cases are compared as the challenge compares them: without regard to upper and lower case."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def read_judged(folder: Path, teams: Sequence[str]) -> JudgedScores:
+    """The scores of all teams. Raises UsageError, naming the team, if a file is missing, was not judged, was judged by
+    another judge or has other cases."""
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder} with the files that 'podium judge' wrote.")
+    files = {team: _read(folder, team) for team in teams}
+    scores = {team: _scores(team, file) for team, file in files.items()}
+    first = teams[0]
+    for team in teams[1:]:
+        for key in _SAME_JUDGE:
+            ours, theirs = (files[each].provenance["judge"].get(key) for each in (team, first))
+            if ours != theirs:
+                raise UsageError(
+                    f"'{team}' was judged with {key} = {ours}, but '{first}' with {theirs}: judge both in the same way."
+                )
+        if scores[team].keys() != scores[first].keys():
+            case = min(scores[team].keys() ^ scores[first].keys())
+            has, has_not = (team, first) if case in scores[team] else (first, team)
+            raise UsageError(f"The judge rated the case '{case}' of '{has}', but not of '{has_not}'.")
+    model = str(files[first].provenance["judge"].get("model", ""))
+    return JudgedScores(judge=model, cases=tuple(sorted(scores[first])), scores=scores)
+
+
+def _read(folder: Path, team: str) -> MetricsFile:
+    places = (folder / team / METRICS_FILE, folder / f"{team}.json")
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise UsageError(f"The arena's team '{team}' has no metrics.json in {folder}.")
+    file = read_metrics(path)
+    if file.kind != REPORTS.name:
+        raise UsageError(f"{path} is of the kind '{file.kind}'; a judge rates '{REPORTS.name}' alone.")
+    if not isinstance(file.provenance.get("judge"), Mapping):
+        raise UsageError(f"{path} has not been judged; run 'podium judge' on it first.")
+    if not file.results or are_anonymous([row.case for row in file.results]):
+        raise UsageError(
+            f"{path} does not name its cases, so votes and verdicts cannot be paired. Run 'podium judge' again with "
+            "--per-case full and another --output: the answers are in its cache, so nothing is asked again."
+        )
+    return file
+
+
+def _scores(team: str, file: MetricsFile) -> dict[str, float | None]:
+    scores: dict[str, float | None] = {}
+    for row in file.results:
+        value = get(row.metrics, _FIGURE) if holds(row.metrics, _FIGURE) else None
+        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+            raise UsageError(f"The score of '{team}' in the case '{row.case}' is not between 0 and 1.")
+        scores[case_key(row.case)] = None if value is None else float(value)
+    return scores
+
+
+# Prediction-powered estimates: few votes and many judged cases together.
+#
+# Source: A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference,
+# arXiv:2311.01453, 2023. Votes on one case share its reports, so variances are sums over cases, not over votes.
+
+
+@dataclass(frozen=True, kw_only=True)
+class VotesOnTeam:
+    """The votes on one team, seen from its side.
+
+    case, opponent  [vote]
+    points          [vote]: 1 for the team, 0 for its opponent, 0.5 for a tie
+    """
+
+    case: Indices
+    opponent: Indices
+    points: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionPowered:
+    """weight  lambda of PPI++: how much the judge is followed; 0 leaves the votes alone."""
+
+    by_votes: MeanEstimate
+    by_both: MeanEstimate
+    weight: float
+
+
+def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float) -> PredictionPowered:
+    """The mean of a team's points, every opponent counting the same.
+
+    `judged[case, opponent]` is what the judge says of every matchup of every case: any figure that grows with the
+    team's chance. With Y the points and f the judge's figure,
+
+        estimate = mean of Y over votes + weight * (mean of f over all matchups - mean of f over votes)
+
+    where means over votes are means of the means per opponent. The weight is the one with the smallest variance.
+    """
+    ours, all_cases = _judged_parts(votes, judged)
+    points = _centred(votes, votes.points, cases=len(judged))
+    shift = all_cases - _centred(votes, ours, cases=len(judged))
+    spread = float(shift @ shift)
+    weight = -float(points @ shift) / spread if spread else 0.0
+    # A case that helped to choose the weight is closer to it: correct as if each were left out in turn (HC3).
+    leverage = np.minimum(shift**2 / spread, 0.5) if spread else np.zeros_like(shift)
+    value = _mean_over_opponents(votes, votes.points)
+    seen = np.unique(votes.opponent)
+    judge_ahead = float(judged[:, seen].mean()) - _mean_over_opponents(votes, ours)
+    cases = np.unique(votes.case).size
+    return PredictionPowered(
+        by_votes=_estimate(value, points, cases=cases, spent=1, confidence=confidence),
+        by_both=_estimate(
+            value + weight * judge_ahead,
+            (points + weight * shift) / (1 - leverage),
+            cases=cases,
+            spent=2,
+            confidence=confidence,
+        ),
+        weight=weight,
+    )
+
+
+def mean_over_cases(values: Floats, *, confidence: float) -> MeanEstimate:
+    """The mean of one figure per case, with the interval of a t distribution."""
+    parts = (values - values.mean()) / values.size
+    return _estimate(float(values.mean()), parts, cases=values.size, spent=1, confidence=confidence)
+
+
+def _judged_parts(votes: VotesOnTeam, judged: Floats) -> tuple[Floats, Floats]:
+    """The judge's figure of every vote's matchup, and every case's part of the mean over all matchups."""
+    by_case = judged[:, np.unique(votes.opponent)].mean(axis=1)
+    return judged[votes.case, votes.opponent], (by_case - by_case.mean()) / by_case.size
+
+
+def _mean_over_opponents(votes: VotesOnTeam, figures: Floats) -> float:
+    return float(np.mean([figures[votes.opponent == each].mean() for each in np.unique(votes.opponent)]))
+
+
+def _centred(votes: VotesOnTeam, figures: Floats, *, cases: int) -> Floats:
+    """What every case adds to the error of the mean over opponents.
+
+    A vote's distance to the mean of its opponent's n votes is too short by sqrt(1 - 1/n). The only vote on an opponent
+    has no such distance: it is compared with the mean of all.
+    """
+    opponents = np.unique(votes.opponent)
+    overall = _mean_over_opponents(votes, figures)
+    parts = np.zeros(cases)
+    for opponent in opponents:
+        mine = votes.opponent == opponent
+        count = int(mine.sum())
+        centre = figures[mine].mean() if count > 1 else overall
+        longer = math.sqrt(count / (count - 1)) if count > 1 else 1.0
+        np.add.at(parts, votes.case[mine], (figures[mine] - centre) * longer / (count * opponents.size))
+    return parts
+
+
+def _estimate(value: float, parts: Floats, *, cases: int, spent: int, confidence: float) -> MeanEstimate:
+    """`parts` are the cases' parts of the error; `spent` the degrees of freedom that were used up."""
+    from scipy.special import stdtrit
+
+    value = min(1.0, max(0.0, value))  # a mean of points, which a large weight may move out of range
+    variance = float(parts @ parts)
+    if cases < FEWEST_CASES:
+        return MeanEstimate(value=value, interval=None, variance=variance)
+    variance *= cases / (cases - 1)
+    half = float(stdtrit(cases - spent, (1 + confidence) / 2)) * math.sqrt(variance)
+    return MeanEstimate(value=value, interval=(max(0.0, value - half), min(1.0, value + half)), variance=variance)

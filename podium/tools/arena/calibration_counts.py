@@ -1,5 +1,6 @@
-"""Agreement and biases of the judge, from votes that stand beside its scores: counted per case, so that whole cases can
-be drawn for the intervals.
+"""Agreement and biases of the judge, from votes and its scores of the same reports.
+
+They are counted per case, so that the intervals can be drawn over whole cases.
 """
 
 from collections import Counter, defaultdict
@@ -37,7 +38,7 @@ def _share(part: str, total: str) -> Callable[[Sums], Floats]:
 
 
 def _kappa(sums: Sums) -> Floats:
-    """Cohen's kappa of "this one", "the other one" and "tie", every matchup looked at from both sides: with shares t
+    """Cohen's kappa of "this one", "the other one" and "tie", with every matchup seen from both sides: with shares t
     and t' of ties, chance agrees in t t' + (1 - t)(1 - t') / 2."""
     ties, judge_ties = sums("tie") / sums("votes"), sums("judge tie") / sums("votes")
     by_chance = ties * judge_ties + (1 - ties) * (1 - judge_ties) / 2
@@ -129,8 +130,8 @@ QUESTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SeenByBoth:
-    """A vote and what the judge says of the same two reports. `judge` and `words` are of the left minus of the right
-    report: the judge's scores and the numbers of words."""
+    """A vote and the judge's opinion of the same two reports. `judge` and `words` are the left report's score and its
+    number of words, minus those of the right report."""
 
     ballot: Ballot
     judge: float
@@ -206,7 +207,7 @@ def count_judge_twice(first: Floats, second: Floats, cases: Sequence[str]) -> Ca
 
 
 def measure(counts: Sequence[CaseCounts], *, replicates: int, seed: int, confidence: float) -> tuple[Measured, ...]:
-    """Every question with a percentile interval over cases, all cases with any counts being drawn."""
+    """Every figure with a percentile interval over all cases that have any counts."""
     cases = sorted({case for each in counts for case in each})
     table: defaultdict[str, Floats] = defaultdict(lambda: np.zeros(len(cases)))
     place = {case: number for number, case in enumerate(cases)}

@@ -1,4 +1,7 @@
-"""Access: personal links, the sessions they open, and revoking them. Only hashes of links and sessions are stored."""
+"""The raters: invitations, personal links and the sessions they open, and revoking them.
+
+Only hashes of links and sessions are stored.
+"""
 
 import csv
 import hashlib
@@ -18,6 +21,7 @@ from podium.tools.arena.voting import MatchupPlanner, Planned, new_key
 
 LONGEST_NAME = 100
 ORGANISER = "Organiser"
+_COLUMNS = {"name": "name", "e-mail": "email", "email": "email", "language": "language"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +37,7 @@ class Invitation:
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Who asks; `link` is the hash of the personal link, a key for what is bound to it."""
+    """Who sent a request. `link` is the hash of the personal link."""
 
     id: int
     name: str
@@ -44,7 +48,7 @@ class Visitor:
 
 @dataclass(frozen=True, kw_only=True)
 class Guest:
-    """Whom to invite. `email` is kept for the organiser's list; `language` is "" for the one the browser asks for."""
+    """Someone to invite. `email` is for the organiser's list; `language` is "" for the one the browser asks for."""
 
     name: str
     email: str = ""
@@ -54,7 +58,7 @@ class Guest:
 def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchups: int | None = None) -> Invitation:
     """A rater's new link, and the list it leads to.
 
-    A name that is known gets a new link in place of the old one, and more matchups if more are wanted: votes stay. A
+    A known name gets a new link that replaces the old one, and more matchups if more are wanted; votes are kept. A
     rater whose link was revoked may be invited again; unanswered matchups are planned again.
     """
     guest = Guest(name=guest) if isinstance(guest, str) else guest
@@ -105,21 +109,21 @@ def invite_organiser(store: Store, settings: ArenaSettings) -> Invitation:
 
 
 def rater_name(text: str) -> str:
-    """As it is kept: on one line, without invisible characters."""
+    """A name as it is stored: on one line, without invisible characters."""
     name = clean_name(text)
     if not 0 < len(name) <= LONGEST_NAME:
-        raise UsageError(f"A rater's name has 1 to {LONGEST_NAME} characters.")
+        raise UsageError(f"A rater's name must have 1 to {LONGEST_NAME} characters.")
     return name
 
 
-def speak(store: Store, rater: int, language: str) -> None:
-    """The language that a rater has chosen."""
+def set_language(store: Store, rater: int, language: str) -> None:
+    """Keep the language that a rater has chosen."""
     with store.writing() as connection:
         connection.execute("UPDATE raters SET language = ? WHERE id = ?", (language, rater))
 
 
 def revoke(store: Store, name: str) -> str:
-    """End a rater's link and sessions; the votes stay. Gives the name as it is known."""
+    """End a rater's link and sessions; the votes are kept. Returns the name as it is stored."""
     name = clean_name(name)
     with store.writing() as connection:
         found = connection.execute(
@@ -137,7 +141,7 @@ def revoke(store: Store, name: str) -> str:
     return name
 
 
-def enter(store: Store, token: str) -> str | None:
+def open_session(store: Store, token: str) -> str | None:
     """A new session's secret for the owner of a link that has not been revoked."""
     secret = secrets.token_urlsafe(32)
     with store.writing() as connection:
@@ -150,7 +154,7 @@ def enter(store: Store, token: str) -> str | None:
     return secret
 
 
-def visitor(store: Store, secret: str) -> Visitor | None:
+def find_visitor(store: Store, secret: str) -> Visitor | None:
     """The owner of a session; the sessions of a revoked link are deleted."""
     found = store.row(
         """
@@ -174,7 +178,8 @@ def _url(settings: ArenaSettings, token: str) -> str:
 
 
 def _link(connection: sqlite3.Connection, guest: Guest, role: Literal["rater", "organiser"], token: str) -> int:
-    """The person's number, with `token` as the only way in. What is not said again about a known one stays."""
+    """The person's number, with `token` as the only valid link. A known person keeps e-mail and language if none is
+    given."""
     ((number,),) = connection.execute(
         """
         INSERT INTO raters (name, email, language, role, token_hash, invited_at) VALUES (?, ?, ?, ?, ?, ?)
@@ -190,7 +195,7 @@ def _link(connection: sqlite3.Connection, guest: Guest, role: Literal["rater", "
 
 
 def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
-    """Except one that was answered and undone: the rater has seen it, so it must not be planned as new later."""
+    """Delete the unanswered matchups, except those answered and undone: the rater has already seen them."""
     connection.execute(
         """
         DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
@@ -201,7 +206,7 @@ def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
 
 
 def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], list[Planned]]:
-    """The rater's list: the matchups' numbers, and what they are. An undone one stands for its replacement, too."""
+    """The rater's list: the numbers of the matchups and their contents. An undone one counts for its replacement."""
     rows = connection.execute(
         """
         SELECT id, "case", "left", "right", repeat_of FROM matchups
@@ -262,13 +267,11 @@ def _has_voted(connection: sqlite3.Connection, rater: int) -> bool:
     return connection.execute("SELECT 1 FROM votes WHERE rater = ? LIMIT 1", (rater,)).fetchone() is not None
 
 
-# raters.csv in, links.csv out: many invitations at once.
-
-_COLUMNS = {"name": "name", "e-mail": "email", "email": "email", "language": "language"}
+# Many invitations at once: raters.csv in, links.csv out.
 
 
 def read_guests(path: Path, *, languages: Collection[str]) -> list[Guest]:
-    """The columns name, e-mail and language, the last two optional. One wrong line, and nobody is invited."""
+    """The columns name, e-mail and language, the last two optional. If any line is wrong, nobody is invited."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -292,7 +295,7 @@ def read_guests(path: Path, *, languages: Collection[str]) -> list[Guest]:
         if guests.setdefault(rater_name(guest.name), guest) is not guest:
             raise UsageError(f"{path}, line {number}: '{guest.name}' is listed twice.")
     if not guests:
-        raise UsageError(f"{path} lists nobody.")
+        raise UsageError(f"{path} lists no raters.")
     return list(guests.values())
 
 

@@ -1,9 +1,4 @@
-"""Bradley-Terry: i is preferred to j with probability s_i / (s_i + s_j); ties are half a win to each.
-
-Ratings are 1000 + 400 log10(s) with the geometric mean of s = 1, so that 400 points are odds of 10 to 1, as in Elo.
-Source: R. A. Bradley and M. E. Terry, Biometrika 39, 1952. The condition for a fit to exist: L. R. Ford, American
-Mathematical Monthly 64(8), 1957.
-"""
+"""The ratings of the teams: Elo, Elo averaged over permutations of the votes, and Bradley-Terry with its intervals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +11,16 @@ from numpy.typing import NDArray
 from podium.tools.arena.settings import listed
 from podium.tools.arena.store import Answer, Ballot
 
-# Votes as counts: how often each method beat each other. All ratings except Elo need no more than this.
+INITIAL = 1000.0
+SCALE = 400.0
+VIRTUAL_DRAW = 0.5
+_BLOCK = 64  # votes looked up at once
+_LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
+_LONGEST_STEP = 3.0  # of a log strength in one step of Newton's method
+_MOST_STEPS = 200
+_TOLERANCE = 1e-9
+
+# Votes as counts: how often each method beat each other. Bradley-Terry needs no more than this.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +46,13 @@ class PairCounts:
 
     @property
     def points(self) -> NDArray[np.float64]:
-        """[i, j]: what i won of j, a tie being half a win to each."""
+        """[i, j]: what i won against j; a tie is half a win for each."""
         return self.wins + self.ties / 2
 
 
 def counted(ballots: Iterable[Ballot]) -> list[Ballot]:
     """The ballots that ratings and the stop rule count: neither repeats nor "cannot judge"."""
-    return [ballot for ballot in ballots if not ballot.repeat and ballot.answer != "cannot-judge"]
+    return [ballot for ballot in ballots if not ballot.repeat and ballot.is_judged]
 
 
 def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts:
@@ -69,19 +73,14 @@ def count_pairs(ballots: Iterable[Ballot], methods: Sequence[str]) -> PairCounts
     return PairCounts(methods=tuple(methods), wins=wins, ties=ties)
 
 
-# Elo: r' = r + K (S - E) with E = 1 / (1 + 10^((r_other - r) / 400)), S = 1, 1/2 or 0, from 1000 for everybody.
+# Elo: r' = r + K (S - E) with E = 1 / (1 + 10^((r_other - r) / 400)), S = 1, 1/2 or 0; all start at 1000.
 #
 # Source: A. Elo, The Rating of Chessplayers, Past and Present, 1978. The figures depend on the order of the votes;
 # the average over permutations of the votes does not.
 
-INITIAL = 1000.0
-SCALE = 400.0
-_BLOCK = 64  # votes looked up at once
-_LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
-
 
 def online_elo(ballots: Iterable[Ballot], methods: Sequence[str], *, k_factor: float) -> dict[str, float]:
-    """Every vote replayed in the order in which it was cast, as the rules say."""
+    """Elo after all votes in the order in which they were cast, as the rules say."""
     ratings = dict.fromkeys(methods, INITIAL)
     for ballot in counted(ballots):
         left, right = ratings[ballot.left], ratings[ballot.right]
@@ -135,10 +134,11 @@ def _seen_by_elo(ballot: Ballot, place: dict[str, int]) -> tuple[int, int, float
     return (left, right, score) if left < right else (right, left, 1 - score)
 
 
-VIRTUAL_DRAW = 0.5
-_LONGEST_STEP = 3.0  # of a log strength in one step of Newton's method
-_MOST_STEPS = 200
-_TOLERANCE = 1e-9
+# Bradley-Terry: i is preferred to j with probability s_i / (s_i + s_j); ties are half a win to each.
+#
+# Ratings are 1000 + 400 log10(s) with the geometric mean of s = 1, so that 400 points are odds of 10 to 1, as in Elo.
+# Source: R. A. Bradley and M. E. Terry, Biometrika 39, 1952. The condition for a fit to exist: L. R. Ford, American
+# Mathematical Monthly 64(8), 1957.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,20 +223,20 @@ def _log_likelihood(points: NDArray[np.float64], found: NDArray[np.float64]) -> 
 
 
 def _why_no_plain_fit(counts: PairCounts) -> str:
-    """In words for people; the commonest reasons first, since each of them alone is enough."""
+    """The most common reasons first, since each of them is enough."""
     votes, won, tied = counts.votes.sum(axis=1), counts.wins.sum(axis=1), counts.ties.sum(axis=1)
     reasons = [
         ("got no vote", votes == 0),
         ("won every vote", (votes > 0) & (won == votes)),
         ("lost every vote", (votes > 0) & (won + tied == 0)),
     ]
-    said = [
+    found = [
         f"{listed([counts.methods[index] for index in np.flatnonzero(chosen)])} {words}"
         for words, chosen in reasons
         if chosen.any()
     ]
-    if said:
-        return "; ".join(said)
+    if found:
+        return "; ".join(found)
     start, goal = np.argwhere(~reachable(counts.points))[0]
     return f"no chain of wins or ties leads from {counts.methods[start]} to {counts.methods[goal]}"
 
@@ -251,13 +251,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def lies_above(self, other: "Interval") -> bool:
-        return self.low > other.high
-
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """Of a team, None where the votes cannot tell: a team without votes, or all votes on one case.
+    """`of` a team; None where the votes do not determine it: a team without votes, or all votes on one case.
 
     cases                     with votes, from which the replicates were drawn
     replicates, virtual_draws how many there were, and in how many of them the plain fit does not exist, so that half a

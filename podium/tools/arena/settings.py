@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +29,7 @@ class ArenaSettings(BaseModel):
     practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
     reasons             tags that a rater may add to an answer
     window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
-    instructions        of the organiser, shown before the first matchup; a blank line begins a new paragraph
+    instructions        of the organiser, shown before the first matchup; a blank line starts a new paragraph
     k_factor            of Elo
     permutations        over which the order-free Elo is averaged
     bootstraps          replicates over cases, for the intervals
@@ -59,11 +58,6 @@ class ArenaSettings(BaseModel):
     vote_budget: AtLeastOne = 600
 
 
-def url_prefix(settings: ArenaSettings) -> str:
-    """The path below which a reverse proxy shows the arena: "/odin" for https://host/odin/, "" for https://host."""
-    return urlsplit(settings.url).path.rstrip("/")
-
-
 def write_settings(folder: Path, settings: ArenaSettings) -> None:
     """One setting per line: numbers, strings and lists of them are written the same way in TOML and in JSON."""
     values = dict(settings.model_dump(mode="json"))
@@ -86,9 +80,6 @@ def read_settings(folder: Path) -> ArenaSettings:
         raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {first_problem(error)}.") from None
-
-
-# Wording shared by several messages of the arena.
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,14 +1,13 @@
-"""A new arena: the finalists' reports and the case images in one folder, created completely or not at all."""
+"""`podium arena init`: the finalists' reports, blinded, and the case images in one folder, created completely or not at
+all."""
 
-import os
 import re
 import secrets
-import shutil
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.challenges.settings import CasesSettings
@@ -20,113 +19,29 @@ from podium.tools.arena.raters import Invitation, invite_organiser
 from podium.tools.arena.settings import ArenaSettings, listed, write_settings
 from podium.tools.arena.store import (
     DATABASE,
-    LONGEST_REPORT,
     PICTURES,
     Contents,
     Picture,
     Store,
-    blind_report,
-    cut_report,
-    mixed_script_words,
+    clean_text,
+    new_folder,
     write_contents,
 )
 from podium.tools.ranking.result import Ranking, ranking_from_json
 
-# The reports of one team, from whatever form of submission the challenge takes.
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectedReports:
-    """One text for every case, as it was sent; "" where there is none to show.
-
-    `problems` tells the organiser why a text is empty, by case, in one sentence each.
-    """
-
-    texts: Mapping[str, str]
-    problems: Mapping[str, str]
-
-
-def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedReports:
-    """A team's reports of `cases`, found by name as the challenge finds them; what it sent for others is left aside.
-
-    A case without a usable report gets an empty one. A submission that cannot be opened, or that has no report of any
-    of these cases, is another matter: it is the wrong folder, and an arena of empty reports would be built on it.
-    """
-    files = ReportsFormat(CasesSettings(), ReportsSettings())
-    texts: dict[str, str] = {}
-    problems: dict[str, str] = {}
-    try:
-        limit = files.submission_bytes([{}] * len(cases))
-        with open_submission(submission, max_bytes=limit) as opened:
-            collected = files.collect(opened, cases)
-            for case in sorted(cases):
-                texts[case] = ""
-                if case in collected.refused:
-                    problems[case] = collected.refused[case]
-                elif case not in collected.predictions:
-                    problems[case] = "There is no report of this case."
-                else:
-                    try:
-                        texts[case] = files.read(collected.predictions[case])
-                    except Refused as refusal:
-                        problems[case] = str(refusal)
-                    else:
-                        if not texts[case].strip():
-                            problems[case] = "The report is empty."
-    except (SubmissionError, Refused) as fault:
-        raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
-    if not collected.predictions and not collected.refused:
-        raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
-    return CollectedReports(texts=texts, problems=problems)
-
-
-# The finalists: the best teams of a ranking, and the files of their submissions.
-
 BEST = 7  # as the rules of the reports challenge say
-
-
-def read_ranking(path: Path) -> Ranking:
-    """The ranking in a ranking.json."""
-    try:
-        return ranking_from_json(path.read_bytes(), name=str(path))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:
-    """Teams in the order of the ranking: those of rank `top` or better; by default those the ranking marks as
-    finalists, else the best seven. Teams that share the last rank all come in."""
-    marked = [team.name for team in ranking.teams if team.finalist]
-    if top is None and marked:
-        chosen = marked
-    else:
-        chosen = [team.name for team in ranking.teams if team.rank is not None and team.rank <= (top or BEST)]
-    if len(chosen) < 2:
-        raise UsageError(f"An arena compares at least two teams; the ranking gives {len(chosen)}.")
-    return chosen
-
-
-def find_submission(submissions: Path, team: str) -> Path:
-    """The folder `<team>`, or an archive such as `<team>.zip`."""
-    try:
-        found = sorted(path for path in submissions.iterdir() if team in (path.name, path.name.split(".", 1)[0]))
-    except OSError as error:
-        raise UsageError(f"The submissions in {submissions} cannot be read: {error.strerror}.") from None
-    exact = [path for path in found if path.name == team]
-    if len(exact or found) > 1:
-        names = " and ".join(path.name for path in found)
-        raise UsageError(f"{submissions} contains several submissions of '{team}': {names}. Keep only one of them.")
-    if not found:
-        raise UsageError(f"There is no submission of '{team}' in {submissions}.")
-    return (exact or found)[0]
-
-
+LONGEST_REPORT = 50_000
+CUT_NOTE = "[The report is longer; it was cut here.]"
+MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
+_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = re.compile(" {2,}")
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What an arena is made from. `top` is how many ranks come in; None leaves it to the ranking."""
+    """What an arena is made from. `top` is the last rank that takes part; None leaves it to the ranking."""
 
     ranking: Path
     submissions: Path
@@ -136,7 +51,7 @@ class Sources:
 
 @dataclass(frozen=True, kw_only=True)
 class NewArena:
-    """What `init` has to say: who takes part, what an organiser should look at, and the organiser's own link."""
+    """The result of `init`: who takes part, notes for the organiser, and the organiser's link."""
 
     methods: tuple[str, ...]
     cases: tuple[str, ...]
@@ -145,7 +60,7 @@ class NewArena:
 
 
 def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
-    """Build the arena in a temporary folder beside `folder`, then rename it: an interruption leaves nothing."""
+    """Create the arena in `folder`, completely or not at all."""
     folder = folder.resolve()
     _check_place(folder)
     ranking = read_ranking(sources.ranking)
@@ -162,30 +77,22 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     for method in methods:
         notes += tuple(_notes(method, texts[method], collected[method].problems))
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        with new_folder(folder) as building:
+            contents = Contents(
+                methods=methods,
+                cases=_prepare(images, building / PICTURES),
+                reports={
+                    method: {case: cut_report(text) for case, text in of_method.items()}
+                    for method, of_method in texts.items()
+                },
+                notes=notes,
+            )
+            write_settings(building, settings)
+            write_contents(building, contents)
+            with closing(Store(building)) as store:
+                organiser = invite_organiser(store, settings)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
-    try:
-        contents = Contents(
-            methods=methods,
-            cases=_prepare(images, building / PICTURES),
-            reports={
-                method: {case: cut_report(text) for case, text in of_method.items()}
-                for method, of_method in texts.items()
-            },
-            notes=notes,
-        )
-        write_settings(building, settings)
-        write_contents(building, contents)
-        with closing(Store(building)) as store:
-            organiser = invite_organiser(store, settings)
-        building.replace(folder)
-        _flush(folder.parent)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+        raise UsageError(f"{folder} cannot be created: {error.strerror or error}.") from error
     return NewArena(methods=tuple(methods), cases=tuple(images), notes=notes, organiser=organiser)
 
 
@@ -210,15 +117,6 @@ def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, li
     finally:
         progress.close()
     return pictures
-
-
-def _flush(folder: Path) -> None:
-    """So that the renamed folder survives a power cut, as its votes do."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
@@ -250,3 +148,130 @@ def _some(cases: Collection[str]) -> str:
     named = list(cases)[:_MOST_NAMED]
     rest = len(cases) - len(named)
     return listed([*named, f"{rest} more"] if rest else named)
+
+
+# The finalists: the best teams of a ranking, and the files of their submissions.
+
+
+def read_ranking(path: Path) -> Ranking:
+    """The ranking in a ranking.json."""
+    try:
+        return ranking_from_json(path.read_bytes(), name=str(path))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:
+    """Teams in the order of the ranking: those of rank `top` or better; by default those the ranking marks as
+    finalists, else the best seven. All teams that share the last rank take part."""
+    marked = [team.name for team in ranking.teams if team.finalist]
+    if top is None and marked:
+        chosen = marked
+    else:
+        chosen = [team.name for team in ranking.teams if team.rank is not None and team.rank <= (top or BEST)]
+    if len(chosen) < 2:
+        raise UsageError(f"An arena compares at least two teams; the ranking gives {len(chosen)}.")
+    return chosen
+
+
+def find_submission(submissions: Path, team: str) -> Path:
+    """The folder `<team>`, or an archive such as `<team>.zip`."""
+    try:
+        found = sorted(path for path in submissions.iterdir() if team in (path.name, path.name.split(".", 1)[0]))
+    except OSError as error:
+        raise UsageError(f"The submissions in {submissions} cannot be read: {error.strerror}.") from None
+    exact = [path for path in found if path.name == team]
+    if len(exact or found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise UsageError(f"{submissions} contains several submissions of '{team}': {names}. Keep only one of them.")
+    if not found:
+        raise UsageError(f"There is no submission of '{team}' in {submissions}.")
+    return (exact or found)[0]
+
+
+# The reports of one team, from any form of submission that the challenge accepts.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectedReports:
+    """One text for every case, as it was sent; "" where there is none to show.
+
+    `problems` are sentences for the organiser, by case: why its text is empty.
+    """
+
+    texts: Mapping[str, str]
+    problems: Mapping[str, str]
+
+
+def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedReports:
+    """A team's reports of `cases`, found by name as the challenge finds them; reports of other cases are ignored.
+
+    A case without a usable report gets an empty one. A submission that cannot be opened, or that has no report of any
+    of these cases, is refused: it is the wrong folder, and the arena would consist of empty reports.
+    """
+    files = ReportsFormat(CasesSettings(), ReportsSettings())
+    texts: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    try:
+        limit = files.submission_bytes([{}] * len(cases))
+        with open_submission(submission, max_bytes=limit) as opened:
+            collected = files.collect(opened, cases)
+            for case in sorted(cases):
+                texts[case] = ""
+                if case in collected.refused:
+                    problems[case] = collected.refused[case]
+                elif case not in collected.predictions:
+                    problems[case] = "There is no report of this case."
+                else:
+                    try:
+                        texts[case] = files.read(collected.predictions[case])
+                    except Refused as refusal:
+                        problems[case] = str(refusal)
+                    else:
+                        if not texts[case].strip():
+                            problems[case] = "The report is empty."
+    except (SubmissionError, Refused) as fault:
+        raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
+    if not collected.predictions and not collected.refused:
+        raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
+    return CollectedReports(texts=texts, problems=problems)
+
+
+# Reports as raters see them: nothing in the typography may identify a team.
+
+
+def blind_report(text: str) -> str:
+    """A report as raters see it: cleaned, and in one typography for all teams, so that none is recognised by its style.
+
+    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
+    letter, runs of spaces as one. Removing a character may let its neighbours compose, hence NFKC twice.
+    """
+    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
+    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
+
+
+def _limit_marks(text: str) -> str:
+    kept, marks = [], 0
+    for each in text:
+        marks = marks + 1 if unicodedata.combining(each) else 0
+        if marks <= MOST_MARKS:
+            kept.append(each)
+    return "".join(kept)
+
+
+def mixed_script_words(text: str) -> list[str]:
+    """Words that mix alphabets with similar letters, such as a Cyrillic "а" in a Latin word.
+
+    The Greek mu is allowed, since units use it for micro.
+    """
+    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
+
+
+def _alphabets(word: str) -> set[str]:
+    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
+    return names & _LOOK_ALIKE
+
+
+def cut_report(text: str) -> str:
+    """A cleaned report; one that is too long is cut with a visible note."""
+    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"

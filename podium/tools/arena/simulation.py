@@ -1,4 +1,4 @@
-"""How well the stop rule works: whole arenas simulated with known strengths, the real pairing and the real ratings."""
+"""`podium arena simulate`: whole arenas with known strengths, the real pairing and the real ratings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,12 +74,11 @@ class SimulationSummary:
 
 
 def play(scenario: Scenario, seed: Sequence[int]) -> Played:
-    """Votes until the stop rule holds; it is asked every ten votes."""
+    """Votes until the stop rule holds, which is checked every ten votes."""
     random = np.random.default_rng(seed)
     names = [f"team{number}" for number in range(1, scenario.teams + 1)]
-    true_order = [
-        names[index] for index in random.permutation(scenario.teams)
-    ]  # no name is favoured where ratings are equal
+    # Shuffled, since equal ratings are ordered by name.
+    true_order = [names[index] for index in random.permutation(scenario.teams)]
     rules = scenario.settings.model_copy(update={"seed": int(random.integers(2**31))})
     votes: list[Ballot] = []
     ended: Literal["apart", "budget", "unfinished"] = "unfinished"
@@ -127,13 +126,13 @@ def summarise(gap_points: float, played: Sequence[Played]) -> SimulationSummary:
 
 
 def kendall_tau(order: Sequence[str], true_order: Sequence[str]) -> float:
-    """Pairs in the same order less pairs in the other, of all pairs."""
+    """Pairs in the same order minus pairs in the opposite order, divided by all pairs."""
     place = {name: index for index, name in enumerate(true_order)}
     return fmean(1 if place[one] < place[other] else -1 for one, other in combinations(order, 2))
 
 
 def _stopped(votes: Sequence[Ballot], names: Sequence[str], rules: ArenaSettings) -> Literal["apart", "budget"] | None:
-    """The stop rule, but with intervals drawn only where they can decide."""
+    """The stop rule, but with intervals computed only where they can decide."""
     if not all(condition.met for condition in vote_conditions(votes, names, rules)):
         return None
     intervals = bootstrap_intervals(

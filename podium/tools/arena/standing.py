@@ -1,4 +1,4 @@
-"""The standing of the teams: all three ratings, intervals, ranks and tied groups, and where the ratings disagree."""
+"""The standing of the teams: ratings with intervals, ranks and tied groups, the stop rule, and arena.json."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,8 +61,8 @@ class Standing:
     pair_votes     [row][column] in the order of `teams`: votes on this pair
     pair_wins      [row][column]: votes in which row was preferred to column
     disagreements  sentences: which ratings order which two teams differently
-    notes          sentences on what the figures rest on
-    votes          that count; repeats do not, and are counted apart
+    notes          sentences on what the figures are based on
+    votes          that count; repeats do not, and are counted separately
     """
 
     decided_by: RatingName
@@ -137,14 +137,13 @@ def standing(
 
 
 def rank_of(name: str, intervals: Mapping[str, Interval | None]) -> int:
-    """An interval that is not known lies above none and below none."""
-    mine = intervals[name]
-    return 1 + sum(mine is not None and other is not None and other.lies_above(mine) for other in intervals.values())
+    """1 + the number of teams whose interval is above; an unknown interval is neither above nor below another."""
+    return 1 + sum(_above(other, intervals[name]) for other in intervals.values())
 
 
 def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) -> dict[str, int]:
-    """A group ends where every team so far lies above every team to come: in the order given, the runs of teams that
-    overlap one with another, be it by way of a third."""
+    """The number of every team's group. A group ends where every team so far is above every team that follows, so its
+    intervals overlap directly or through those of other teams."""
     groups, group = {}, 1
     for place, name in enumerate(order):
         if place and all(_above(intervals[one], intervals[other]) for one in order[:place] for other in order[place:]):
@@ -154,7 +153,7 @@ def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) 
 
 
 def _above(one: Interval | None, other: Interval | None) -> bool:
-    return one is not None and other is not None and one.lies_above(other)
+    return one is not None and other is not None and one.low > other.high
 
 
 def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:
@@ -194,7 +193,7 @@ def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: Interval
         yield f"In {share} bootstrap replicates the plain fit does not exist: there, {added}."
 
 
-# When to stop: enough votes, ratings that have settled, and either a clear order or a spent budget.
+# When to stop: enough votes, settled ratings, and either a clear order or a spent budget.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +224,7 @@ class StopRule:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is still to come, in sentences; empty where the rule holds."""
+        """What is not met yet, in sentences; empty if the rule holds."""
         missing = [condition.sentence for condition in self.required if not condition.met]
         if not any(condition.met for condition in self.either):
             missing.append(" ".join(condition.sentence for condition in self.either))
@@ -262,11 +261,7 @@ def intervals_separate(fitted: Mapping[str, float], intervals: Mapping[str, Inte
     """No two neighbours in the order of the Bradley-Terry ratings overlap."""
     order = sorted(fitted, key=lambda name: (-fitted[name], name))
     neighbours = list(pairwise(order))
-    overlapping = [
-        f"{one} and {other}"
-        for one, other in neighbours
-        if (upper := intervals[one]) is None or (lower := intervals[other]) is None or not upper.lies_above(lower)
-    ]
+    overlapping = [f"{one} and {other}" for one, other in neighbours if not _above(intervals[one], intervals[other])]
     separate = len(neighbours) - len(overlapping)
     sentence = (
         f"The intervals of {len(overlapping)} of {len(neighbours)} neighbours overlap or are not known yet: "
@@ -334,7 +329,7 @@ def _votes(count: int) -> str:
     return f"{count} vote{'' if count == 1 else 's'}"
 
 
-# arena.json: the ratings that decide, and everything that defends them. `podium rank --arena` reads the ratings.
+# arena.json: the ratings that decide, which `podium rank --arena` reads, and everything that supports them.
 #
 # Raters are counted, not named: the file may be published.
 
@@ -392,7 +387,7 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
     by: RatingName,
     closed: bool = False,
 ) -> ArenaResult:
-    """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the hour."""
+    """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the time."""
     reached = standing(ballots, methods, settings, by=by)
     rule = stop_rule(ballots, reached, settings)
     warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]

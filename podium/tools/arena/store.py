@@ -1,7 +1,8 @@
-"""The arena's database: one writer at a time, whose transaction is on disk once it ended, and as many readers as ask.
+"""What an arena stores: its database, its contents, the votes and raters in it, and whether it is closed.
 
-WAL with synchronous=FULL: a commit returns after the log has been flushed, so not even a power cut takes it back. Other
-processes (invite, status, export) may work on the same file while the server runs.
+One writer at a time and any number of readers. WAL with synchronous=FULL: a commit returns after the log has been
+flushed, so not even a power failure undoes it. Other processes (invite, status, export) may use the same file while the
+server runs.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -17,18 +19,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from podium.errors import OrganiserError, UsageError
+from podium.tools.arena.settings import read_settings
 
 DATABASE = "arena.sqlite"
 _APPLICATION, _VERSION = 1886350433, 2  # as schema.sql says
 _PATIENCE_SECONDS = 10.0
+_DATABASE_PROBLEMS = {
+    "SQLITE_FULL": "cannot grow: the disk is full",
+    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
+    "SQLITE_READONLY": "is read-only for this user",
+    "SQLITE_PERM": "is read-only for this user",
+    "SQLITE_CANTOPEN": "cannot be opened by this user",
+    "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_NOTADB": "is damaged",
+}
 
-Rows = list[tuple[Any, ...]]
+PICTURES = "pictures"
+MESH_FILE = "mesh.mz3.gz"
+MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
+
+Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
+TIES: tuple[Answer, ...] = ("both-good", "both-bad")
+
+LONGEST_COMMENT = 2_000
+_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+_SPACE = re.compile(r"[^\S\n]")  # of any width
+_TRAILING = re.compile(r" +$", re.MULTILINE)
+# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 
 
 def create_database(path: Path) -> None:
@@ -51,7 +76,7 @@ class Store:
         self._lock = threading.Lock()
         self._own = threading.local()
         self._readers: list[sqlite3.Connection] = []
-        with _in_words():
+        with _as_organiser_errors():
             self._writer = _connect(self._path)
             found = [
                 self._writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
@@ -64,8 +89,8 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: on disk when the block is left, and none of it when the block raises."""
-        with self._lock, _in_words():
+        """A transaction: it is on disk when the block ends, and undone completely when the block raises."""
+        with self._lock, _as_organiser_errors():
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
@@ -75,9 +100,9 @@ class Store:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
-        """What is committed now."""
-        with _in_words():
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The result of a query on what is committed now."""
+        with _as_organiser_errors():
             return self._reader().execute(query, parameters).fetchall()
 
     def row(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
@@ -90,7 +115,7 @@ class Store:
                 connection.close()
 
     def _reader(self) -> sqlite3.Connection:
-        """A connection for each thread: readers wait for nobody."""
+        """This thread's own connection, so that readers never wait."""
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._own.connection = _connect(self._path)
@@ -107,48 +132,32 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    """Problems of the disk or the file, as a message for the organiser; programming errors are passed on."""
+def _as_organiser_errors() -> Iterator[None]:
+    """Turn problems of the disk or the file into messages for the organiser; programming errors pass through."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")
-        for prefix, reason in _REASONS.items():
+        for prefix, reason in _DATABASE_PROBLEMS.items():
             if name.startswith(prefix):
                 raise OrganiserError(f"The arena's database {reason}.", detail=f"{name}: {error}") from error
         raise
 
 
-_REASONS = {
-    "SQLITE_FULL": "cannot grow: the disk is full",
-    "SQLITE_BUSY": "is locked: another program has been writing to it for too long",
-    "SQLITE_READONLY": "is read-only for this user",
-    "SQLITE_PERM": "is read-only for this user",
-    "SQLITE_CANTOPEN": "cannot be opened by this user",
-    "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
-    "SQLITE_CORRUPT": "is damaged",
-    "SQLITE_NOTADB": "is damaged",
-}
-
-
-# A case image prepared for the page: pixels and a few numbers, nothing else.
-
-MESH_FILE = "mesh.mz3.gz"
-MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
-_PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
+# The contents of an arena: methods, cases with their pictures, and every method's report on every case.
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedImage:
-    """The files `0.png` ... in one folder, and for a volume `0.u16.gz` ... beside them.
+    """A case image prepared for the page: the files `0.png` ... in one folder, and for a volume also `0.u16.gz` ...
 
     slices                   of a volume, or the pages of a picture that has several
     width, height            of a slice, in pixels
     pixel_aspect             height of a pixel / width of a pixel
     pixel_mm, slice_mm       width of a pixel, and distance of slices, in mm
-    value_low, value_high    what 0 and 65535 in the raw slices stand for, in the volume's own unit
+    value_low, value_high    what 0 and 65535 in the raw slices mean, in the volume's own unit
     window_low, window_high  which values are black and white in the PNGs
-    mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all around, `mesh.mz3.gz` is itself
+    mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all sides, beside `mesh.mz3.gz`
     """
 
     is_volume: bool
@@ -178,23 +187,35 @@ class PreparedImage:
             yield MESH_FILE
 
 
-def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
-    """An 8-bit PNG, grey (rows, columns) or RGB (rows, columns, 3): a fresh image carries no text, profile or date."""
-    from PIL import Image  # only `init` needs it
-
-    Image.fromarray(pixels).save(path, "PNG", compress_level=_PNG_COMPRESSION)
-
-
-# The contents of an arena: methods, cases with their pictures, and every method's report on every case.
-
-PICTURES = "pictures"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Picture(PreparedImage):
     """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
 
     key: str
+
+
+_PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
+_PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder, which becomes `folder` when the block ends; an error or an interruption leaves nothing."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be created: {error.strerror}.") from None
+    try:
+        yield building
+        building.replace(folder)
+        handle = os.open(folder.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # so that the renamed folder survives a power failure, as its votes do
+        finally:
+            os.close(handle)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +229,7 @@ class Contents:
 
 
 def write_contents(folder: Path, contents: Contents) -> None:
-    """A new database in `folder` that holds `contents` and nobody's votes yet."""
+    """Create a database in `folder` with `contents` and no votes."""
     create_database(folder / DATABASE)
     methods = {name: number for number, name in enumerate(contents.methods)}
     cases = {name: number for number, name in enumerate(contents.cases)}
@@ -256,12 +277,7 @@ def read_reports(store: Store) -> dict[tuple[str, str], str]:
     return {(method, case): text for method, case, text in rows}
 
 
-def read_notes(store: Store) -> tuple[str, ...]:
-    """What `init` found worth saying."""
-    return tuple(text for (text,) in store.rows("SELECT text FROM notes ORDER BY id"))
-
-
-def read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
+def _read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
     """The pictures of every case, by the case's number."""
     found: dict[int, tuple[Picture, ...]] = {number: () for (number,) in store.rows("SELECT id FROM cases")}
     rows = store.rows(f'SELECT "case", {_PICTURE_COLUMNS} FROM pictures ORDER BY "case", place')  # noqa: S608
@@ -271,23 +287,62 @@ def read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
     return found
 
 
-_PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
-_PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
+class OpenArena:
+    """An arena with all that does not change while it is open. Any thread may use it; calls may block.
+
+    notes     what `init` found worth saying
+    pictures  of every case, by the case's number
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder)
+        self.settings = read_settings(folder)
+        ((self.id,),) = self.store.rows("SELECT id FROM arena")
+        self.methods, self.cases = read_methods(self.store), read_cases(self.store)
+        self.notes = tuple(text for (text,) in self.store.rows("SELECT text FROM notes ORDER BY id"))
+        self.pictures = _read_pictures(self.store)
+        self._case_and_files = {
+            picture.key: (case, tuple(picture.files())) for case, shown in self.pictures.items() for picture in shown
+        }
+
+    def close(self) -> None:
+        self.store.close()
+
+    def is_closed(self) -> bool:
+        """No vote counts any more."""
+        return self.store.rows("SELECT closed_at FROM arena") != [(None,)]
+
+    def picture_file(self, key: str, name: str) -> Path | None:
+        """A file of a prepared picture; None for any other name."""
+        _, names = self._case_and_files.get(key, (None, ()))
+        return self.store.folder / PICTURES / key / name if name in names else None
+
+    def missing_pictures(self) -> list[str]:
+        """Files that belong to the arena and are not there."""
+        return [
+            f"{PICTURES}/{key}/{name}"
+            for key, (_, names) in self._case_and_files.items()
+            for name in names
+            if not (self.store.folder / PICTURES / key / name).is_file()
+        ]
+
+    def may_see(self, rater: int, picture: str) -> bool:
+        """Whether the picture belongs to a case in the rater's own list."""
+        case, _ = self._case_and_files.get(picture, (None, ()))
+        query = 'SELECT 1 FROM matchups WHERE rater = ? AND "case" = ? LIMIT 1'
+        return case is not None and self.store.row(query, (rater, case)) is not None
 
 
-# A vote as the ratings see it: the two methods, the case, the rater and the answer.
-
-Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
-TIES: tuple[Answer, ...] = ("both-good", "both-bad")
+# The votes and the raters.
 
 
 class Ballot(NamedTuple):
-    """One vote that stands: cast and not undone. A named tuple, since thousands are made for every organiser's page.
+    """A vote as the ratings see it. A named tuple, since thousands are made for every organiser's page.
 
-    left, right  names of the two methods as they stood on the page
-    answer       which is better; both good and both bad are ties; "cannot-judge" enters no rating and is counted
-    repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater alone, and
-                 neither ratings nor the stop rule count it
+    left, right  names of the two methods as they were placed on the page
+    answer       which is better; both good and both bad are ties; "cannot-judge" is counted, but in no rating
+    repeat       the rater had seen this matchup before, with the sides swapped: it measures the rater, and neither
+                 ratings nor the stop rule count it
     cast_at      seconds since 1970; ballots are always in the order in which they were cast
     """
 
@@ -308,9 +363,6 @@ class Ballot(NamedTuple):
         return self.answer != "cannot-judge"
 
 
-# What the organiser reads: the votes, the raters and their comments.
-
-
 @dataclass(frozen=True, kw_only=True)
 class RaterLine:
     """One rater. Times are seconds since 1970."""
@@ -325,20 +377,6 @@ class RaterLine:
     language: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommentLine:
-    """A standing vote's comment and reasons; `left` and `right` are the methods' names."""
-
-    rater: str
-    case: str
-    left: str
-    right: str
-    answer: Answer
-    reasons: tuple[str, ...]
-    comment: str
-    cast_at: float
-
-
 class VoteRecord(NamedTuple):
     """A vote as it was cast, standing or undone."""
 
@@ -349,40 +387,52 @@ class VoteRecord(NamedTuple):
     is_practice: bool
 
 
-def votes(store: Store) -> list[VoteRecord]:
+def read_votes(store: Store) -> list[VoteRecord]:
     """Every vote ever cast, in that order."""
-    return list(_votes(store))
+    rows = store.rows(
+        """
+        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
+            v.reasons, v.comment, m.position < 0,
+            EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+        FROM votes AS v
+        JOIN matchups AS m ON m.id = v.matchup
+        JOIN raters ON raters.id = v.rater
+        JOIN cases ON cases.id = m."case"
+        JOIN methods AS l ON l.id = m."left"
+        JOIN methods AS r ON r.id = m."right"
+        ORDER BY v.id
+        """
+    )
+    return [
+        VoteRecord(
+            ballot=Ballot(
+                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
+            ),
+            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
+            comment=comment,
+            is_undone=bool(undone),
+            is_practice=bool(practice),
+        )
+        for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows
+    ]
 
 
-def ballots(store: Store) -> list[Ballot]:
-    """The votes that stand, practice left out, in the order in which they were cast."""
-    return standing_ballots(_votes(store))
+def read_ballots(store: Store) -> list[Ballot]:
+    """The standing votes, without practice, in the order in which they were cast."""
+    return standing_ballots(read_votes(store))
 
 
 def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
     return [vote.ballot for vote in cast if not vote.is_undone and not vote.is_practice]
 
 
-def remarks(cast: Iterable[VoteRecord]) -> list[CommentLine]:
-    """What raters wrote or ticked with votes that stand, in the order in which they were cast."""
-    return [
-        CommentLine(
-            rater=vote.ballot.rater,
-            case=vote.ballot.case,
-            left=vote.ballot.left,
-            right=vote.ballot.right,
-            answer=vote.ballot.answer,
-            reasons=vote.reasons,
-            comment=vote.comment,
-            cast_at=vote.ballot.cast_at,
-        )
-        for vote in cast
-        if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice
-    ]
+def remarks(cast: Iterable[VoteRecord]) -> list[VoteRecord]:
+    """The standing votes with a comment or reasons, in the order in which they were cast."""
+    return [vote for vote in cast if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice]
 
 
-def raters(store: Store) -> list[RaterLine]:
-    """Every rater in the order of invitation, also those whose link was ended."""
+def read_raters(store: Store) -> list[RaterLine]:
+    """Every rater in the order of invitation, including those whose link was revoked."""
     rows = store.rows(
         """
         SELECT r.name, r.revoked_at IS NOT NULL, r.invited_at,
@@ -415,38 +465,11 @@ def last_change(store: Store) -> int:
     return int(number)
 
 
-def _votes(store: Store) -> Iterator[VoteRecord]:
-    rows = store.rows(
-        """
-        SELECT raters.name, cases.name, l.name, r.name, v.answer, m.repeat_of IS NOT NULL, v.cast_at,
-            v.reasons, v.comment, m.position < 0,
-            EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
-        FROM votes AS v
-        JOIN matchups AS m ON m.id = v.matchup
-        JOIN raters ON raters.id = v.rater
-        JOIN cases ON cases.id = m."case"
-        JOIN methods AS l ON l.id = m."left"
-        JOIN methods AS r ON r.id = m."right"
-        ORDER BY v.id
-        """
-    )
-    for rater, case, left, right, answer, repeat, cast_at, reasons, comment, practice, undone in rows:
-        yield VoteRecord(
-            ballot=Ballot(
-                rater=rater, case=case, left=left, right=right, answer=answer, repeat=bool(repeat), cast_at=cast_at
-            ),
-            reasons=tuple(json.loads(reasons)) if reasons != "[]" else (),
-            comment=comment,
-            is_undone=bool(undone),
-            is_practice=bool(practice),
-        )
-
-
-# The end of an arena: no vote, undo or invitation after it. The database itself refuses them too.
+# The end of an arena: no vote, undo or invitation is accepted afterwards. The database itself refuses them too.
 
 
 def close_arena(store: Store) -> None:
-    """For good: a result that can be reopened is not one."""
+    """This cannot be undone: a result must be final."""
     with store.writing() as connection:
         if closed_at(connection) is not None:
             raise UsageError("The arena is already closed.")
@@ -454,78 +477,26 @@ def close_arena(store: Store) -> None:
 
 
 def closed_at(connection: sqlite3.Connection) -> float | None:
-    """Seconds since 1970; None while it is open."""
+    """When the arena was closed, in seconds since 1970; None while it is open."""
     ((moment,),) = connection.execute("SELECT closed_at FROM arena").fetchall()
     return None if moment is None else float(moment)
 
 
-# Texts as they are shown, without invisible characters: a hidden mark would identify a team.
-
-LONGEST_REPORT = 50_000
-LONGEST_COMMENT = 2_000
-CUT_NOTE = "[The report is longer; it was cut here.]"
-MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
-_LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
-_WORD = re.compile(r"[^\W\d_]+")
-_SPACES = re.compile(" {2,}")
-_TRAILING = re.compile(r" +$", re.MULTILINE)
-_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
-_SPACE = re.compile(r"[^\S\n]")  # of any width
-# Drawn as nothing, though Unicode has them for letters, marks and signs: joiners, fillers, variation selectors, blanks.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
-)
+# Texts as they are shown: without invisible characters, since a hidden mark could identify a team.
 
 
 def clean_text(text: str) -> str:
-    """`text` with LF line ends and plain spaces, without any control, zero-width, bidi or other invisible character,
+    """`text` with LF line ends and plain spaces, and without invisible characters (control, zero-width, bidi or other),
     blanks at the ends of lines, or blank lines around it.
 
     Code points that are not text (lone surrogates, private use) are removed as well.
     """
-    seen = "".join(
+    visible = "".join(
         each
         for each in _INVISIBLE.sub("", _SPACE.sub(" ", _LINE_END.sub("\n", text)))
         if each == "\n" or not unicodedata.category(each).startswith("C")
     )
-    return _TRAILING.sub("", seen).strip("\n")
-
-
-def blind_report(text: str) -> str:
-    """A report as raters see it: cleaned, and in one typography for all teams, so that no habit of writing tells one.
-
-    Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
-    letter, runs of spaces as one. What a removed character kept apart may compose, hence twice.
-    """
-    plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
-    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
-
-
-def mixed_script_words(text: str) -> list[str]:
-    """Words with letters of two of the alphabets that look alike, such as a Cyrillic "а" in a Latin word.
-
-    The Greek mu alone is the micro of units.
-    """
-    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
-
-
-def _alphabets(word: str) -> set[str]:
-    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
-    return names & _LOOK_ALIKE
-
-
-def _limit_marks(text: str) -> str:
-    kept, marks = [], 0
-    for each in text:
-        marks = marks + 1 if unicodedata.combining(each) else 0
-        if marks <= MOST_MARKS:
-            kept.append(each)
-    return "".join(kept)
-
-
-def cut_report(text: str) -> str:
-    """A cleaned report; one that is too long is cut with a visible note."""
-    return text if len(text) <= LONGEST_REPORT else f"{text[:LONGEST_REPORT]}\n{CUT_NOTE}"
+    return _TRAILING.sub("", visible).strip("\n")
 
 
 def clean_comment(text: str) -> str:
@@ -534,5 +505,5 @@ def clean_comment(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A rater's name on one line, with composed letters, so that two spellings of it are one person."""
+    """A rater's name on one line, with composed letters, so that equal names are spelled the same."""
     return " ".join(unicodedata.normalize("NFC", clean_text(text)).split())

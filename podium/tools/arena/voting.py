@@ -1,9 +1,9 @@
-"""A rater's list: the next matchup, the vote, and undoing the last vote."""
+"""A rater's list: how it is planned, the next matchup, the vote, and undoing the last vote."""
 
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from random import Random
@@ -13,12 +13,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.tools.arena.store import Answer, Picture, Store, clean_comment, closed_at
+from podium.tools.arena.store import Answer, OpenArena, Picture, Store, clean_comment, closed_at
 
 VoteOutcome = Literal["cast", "already", "refused", "closed"]
 _PACE_VOTES = 20
 _FEWEST_PAUSES = 3
 _LONGEST_PAUSE_SECONDS = 600.0  # longer ones are breaks
+MIN_PLACES_BETWEEN = 5  # a matchup and its repeat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Matchup:
 
 @dataclass(frozen=True, kw_only=True)
 class RaterProgress:
-    """done, total      of the list; practice is counted by itself
+    """done, total      of the list; practice is counted separately
     undoable         the matchup whose vote can be taken back, if any
     seconds_left     for the rest of the list at the rater's own pace; None before there is one
     """
@@ -59,23 +60,14 @@ class RaterProgress:
     seconds_left: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RaterVerdict:
-    """What a rater says. `reasons` are some of the organiser's tags."""
-
-    answer: Answer
-    comment: str = ""
-    reasons: Sequence[str] = ()
-
-
 def new_key() -> str:
     """An opaque name for a matchup."""
     return secrets.token_hex(16)
 
 
-def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]]) -> Matchup | None:
+def next_matchup(arena: OpenArena, rater: int) -> Matchup | None:
     """The first matchup of the list without an answer; None at its end."""
-    found = store.row(
+    found = arena.store.row(
         """
         SELECT m.key, m.position, "case", l.text, r.text, coalesce(u.comment, ''), coalesce(u.reasons, '[]')
         FROM matchups AS m JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
@@ -94,7 +86,7 @@ def current(store: Store, rater: int, pictures: Mapping[int, tuple[Picture, ...]
         position=position,
         left_report=left,
         right_report=right,
-        pictures=pictures[case],
+        pictures=arena.pictures[case],
         comment=comment,
         reasons=tuple(json.loads(reasons)),
     )
@@ -131,16 +123,18 @@ def progress(store: Store, rater: int) -> RaterProgress:
 
 
 def _median_pause(store: Store, rater: int) -> float | None:
-    """Between the rater's last votes, breaks left out, in seconds."""
+    """Between the rater's latest votes, without breaks, in seconds."""
     rows = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
     pauses = [later - earlier for (later,), (earlier,) in pairwise(rows) if later - earlier <= _LONGEST_PAUSE_SECONDS]
     return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
 
 
-def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> VoteOutcome:
-    """A vote, on disk when this returns "cast".
+def cast(  # noqa: PLR0913  (a vote has these parts)
+    store: Store, rater: int, *, matchup: str, answer: Answer, comment: str = "", reasons: Sequence[str] = ()
+) -> VoteOutcome:
+    """Record a vote, which is on disk when this returns "cast". `reasons` are some of the organiser's tags.
 
-    "already": the matchup was answered before (a double click, two tabs, the back button), and that answer stands.
+    "already": the matchup was answered before (a double click, two tabs, the back button), and that answer is kept.
     "refused": the matchup belongs to another rater, or the rater's link has been revoked.
     "closed": no vote counts any more.
     """
@@ -162,7 +156,7 @@ def cast(store: Store, rater: int, *, matchup: str, verdict: RaterVerdict) -> Vo
             return "closed"
         connection.execute(
             "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (rater, number, verdict.answer, json.dumps(verdict.reasons), clean_comment(verdict.comment), time.time()),
+            (rater, number, answer, json.dumps(reasons), clean_comment(comment), time.time()),
         )
     return "cast"
 
@@ -202,8 +196,6 @@ def undo(store: Store, rater: int, *, matchup: str) -> bool:
 # every pair is planned equally often within 1, and in any beginning of one rater's list within 2, as long as no rater
 # has run out of cases for a pair.
 
-MIN_PLACES_BETWEEN = 5
-
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
@@ -236,11 +228,11 @@ class MatchupPlanner:
         practised: Iterable[Planned] = (),
         others: Iterable[Planned] = (),
     ) -> list[Planned]:
-        """The next `count` places of a rater's list, or as many as there are matchups he has not had.
+        """The next `count` places of a rater's list, or fewer if the rater has seen all other matchups.
 
         mine       the rater's list so far
-        practised  what the rater has seen as practice: planned for nobody by it, but not for this rater again
-        others     what counts of everybody else's lists
+        practised  what the rater has seen as practice: not counted, but not planned for this rater again
+        others     the matchups of all other lists that count
         """
         random = Random(f"{self.seed} {rater} {len(mine)}")  # noqa: S311
         board = _Board(self.methods, self.cases, random)
@@ -282,14 +274,14 @@ class MatchupPlanner:
 
 
 def _repeat_slots(start: int, count: int, repeats: int, random: Random) -> set[int]:
-    """Places for the repeats: one random place in each of `repeats` equal stretches, so that none is predictable."""
+    """Places for the repeats: a random one in each of `repeats` equal stretches, so that none is predictable."""
     ends = [start + count * number // repeats for number in range(repeats + 1)] if repeats else []
     stretches = [range(max(low, MIN_PLACES_BETWEEN), high) for low, high in pairwise(ends)]
     return {stretch[int(random.random() * len(stretch))] for stretch in stretches if stretch}
 
 
 def _repeat(listed: Sequence[Planned], random: Random) -> Planned | None:
-    """One shown at least five places ago and not repeated yet; none where the list is too short for that."""
+    """A matchup shown at least five places ago and not repeated yet; None if there is none."""
     repeated = {planned.repeat_of for planned in listed}
     choices = [
         place
@@ -304,7 +296,7 @@ def _repeat(listed: Sequence[Planned], random: Random) -> Planned | None:
 
 
 class _Board:
-    """How often everything is planned, without the repeats: they measure a rater, not the methods."""
+    """How often every matchup is planned, without repeats: they measure a rater, not the methods."""
 
     def __init__(self, methods: int, cases: int, random: Random) -> None:
         self._pairs = list(combinations(range(methods), 2))
@@ -315,8 +307,8 @@ class _Board:
         self._by_matchup = np.zeros((pairs, cases), dtype=np.int64)
         self._by_case = np.zeros((1, cases), dtype=np.int64)
         self._mine_by_case = np.zeros((1, cases), dtype=np.int64)
-        self._is_open = np.ones((pairs, cases), dtype=bool)  # the rater has not had it
-        self._lower_left = np.zeros(pairs, dtype=np.int64)  # how often the pair's first method stood left, less right
+        self._is_open = np.ones((pairs, cases), dtype=bool)  # the rater has not seen it
+        self._lower_left = np.zeros(pairs, dtype=np.int64)  # how often the pair's first method was left, minus right
 
     @property
     def left_over(self) -> int:
@@ -335,7 +327,7 @@ class _Board:
             self.close(planned)
 
     def close(self, planned: Planned) -> None:
-        """The rater has had it."""
+        """The rater has seen it."""
         self._is_open[self._pair(planned)[0], planned.case] = False
 
     def _pair(self, planned: Planned) -> tuple[int, int]:

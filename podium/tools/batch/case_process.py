@@ -1,8 +1,7 @@
-"""A process for the cases of one Dask worker: what a case does to its process does not reach the worker.
+"""A process for the cases of one Dask worker, which protects the worker from what a case does to its process.
 
-A Dask worker cannot end a task that hangs, and when it dies it takes every task with it, the innocent ones too. It is
-also a process with threads, from which forking is not safe. So a worker starts this program, sends it the work once and
-then one case after the other.
+A Dask worker cannot end a task that hangs, and when it dies, all of its tasks are lost. It also has threads, so forking
+it is not safe. So a worker starts this program, sends it the work once and then one case after the other.
 """
 
 import multiprocessing
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import MachineError, UsageError
-from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, took_too_long
+from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, how_it_ended, took_too_long
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 5.0
@@ -42,9 +41,9 @@ class CaseProcess:
         self._has: str | None = None
 
     def run(self, name: str, work: bytes, case: str, *, limit_seconds: float) -> CaseOutcome[Any] | str:
-        """The outcome of a case, or how the process ended instead; it is then of no further use.
+        """The outcome of a case, or how the process ended instead; it cannot be used again then.
 
-        `work` is the pickled function and `name` tells it from others. Raises the errors of the work that end a run.
+        `work` is the pickled function and `name` identifies it. Raises those errors of the work that end a run.
         """
         try:
             if self._has != name:
@@ -68,15 +67,13 @@ class CaseProcess:
         return not self._connection.closed and self._process.poll() is None
 
     def kill(self) -> str:
-        """End the process; says how it ended, by itself if it already had."""
+        """End the process unless it has ended; says how it ended."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=0.2)
         self._process.kill()
         code = self._process.wait()
         self._connection.close()
-        with suppress(ValueError):
-            return f"by signal {signal.Signals(-code).name}"
-        return f"with exit code {code}"
+        return how_it_ended(code)
 
 
 _idle: list[CaseProcess] = []
@@ -84,7 +81,7 @@ _idle: list[CaseProcess] = []
 
 @contextmanager
 def borrowed_process() -> Iterator[CaseProcess]:
-    """A process for one case: an idle one of this worker, else a new one; afterwards it serves the next case."""
+    """A process for one case: an idle one of this worker, else a new one. It is idle again afterwards."""
     try:
         process = _idle.pop()  # atomic: a worker may have several threads
     except IndexError:
@@ -126,16 +123,14 @@ def _loaded(work: bytes) -> Callable[[str], Any]:
         detail = traceback.format_exc()
 
         def loaded(_: str) -> Any:
-            message = (
-                f"The worker on {platform.node()} cannot load what it should run: install the same packages there."
-            )
+            message = f"The worker on {platform.node()} cannot load its work: install the same packages there."
             raise UsageError(message, detail=detail)
 
     return loaded
 
 
 def _end_with(worker: int) -> None:
-    """A worker that was killed closes the connection, but a case that never ends would not notice."""
+    """End with the worker: if it is killed, the connection closes, but a case that never ends would not notice."""
     while os.getppid() == worker:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     os.kill(os.getpid(), signal.SIGTERM)  # what the case has started, such as a container, is ended by its own code

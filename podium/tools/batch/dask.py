@@ -1,4 +1,4 @@
-"""The executor of a Dask cluster: the cases run wherever there are workers, and the outcomes are those of one machine.
+"""The executor of a Dask cluster: the cases run on its workers, and the outcomes are the same as on one machine.
 
 Dask finds a worker for every case, moves cases away from workers that are lost, and uses workers that join late. Each
 case runs in a process of its worker (case_process.py), as it would on one machine.
@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from podium.errors import MachineError, PodiumError, UsageError
 from podium.execution.executor import TRIES, CaseOutcome, Progress, ProgressFactory, Value, died, no_progress
@@ -37,30 +37,21 @@ _RETRIES = 2  # of a task that Dask itself could not run
 @dataclass(frozen=True, kw_only=True)
 class Dask:
     """Workers of the scheduler at `address`: `tcp://host:port`, or the path of its scheduler file. `resources` are what
-    each case needs of its worker, such as one `GPU`.
+    each case needs from its worker, such as one `GPU`.
 
-    `work` may be a closure: it is pickled by value and sent to every worker once. What it reads has to be there under
+    `work` may be a closure: it is pickled by value and sent to every worker once. The files that it reads must have
     the same path on every machine.
     """
+
+    workers: ClassVar = 1  # a case has one thread of a worker, however few cases there are
+    is_local: ClassVar = False
+    score_until: ClassVar = None
 
     address: str
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
     patience_seconds: float = PATIENCE_SECONDS
     progress: ProgressFactory = no_progress
     resources: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def workers(self) -> int:
-        """1: a case has one thread of a worker, however few cases there are."""
-        return 1
-
-    @property
-    def is_local(self) -> bool:
-        return False
-
-    @property
-    def score_until(self) -> None:
-        return None
 
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
@@ -99,7 +90,7 @@ class Dask:
         return client
 
     def _has_resources(self, client: Any) -> bool:
-        """Whether some worker offers what a case needs: Dask itself would wait for one without a word."""
+        """Whether some worker offers what a case needs: Dask itself would wait silently for one."""
         offers = [each["resources"] for each in client.scheduler_info(n_workers=-1)["workers"].values()]
         return any(all(offer.get(name, 0) >= number for name, number in self.resources.items()) for offer in offers)
 
@@ -123,7 +114,7 @@ class _Unpacked:
 
 
 class _Run(Generic[Value]):
-    """What is still to be done, whichever scheduler does it."""
+    """The outcomes so far and the cases that are left; it continues where a scheduler was lost."""
 
     def __init__(
         self, cases: Sequence[str], packed: _Packed, progress: Progress, resources: Mapping[str, float]
@@ -134,7 +125,7 @@ class _Run(Generic[Value]):
         self._submitted: dict[str, Sequence[str]] = {}  # by key of the task
         self._deaths: Counter[str] = Counter()
         self._alone: set[str] = set()  # cases that were lost together with others
-        self._case_seconds = math.inf  # of late
+        self._case_seconds = math.inf  # in the latest task
 
     @property
     def is_finished(self) -> bool:
@@ -160,7 +151,7 @@ class _Run(Generic[Value]):
         threads, counted, number = 1, -math.inf, 0
         while not self.is_finished:
             # A client that has lost its scheduler finds the next one by itself, but not what it had submitted: it
-            # cancels its tasks, and one that is submitted at that moment is forgotten without a word.
+            # cancels its tasks, and one that is submitted at that moment is silently forgotten.
             if work.cancelled() or client.status != "running":
                 raise _LostError
             if time.monotonic() - counted > _SECONDS_BETWEEN_COUNTS:
@@ -177,7 +168,7 @@ class _Run(Generic[Value]):
             for key, found in _outcomes(client, ready):
                 del futures[key]
                 cases = self._submitted.pop(key)
-                if isinstance(found, str) and len(cases) > 1:  # which of them it was shows when each is alone
+                if isinstance(found, str) and len(cases) > 1:  # run each alone to see which one it was
                     self._alone.update(cases)
                     self._waiting.extend(cases)
                     continue
@@ -208,7 +199,7 @@ class _Run(Generic[Value]):
 
 
 def _available(done: "queue.SimpleQueue[Any]", *, wait_seconds: float) -> Sequence[Any]:
-    """All futures that are done; none where that takes long."""
+    """All futures that are done; none after `wait_seconds`."""
     ready: list[Any] = []
     with suppress(queue.Empty):
         ready.append(done.get(timeout=wait_seconds))
@@ -222,10 +213,10 @@ class _LostError(Exception):
 
 
 def _outcomes(client: Any, ready: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """What tasks have returned, or how they were lost; fetched together: one by one takes longer than a small case."""
+    """What tasks have returned, or how they were lost. They are fetched together, which is faster for small cases."""
     finished = [future for future in ready if future.status == "finished"]
     values: Sequence[Any] = ()
-    with suppress(Exception):  # what goes wrong is found out below, one by one
+    with suppress(Exception):  # errors are found below, one task at a time
         values = client.gather(finished)
     yield from ((future.key, value) for future, value in zip(finished, values, strict=False))
     for future in ready:
@@ -234,14 +225,14 @@ def _outcomes(client: Any, ready: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _outcome(future: Any) -> Any:
-    """What a task has returned. Raises _LostError where the scheduler, not the task, is the cause that it has not."""
+    """What a task has returned. Raises _LostError where the scheduler, not the task, failed."""
     from distributed import KilledWorker
 
     try:
         return future.result()
     except (UsageError, MachineError):
         raise
-    except KilledWorker:  # Dask gives up a case after several lost workers, also where it only waited on them
+    except KilledWorker:  # Dask gives up a task after several lost workers, even if it was only waiting there
         return "together with its Dask worker"
     except Exception as error:
         if future.status != "error":
@@ -250,11 +241,11 @@ def _outcome(future: Any) -> Any:
         raise UsageError(message, detail=str(error)) from error
 
 
-# On a worker
+# What runs on a worker.
 
 
 def _unpack(name: str, packed: _Packed) -> _Unpacked:
-    """A task rather than scattered data: where the only worker that has it is lost, Dask makes it again."""
+    """A task rather than scattered data: if the only worker that has it is lost, Dask computes it again."""
     if packed.version != code_version():
         raise UsageError(
             f"The worker on {platform.node()} runs Podium {code_version()}, and this is {packed.version}: install the "
@@ -265,9 +256,9 @@ def _unpack(name: str, packed: _Packed) -> _Unpacked:
 
 def _run_cases(work: _Unpacked, cases: Sequence[str]) -> tuple[Sequence[CaseOutcome[Any] | str], float]:
     """The outcome of every case, or how its process ended; and the seconds of all."""
-    began = time.monotonic()
+    start = time.monotonic()
     outcomes: list[CaseOutcome[Any] | str] = []
     for case in cases:
         with borrowed_process() as process:
             outcomes.append(process.run(work.name, work.work, case, limit_seconds=work.limit_seconds))
-    return outcomes, time.monotonic() - began
+    return outcomes, time.monotonic() - start

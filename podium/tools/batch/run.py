@@ -1,4 +1,7 @@
-"""A run over all teams: groups of teams are opened, scored and written one after the other."""
+"""`podium batch`: finds the teams, then opens, scores and writes one group of them after the other.
+
+The unit of work is one case for the teams of a group. It runs on any executor, also on other machines.
+"""
 
 import json
 import logging
@@ -23,133 +26,13 @@ from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.batch.kept import KeptScores, code_version, digest_or_none, files_of
 from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder, Url
 
-# The unit of work of a batch: one case for several teams.
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamCaseOutcome:
-    """The outcome of one case of one team. `is_new` where it was not kept before; `is_kept` where it is now;
-    `was_unreachable` where its files could not be fetched, which is not the team's fault."""
-
-    outcome: CaseOutcome[CaseScore]
-    is_new: bool
-    is_kept: bool
-    was_unreachable: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class CaseUnit:
-    """One case for some teams."""
-
-    case: str
-    teams: Sequence[str]
-
-
-def unit_scorer(
-    task: Task,
-    units: Mapping[str, CaseUnit],
-    *,
-    predictions: Mapping[str, Mapping[str, Any]],
-    kept: KeptScores,
-    mirrors: Mirrors,
-) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
-    """The function that scores a unit, given its name. What it uses is sent to other machines with it: not the task."""
-    challenge, references, digests = task.challenge, task.references, task.digests
-    libraries = tuple(challenge.format.libraries)
-
-    def score(name: str) -> Mapping[str, TeamCaseOutcome]:
-        ensure_decoders(*libraries)  # on another machine there are none yet
-        unit = units[name]
-        files = challenge.format.reference_files(references[unit.case])
-        try:
-            mirrors.fetch(file.path for file in files)
-        except StorageError as error:
-            return dict.fromkeys(unit.teams, _unreachable(error))
-        _check_files(files, kept.folder)
-        found: dict[str, TeamCaseOutcome] = {}
-        expected: list[Any] = []
-        for team in unit.teams:
-            prediction = predictions[team][unit.case]
-            try:
-                mirrors.fetch(files_of(prediction))
-            except StorageError as error:
-                found[team] = _unreachable(error)
-                continue
-            content = digest_or_none(prediction)
-            key = kept.key(digests[unit.case], content) if content is not None else None
-            before = kept.find(key) if key is not None else None
-            if before is not None:
-                found[team] = TeamCaseOutcome(outcome=before, is_new=False, is_kept=True)
-                continue
-            if not expected:
-                expected.append(challenge.scorer.read_reference(references[unit.case]))
-
-            def one(_: str, prediction: Any = prediction) -> CaseScore:
-                return challenge.score(prediction, expected[0])
-
-            outcome = attempt(one, unit.case)
-            is_kept = key is not None and kept.keep(key, outcome)
-            found[team] = TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=is_kept)
-        return found
-
-    return score
-
-
-def _unreachable(error: StorageError) -> TeamCaseOutcome:
-    """Not kept, so the next run tries it again."""
-    outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
-    return TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
-
-
-def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
-    """A worker that does not see the files would fail every prediction, and blame its author."""
-    is_there = kept.is_dir() if isinstance(kept, Path) else True
-    if not is_there or not all(file.path.is_file() for file in references):
-        raise UsageError("A worker does not see the references or the output folder: mount them at the same path.")
-
-
-# Who has submitted: the folders and archives of all teams, on this machine or behind a URL.
-
-_MOST_TEAMS = 10_000
-_LONGEST_NAME = 255  # bytes: it becomes the name of a folder
-
-
-def find_teams(submissions: Location) -> Mapping[str, Location]:
-    """The folders and archives of a folder by the names of their teams, which are theirs without the ending."""
-    found: dict[str, Location] = {}
-    for name, is_folder in sorted(_members(submissions)):
-        ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
-        if name.startswith(".") or not (is_folder or ending):
-            continue
-        team, path = name if is_folder else name[: -len(ending)], submissions / name
-        if isinstance(path, Url) and not (team and team.isprintable() and len(team.encode()) <= _LONGEST_NAME):
-            raise UsageError(f"'{escape_for_display(name)}' in {submissions} cannot be the name of a team.")
-        if team in found:
-            raise UsageError(f"{found[team]} and {path} are both of the team '{escape_for_display(team)}'.")
-        found[team] = path
-    if not found:
-        raise UsageError(f"{submissions} holds no submission: neither a folder nor an archive.")
-    return found
-
-
-def _members(submissions: Location) -> Iterator[tuple[str, bool]]:
-    """The names in a folder, and whether each is a folder itself; only folders and files."""
-    if isinstance(submissions, Path):
-        if not submissions.is_dir():
-            raise UsageError(f"{submissions} is not a folder with one submission per team.")
-        yield from ((path.name, path.is_dir()) for path in submissions.iterdir() if path.is_dir() or path.is_file())
-        return
-    for number, entry in enumerate(RemoteFolder(submissions).entries(deep=False)):
-        if number == _MOST_TEAMS:
-            raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
-        yield entry.name, entry.is_folder
-
-
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"
 _KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
 TEAMS_PER_TASK = 8
 """How many teams share one reading of a reference, and how many submissions are unpacked at the same time."""
+_MOST_TEAMS = 10_000
+_LONGEST_NAME = 255  # bytes: it becomes the name of a folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +43,29 @@ class TeamOutcome:
     counts: Counts | None = None
     new: int = 0
     error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamCaseOutcome:
+    """The outcome of one case of one team.
+
+    is_new           scored in this run rather than found among the kept scores
+    is_kept          the next run will find it there
+    was_unreachable  its files could not be fetched, which is not the team's fault
+    """
+
+    outcome: CaseOutcome[CaseScore]
+    is_new: bool
+    is_kept: bool
+    was_unreachable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseUnit:
+    """The unit of work: one case for some teams, whose reference is read once."""
+
+    case: str
+    teams: Sequence[str]
 
 
 def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
@@ -173,9 +79,9 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     teams_per_task: int = TEAMS_PER_TASK,
     cache: Path = DEFAULT_CACHE,
 ) -> Sequence[TeamOutcome]:
-    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails costs no other anything.
+    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails does not affect the others.
 
-    `cache` is for copies of what lies behind URLs.
+    `cache` is for copies of what is behind URLs.
     """
     cache = cache.resolve()
     results, mirrors = Output.at(output, cache=cache), Mirrors(cache)
@@ -263,7 +169,7 @@ class _Batch:
     def _score(
         self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors
     ) -> Mapping[str, dict[str, TeamCaseOutcome]]:
-        """Every case of every team. Where a unit fails as a whole, by a crash or its time, its teams are told apart."""
+        """Every case of every team. A unit that fails as a whole (a crash, its time limit) is repeated per team."""
         found: dict[str, dict[str, TeamCaseOutcome]] = {team: {} for team in predictions}
         units = [
             CaseUnit(case=case, teams=[team for team in predictions if case in predictions[team]])
@@ -299,7 +205,7 @@ class _Batch:
     def _fill_in(
         self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, TeamCaseOutcome]]
     ) -> None:
-        """The worst values of every case that some team has not: they depend on the reference alone."""
+        """The worst values of every case without a score from some team: they depend on the reference alone."""
         challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
 
         def lost(case: str) -> Figures:
@@ -348,7 +254,7 @@ def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
     if not unreachable:
         return None
     first = unreachable[0].outcome.error
-    return f"{len(unreachable)} cases are failed because their files could not be fetched; run it again. {first}"
+    return f"{len(unreachable)} cases failed because their files could not be fetched; run it again. {first}"
 
 
 class _Overall:
@@ -364,7 +270,104 @@ class _Overall:
         self._shown.advance()
 
     def close(self) -> None:
-        """The next group of teams goes on with it."""
+        """Stays open for the next group of teams."""
 
     def finish(self) -> None:
         self._shown.close()
+
+
+def unit_scorer(
+    task: Task,
+    units: Mapping[str, CaseUnit],
+    *,
+    predictions: Mapping[str, Mapping[str, Any]],
+    kept: KeptScores,
+    mirrors: Mirrors,
+) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
+    """The function that scores a unit, given its name. It is sent to other machines with all that it uses."""
+    challenge, references, digests = task.challenge, task.references, task.digests
+    libraries = tuple(challenge.format.libraries)
+
+    def score(name: str) -> Mapping[str, TeamCaseOutcome]:
+        ensure_decoders(*libraries)  # on another machine there are none yet
+        unit = units[name]
+        files = challenge.format.reference_files(references[unit.case])
+        try:
+            mirrors.fetch(file.path for file in files)
+        except StorageError as error:
+            return dict.fromkeys(unit.teams, _unreachable(error))
+        _check_files(files, kept.folder)
+        found: dict[str, TeamCaseOutcome] = {}
+        expected: list[Any] = []
+        for team in unit.teams:
+            prediction = predictions[team][unit.case]
+            try:
+                mirrors.fetch(files_of(prediction))
+            except StorageError as error:
+                found[team] = _unreachable(error)
+                continue
+            content = digest_or_none(prediction)
+            key = kept.key(digests[unit.case], content) if content is not None else None
+            before = kept.find(key) if key is not None else None
+            if before is not None:
+                found[team] = TeamCaseOutcome(outcome=before, is_new=False, is_kept=True)
+                continue
+            if not expected:
+                expected.append(challenge.scorer.read_reference(references[unit.case]))
+
+            def one(_: str, prediction: Any = prediction) -> CaseScore:
+                return challenge.score(prediction, expected[0])
+
+            outcome = attempt(one, unit.case)
+            is_kept = key is not None and kept.keep(key, outcome)
+            found[team] = TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=is_kept)
+        return found
+
+    return score
+
+
+def _unreachable(error: StorageError) -> TeamCaseOutcome:
+    """Not kept, so the next run tries it again."""
+    outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
+    return TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
+
+
+def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
+    """A worker without access to the files would fail every prediction, as if that were its author's fault."""
+    is_there = kept.is_dir() if isinstance(kept, Path) else True
+    if not is_there or not all(file.path.is_file() for file in references):
+        raise UsageError("A worker cannot access the references or the output folder: mount them at the same path.")
+
+
+# The teams: one folder or archive each, on this machine or behind a URL.
+
+
+def find_teams(submissions: Location) -> Mapping[str, Location]:
+    """The submissions by team: the name of a folder, or of an archive without its ending."""
+    found: dict[str, Location] = {}
+    for name, is_folder in sorted(_members(submissions)):
+        ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
+        if name.startswith(".") or not (is_folder or ending):
+            continue
+        team, path = name if is_folder else name[: -len(ending)], submissions / name
+        if isinstance(path, Url) and not (team and team.isprintable() and len(team.encode()) <= _LONGEST_NAME):
+            raise UsageError(f"'{escape_for_display(name)}' in {submissions} cannot be the name of a team.")
+        if team in found:
+            raise UsageError(f"{found[team]} and {path} are both of the team '{escape_for_display(team)}'.")
+        found[team] = path
+    if not found:
+        raise UsageError(f"{submissions} holds no submission: neither a folder nor an archive.")
+    return found
+
+
+def _members(submissions: Location) -> Iterator[tuple[str, bool]]:
+    """The names in a folder, and whether each is a folder itself; only folders and files."""
+    if isinstance(submissions, Path):
+        if not submissions.is_dir():
+            raise UsageError(f"{submissions} is not a folder with one submission per team.")
+        yield from ((path.name, path.is_dir()) for path in submissions.iterdir() if path.is_dir() or path.is_file())
+        return
+    for number, entry in enumerate(RemoteFolder(submissions).entries(deep=False)):
+        if number == _MOST_TEAMS:
+            raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
+        yield entry.name, entry.is_folder

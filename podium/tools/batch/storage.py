@@ -1,4 +1,7 @@
-"""Where files are: a folder of this machine, or a URL such as s3://bucket/folder."""
+"""Files on this machine or behind a URL such as s3://bucket/folder: inputs are copied into a cache, outputs uploaded.
+
+fsspec finds the file system of a URL, and the credentials come from the environment.
+"""
 
 import argparse
 import errno
@@ -19,9 +22,18 @@ from podium.readers.archives import MemberNames
 from podium.readers.files import MAX_ENTRIES, escape_for_display
 
 DEFAULT_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "podium")  # noqa: PTH111
-"""For copies of what lies behind URLs. A user without a home folder has to name another."""
+"""For copies of what is behind URLs. A user without a home folder has to name another."""
+
+NO_LIMIT = 1 << 62
+"""Of bytes, for the organiser's own files."""
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.ASCII | re.DOTALL)
+_VERSIONS = ("ETag", "etag", "md5", "md5Hash", "LastModified", "last_modified", "mtime", "created")
+_NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError")  # of botocore
+_OBJECTS, _TREES, _OUTPUTS = "objects", "trees", "outputs"  # folders of the cache
+_PROBE = ".podium"
+_FETCHED_AT_ONCE = 8
+_NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP)
 
 
 @dataclass(frozen=True)
@@ -64,18 +76,15 @@ def location(text: str) -> Location:
     return Url(protocol, path)
 
 
-# A folder behind a URL. fsspec finds the file system for it, and the credentials come from the environment.
+# A folder behind a URL.
 #
-# Requests are tried again by the file system itself (s3fs: several times, over about ten seconds). What still fails
-# is a StorageError in plain words.
-
-_VERSIONS = ("ETag", "etag", "md5", "md5Hash", "LastModified", "last_modified", "mtime", "created")
-_NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError")  # of botocore
+# The file system itself repeats failed requests (s3fs: several times, over about ten seconds). What still fails is
+# raised as a StorageError.
 
 
 @dataclass(frozen=True, order=True)
 class RemoteEntry:
-    """An object below a folder: its name there, its bytes, and what tells one version of it from the next."""
+    """An object below a folder: its name there, its bytes, and what identifies its version."""
 
     name: str
     size: int
@@ -85,23 +94,23 @@ class RemoteEntry:
 
 @dataclass(frozen=True)
 class RemoteFolder:
-    """What lies below a URL; it can be sent to other processes and machines."""
+    """The objects below a URL. It can be sent to other processes and machines."""
 
     url: Url
 
     def entries(self, *, deep: bool) -> Iterator[RemoteEntry]:
-        """Everything below, one page after the other, so that the caller can stop: there may be any number of them.
+        """All objects below, or if not `deep`, the objects and folders directly here.
 
-        Not `deep`: what lies directly here, folders included.
+        They are listed page by page, so that the caller can stop: there may be any number of them.
         """
-        with _in_plain_words(self.url):
+        with _as_storage_errors(self.url):
             found = _list_s3(self.url, deep=deep) if self.url.protocol in ("s3", "s3a") else _list(self.url, deep=deep)
             yield from found
 
     def entry(self, name: str) -> RemoteEntry:
         """One object."""
         url = self.url / name
-        with _in_plain_words(url):
+        with _as_storage_errors(url):
             info = file_system(url.protocol).info(url.path) if self.url.path else {}
             if info.get("type") != "file":
                 raise StorageError(f"There is nothing at {escape_for_display(str(url))}.")
@@ -110,31 +119,31 @@ class RemoteFolder:
     def read(self, name: str) -> bytes:
         """The content of an object; FileNotFoundError where there is none."""
         url = self.url / name
-        with _in_plain_words(url, absent=FileNotFoundError):
+        with _as_storage_errors(url, absent=FileNotFoundError):
             content: bytes = file_system(self.url.protocol).cat_file(url.path)
         return content
 
     def write(self, name: str, content: bytes) -> None:
         url = self.url / name
-        with _in_plain_words(url):
+        with _as_storage_errors(url):
             file_system(self.url.protocol).pipe_file(url.path, content)
 
     def upload(self, name: str, source: Path) -> None:
         url = self.url / name
-        with _in_plain_words(url):
+        with _as_storage_errors(url):
             file_system(self.url.protocol).put_file(str(source), url.path)
 
     def fetch(self, name: str, target: Path) -> None:
         """Copy an object to a file of this machine."""
         url = self.url / name
-        with _in_plain_words(url):
+        with _as_storage_errors(url):
             file_system(self.url.protocol).get_file(url.path, str(target))
 
     def delete(self, *names: str) -> None:
         """Delete objects; those that are not there count as deleted."""
         for name in names:
             url = self.url / name
-            with suppress(FileNotFoundError), _in_plain_words(url, absent=FileNotFoundError):
+            with suppress(FileNotFoundError), _as_storage_errors(url, absent=FileNotFoundError):
                 file_system(url.protocol).rm_file(url.path)
 
 
@@ -153,12 +162,12 @@ def _file_system(protocol: str, _process: int) -> Any:
     except ImportError as error:
         raise UsageError(f"URLs with {protocol}:// need another package: {error}.") from None
     except ValueError:
-        raise UsageError(f"{protocol}:// is no kind of URL that fsspec knows.") from None
+        raise UsageError(f"{protocol}:// is not a kind of URL that fsspec supports.") from None
 
 
 @contextmanager
-def _in_plain_words(url: Url, *, absent: type[Exception] = StorageError) -> Iterator[None]:
-    """Every failure as a StorageError, except that something is `absent`."""
+def _as_storage_errors(url: Url, *, absent: type[Exception] = StorageError) -> Iterator[None]:
+    """Raise every failure as a StorageError, but `absent` where the object does not exist."""
     shown = escape_for_display(str(url))
     try:
         yield
@@ -209,22 +218,15 @@ def _list(url: Url, *, deep: bool) -> Iterator[RemoteEntry]:
 def _version(url: Url, info: Mapping[str, Any]) -> str:
     version = next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), None)
     if version is None:
-        raise UsageError(f"{url.protocol}:// does not tell whether a file has changed, so it cannot be used.")
+        raise UsageError(f"{url.protocol}:// does not report whether a file has changed, so it cannot be used.")
     return version
 
 
-# Local copies of what lies behind URLs, in a cache that is kept from one run to the next.
+# Local copies of what is behind URLs, in a cache that is kept from one run to the next.
 #
 # An object is fetched once per version and machine: it is stored under a digest of its URL, size and version, and
-# linked into a tree of files that has the names of the remote folder. A tree is named by a digest of its listing, so
-# the same listing is the same path on every machine: a worker of a cluster fetches what it reads, at the path that it
-# was told.
-
-_OBJECTS, _TREES = "objects", "trees"
-_FETCHED_AT_ONCE = 8
-_NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP)
-NO_LIMIT = 1 << 62
-"""Of bytes, for the organiser's own files."""
+# linked into a tree of files that has the names of the remote folder. A tree is named by a digest of its listing, so it
+# has the same path on every machine: a worker of a cluster fetches what it reads to the path that it was given.
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ class Mirror:
     objects: Mapping[str, RemoteEntry]
 
     def fetch(self, name: str = "") -> None:
-        """Have a file here, or all below a folder; what is here already is not asked for again."""
+        """Ensure a local copy of a file, or of everything below a folder; existing copies are not fetched again."""
         below = f"{name}/" if name else ""
         names = [name] if name in self.objects else [each for each in self.objects if each.startswith(below)]
         missing = [each for each in names if not (self.root / each).is_file()]
@@ -288,7 +290,7 @@ def _link(stored: Path, target: Path) -> None:
 
 @dataclass
 class Mirrors:
-    """All folders of a run that are copies. Sent to a worker, it fetches there what a case needs."""
+    """All folders of a run that are copies. It can be sent to a worker, which then fetches what a case needs."""
 
     cache: Path
     opened: list[Mirror] = field(default_factory=list)
@@ -328,7 +330,7 @@ class Mirrors:
         return list(entries)
 
     def fetch(self, paths: Iterable[Path]) -> None:
-        """Have these files and folders on this machine, as far as they are copies."""
+        """Ensure local copies of those of these files and folders that are behind URLs."""
         for path in paths:
             for mirror in self.opened:
                 if path.is_relative_to(mirror.root):
@@ -363,21 +365,18 @@ class _ObjectNames(MemberNames):
         if "\0" in entry.name or not {"", "."}.isdisjoint(entry.name.removeprefix("/").split("/")):
             shown = escape_for_display(entry.name)
             raise SubmissionError(f"'{self.archive}' holds '{shown}', which is not the name of a file.")
-        # What cannot be shown is copied all the same: the evaluation refuses it by name, as in a local folder.
+        # A name that cannot be shown is copied anyway: the evaluation refuses it, as in a local folder.
         counted = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in entry.name)
         self.add_file(counted, (), announced=entry.size)
         self.found[entry.name] = entry
 
 
-# Where results go: a folder, or a URL, whose files are written to a folder of the cache first.
-
-_OUTPUTS = "outputs"
-_PROBE = ".podium"
+# The output: a folder, or a URL, whose files are first written to a folder of the cache.
 
 
 @dataclass(frozen=True)
 class Output:
-    """`folder` has all files of this run; `remote` gets them where the output is a URL."""
+    """`folder` has all files of this run; they are uploaded to `remote` if the output is a URL."""
 
     folder: Path
     remote: RemoteFolder | None = None
@@ -390,13 +389,13 @@ class Output:
         return cls(cache / _OUTPUTS / digest, RemoteFolder(given))
 
     def check(self) -> None:
-        """Better to fail now than after an hour of scoring."""
+        """Fail now rather than after an hour of scoring."""
         if self.remote is not None:
             self.remote.write(_PROBE, b"")
             self.remote.delete(_PROBE)
 
     def send(self, name: str) -> None:
-        """A file, or all files of a folder."""
+        """Upload a file, or all files of a folder."""
         if self.remote is None:
             return
         path = self.folder / name
@@ -405,7 +404,7 @@ class Output:
                 self.remote.upload(file.relative_to(self.folder).as_posix(), file)
 
     def withdraw(self, name: str) -> None:
-        """Delete a file of an earlier run, here and there."""
+        """Delete a file of an earlier run, locally and remotely."""
         with suppress(FileNotFoundError):
             (self.folder / name).unlink()
         if self.remote is not None:

@@ -1,4 +1,4 @@
-"""The competition bundle that Codabench makes a competition of: its description, scoring program and reference data."""
+"""The bundle from which Codabench creates a competition: its description, scoring program and reference data."""
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,6 @@ from podium.readers.files import list_files
 from podium.tools.platforms.results import LONGEST_KEY, flat_keys, to_yaml
 from podium.tools.report.png import png_file
 
-_LONGEST_TITLE = LONGEST_KEY
 _TIME_LIMIT_SECONDS = 3600  # as Grand Challenge; Codabench's own default of 600 is for small tables
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same archive
 _LOGO_STEPS = ((0, 80), (1, 40), (2, 110))  # of the podium: place from the left, pixels from the top
@@ -38,7 +37,7 @@ class BundlePlan:
 
 
 def write_bundle(folder: ChallengeFolder, plan: BundlePlan, output: Path) -> int:
-    """Write the bundle as an archive where `output` ends with .zip, else as a folder; the number of its files."""
+    """Write the bundle as an archive if `output` ends with .zip, else as a folder. Returns the number of its files."""
     if output.exists():
         raise UsageError(f"{output} exists; name another file or folder, or remove it.")
     content = dict(bundle(folder, plan))
@@ -134,11 +133,11 @@ def _columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def _short(title: str) -> str:
-    return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 3]}..."
+    return title if len(title) <= LONGEST_KEY else f"{title[: LONGEST_KEY - 3]}..."  # the limit of titles too
 
 
 def _logo() -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Three steps, dark on white, until the organisers have a picture of their own."""
+    """Three steps, dark on white, until the organisers provide their own picture."""
     image = np.full((160, 180), 255, np.uint8)
     for place, top in _LOGO_STEPS:
         image[top:150, 15 + 50 * place : 65 + 50 * place] = 60 + 30 * place

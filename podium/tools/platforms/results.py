@@ -1,4 +1,4 @@
-"""The leaderboard's figures under flat names: what platforms without nested figures take."""
+"""An evaluation as Codabench, MedPerf and Synapse's ORCA start it, and the result files that each of them reads."""
 
 import hashlib
 import json
@@ -26,45 +26,28 @@ from podium.validation import MISSING, make_manifest, validate
 LONGEST_KEY = 36  # Codabench's limit
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_]")  # Synapse's annotations have letters, digits, '_' and '.'
 
+SCORES_FILE = "scores.json"
+PAGE = "detailed_results.html"
 
-def flat_keys(paths: Sequence[str]) -> Mapping[str, str]:
-    """A key for each of these different dotted paths: `dice.long_plaque.mean` is `dice_long_plaque_mean`.
+_PARAMETER = re.compile(r"""([A-Za-z_]+):\s+(["']?)([A-Za-z0-9._-]+)\2\s*(?:#.*)?""", re.ASCII)
 
-    All keys differ. Where that takes it, or a key would be too long, it ends with a checksum of its path.
-    """
-    plain = {path: _NOT_ALLOWED.sub("_", path) for path in paths}
-    used = Counter(plain.values())
-    return {
-        path: key if used[key] == 1 and len(key) <= LONGEST_KEY else _marked(key, path) for path, key in plain.items()
-    }
+Status = Literal["VALIDATED", "SCORED", "INVALID"]
+_LONGEST_ERRORS = 500  # what fits into the e-mail to the participant
 
-
-def _marked(key: str, path: str) -> str:
-    checksum = hashlib.sha256(path.encode()).hexdigest()[:8]
-    return f"{key[: LONGEST_KEY - 9]}_{checksum}"
-
-
-def leaderboard_figures(metrics: MetricsFile) -> Mapping[str, float]:
-    """The figures of all columns that `podium leaderboard` lists, by flat key, the score first. `metrics` is what was
-    published, so that no more is told here."""
-    challenge = challenge_from_settings(metrics.challenge, metrics.kind, dict(metrics.settings))
-    keys = flat_keys([column.path for column in challenge.phase_columns()])
-    return {key: get(metrics.aggregates, path) for path, key in keys.items() if holds(metrics.aggregates, path)}
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NOT_STRINGS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 
 
 # Codabench: /app/input/ref and /app/input/res in, /app/output/scores.json and detailed_results.html out.
 #
-# The worker unpacks the reference data into `ref` and the participant's archive into `res`, beside a file `metadata`
-# of its own. It takes a run without scores.json for failed, whatever the exit code is.
-
-SCORES_FILE = "scores.json"
-PAGE = "detailed_results.html"
+# The worker unpacks the reference data into `ref` and the participant's archive into `res`, beside its own file
+# `metadata`. It treats a run without scores.json as failed, whatever the exit code is.
 
 
 def evaluate_for_codabench(*, folder: Path, output: Path, challenge: str | None, executor: Executor) -> MetricsFile:
     """Score `folder`/res against `folder`/ref; metrics.json is written too.
 
-    Page and scores are made of the published metrics.json, so they show no more than `per_case` allows.
+    Page and scores are made from the published metrics.json, so they show no more than `per_case` allows.
     """
     _delete_older(output)
     metrics = evaluation.evaluate(
@@ -82,7 +65,7 @@ def evaluate_for_codabench(*, folder: Path, output: Path, challenge: str | None,
 
 
 def _delete_older(output: Path) -> None:
-    """Scores of an earlier run must not be taken for those of one that fails."""
+    """Scores of an earlier run must not be mistaken for those of a run that fails."""
     try:
         for name in (SCORES_FILE, PAGE):
             (output / name).unlink(missing_ok=True)
@@ -90,12 +73,220 @@ def _delete_older(output: Path) -> None:
         raise UsageError(f"The output folder cannot be written to: {error.strerror}.", detail=str(output)) from None
 
 
+# MedPerf: the task `evaluate` of a metrics container: predictions, labels and parameters in, results.yaml out.
+#
+# Every site evaluates on its own data, so the labels may be references alone, with the rules of the image.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volumes:
+    """What the container's configuration mounts."""
+
+    predictions: Path
+    labels: Path
+    parameters_file: Path
+    output_path: Path
+
+
+def evaluate_for_medperf(volumes: Volumes, *, rules: Path, challenge: str | None, executor: Executor) -> MetricsFile:
+    """Score the predictions; everything below `aggregates` and `counts` of metrics.json goes to results.yaml.
+
+    `rules` is the ground truth of the image, for labels without a challenge.toml; `challenge` is its name where the
+    parameters give none.
+    """
+    challenge = read_parameters(volumes.parameters_file) or challenge
+    with (
+        TemporaryDirectory(prefix="podium-") as output,
+        _ground_truth(volumes.labels, rules, challenge) as ground_truth,
+    ):
+        metrics = evaluation.evaluate(
+            submission=volumes.predictions,
+            output=Path(output),
+            ground_truth=ground_truth,
+            challenge=challenge,
+            executor=executor,
+        )
+        published = read_metrics(Path(output) / METRICS_FILE)  # what is returned holds the exact figures
+    content = {
+        "challenge": published.challenge,
+        "version": published.version,
+        "counts": published.counts.model_dump(),
+        "aggregates": published.aggregates,
+    }
+    try:
+        # In place: the file itself is mounted, so it cannot be replaced, and nothing can be written beside it.
+        volumes.output_path.write_text(to_yaml(content), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"The results cannot be written: {error.strerror}.", detail=str(volumes.output_path)) from None
+    return metrics
+
+
+def read_parameters(path: Path) -> str | None:
+    """The value of `challenge`, the only key; None in a file without it.
+
+    The YAML may have lines `key: value`, comments and empty lines, or be `{}`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError("The file of parameters cannot be read.", detail=str(path)) from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#") or line.strip() in ("{}", "---"):
+            continue
+        match = _PARAMETER.fullmatch(line)
+        if not match or match[1] != "challenge" or match[1] in found:
+            raise ConfigurationError(
+                f"The parameters, line {number}: the only key is 'challenge', once, with the challenge's name."
+            )
+        found[match[1]] = match[3]
+    return found.get("challenge")
+
+
+@contextmanager
+def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[Path]:
+    """The labels if they include a challenge.toml, else a folder of the image's rules and the labels."""
+    if not labels.is_dir():
+        raise GroundTruthError("There are no labels: their folder does not exist.", detail=str(labels))
+    if any((folder / CHALLENGE_FILE).is_file() for folder in (labels, *labels.iterdir())):
+        yield labels
+        return
+    chosen = evaluation.choose_challenge(read_challenge_folders(rules, known=KINDS, named=challenge), named=challenge)
+    with TemporaryDirectory(prefix="podium-") as workspace:
+        folder = Path(workspace) / chosen.name
+        folder.mkdir()
+        for name in (CHALLENGE_FILE, METRICS_CODE):
+            if (chosen.path / name).is_file():
+                (folder / name).write_bytes((chosen.path / name).read_bytes())
+        (folder / REFERENCES).symlink_to(labels.resolve(), target_is_directory=True)
+        yield folder
+
+
+# Synapse's ORCA workflow: one file of predictions and a folder of ground truth in, results.json out.
+#
+# The workflow runs a validation and then a scoring step on the same results.json, stores its content as annotations
+# of the submission, and uses what a step prints to stdout as the submission's status. A step that exits with an
+# error stops the workflow, so an unusable submission is a status and only an error of the organisers is an exit code.
+
+
+def validate_submission(
+    *, predictions: Path, ground_truth: Path, results: Path, challenge: str | None, executor: Executor
+) -> Status:
+    """The validation step. A submission is invalid if none of its cases can be scored; any other problem is listed and
+    affects its own case only."""
+    try:
+        problems, is_usable = _problems(predictions, ground_truth, challenge, executor)
+    except SubmissionError as error:
+        problems, is_usable = [str(error)], False
+    status: Status = "VALIDATED" if is_usable else "INVALID"
+    _write(results, {"validation_status": status, "validation_errors": _shortened("\n".join(problems))}, status=status)
+    return status
+
+
+def evaluate_for_orca(
+    *, predictions: Path, ground_truth: Path, results: Path, challenge: str | None, executor: Executor
+) -> Status:
+    """The scoring step: the leaderboard's figures by flat name, and metrics.json beside results.json.
+
+    What an earlier validation wrote is kept, and a submission that was invalid there is not scored.
+    """
+    found = _read(results) or {"validation_status": "VALIDATED", "validation_errors": ""}
+    status: Status = "INVALID"
+    errors = "The submission was not scored: its validation failed."
+    figures: Mapping[str, Any] = {}
+    if found.get("validation_status") != "INVALID":
+        try:
+            evaluation.evaluate(
+                submission=predictions,
+                output=results.parent,
+                ground_truth=ground_truth,
+                challenge=challenge,
+                executor=executor,
+            )
+            published = read_metrics(results.parent / METRICS_FILE)
+            figures = {**leaderboard_figures(published), **_counts(published.counts.model_dump())}
+            status, errors = "SCORED", ""
+        except SubmissionError as error:
+            errors = _shortened(str(error))
+    _write(results, {**found, "score_status": status, "score_errors": errors, **figures}, status=status)
+    return status
+
+
+def _problems(
+    predictions: Path, ground_truth: Path, challenge: str | None, executor: Executor
+) -> tuple[list[str], bool]:
+    """All problems, and whether at least one case can still be scored."""
+    folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
+    folder = evaluation.choose_challenge(folders, named=challenge)
+    task = evaluation.prepare(folder, load_challenge(folder), executor)
+    manifest = make_manifest(task)
+    report = validate(predictions, manifest=manifest, challenge=None, executor=executor)
+    lost = {problem.where for problem in report.problems} & manifest.cases.keys()
+    found = [f"{problem.where}: {problem.what}" for problem in report.problems if problem.what != MISSING]
+    # Counted, not named: a participant may not know the names of the hidden cases.
+    if missing := len(report.problems) - len(found):
+        found.append(f"{missing} of {len(manifest.cases)} cases have no prediction.")
+    return found, len(lost) < len(manifest.cases)
+
+
+def _counts(counts: Mapping[str, int]) -> dict[str, int]:
+    return {f"cases_{name}": number for name, number in counts.items()}
+
+
+def _read(results: Path) -> dict[str, Any]:
+    """What the previous step wrote; nothing if there was none, or if it is not a JSON object."""
+    try:
+        content = json.loads(results.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write(results: Path, content: Mapping[str, Any], *, status: Status) -> None:
+    """In place, since the workflow may have linked it. Older workflows read `submission_status`."""
+    errors = content["score_errors"] if "score_errors" in content else content["validation_errors"]
+    older = {"submission_status": status, "submission_errors": errors}
+    try:
+        results.write_text(json.dumps({**content, **older}, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"The results cannot be written: {error.strerror}.", detail=str(results)) from None
+
+
+def _shortened(errors: str) -> str:
+    return errors if len(errors) <= _LONGEST_ERRORS else f"{errors[: _LONGEST_ERRORS - 3]}..."
+
+
+# The leaderboard's figures under flat names, for platforms without nested figures.
+
+
+def flat_keys(paths: Sequence[str]) -> Mapping[str, str]:
+    """A key for each of these different dotted paths: `dice.long_plaque.mean` is `dice_long_plaque_mean`.
+
+    All keys differ. Where two would be the same, or a key would be too long, it ends with a checksum of its path.
+    """
+    plain = {path: _NOT_ALLOWED.sub("_", path) for path in paths}
+    used = Counter(plain.values())
+    return {
+        path: key if used[key] == 1 and len(key) <= LONGEST_KEY else _marked(key, path) for path, key in plain.items()
+    }
+
+
+def _marked(key: str, path: str) -> str:
+    checksum = hashlib.sha256(path.encode()).hexdigest()[:8]
+    return f"{key[: LONGEST_KEY - 9]}_{checksum}"
+
+
+def leaderboard_figures(metrics: MetricsFile) -> Mapping[str, float]:
+    """The figures of all columns that `podium leaderboard` lists, by flat key, the score first. `metrics` is what was
+    published, so that nothing else becomes known here."""
+    challenge = challenge_from_settings(metrics.challenge, metrics.kind, dict(metrics.settings))
+    keys = flat_keys([column.path for column in challenge.phase_columns()])
+    return {key: get(metrics.aggregates, path) for path, key in keys.items() if holds(metrics.aggregates, path)}
+
+
 # Plain objects as YAML, for the few small files that platforms ask for: block style, in the order given.
 #
-# Readers of YAML 1.1, such as PyYAML, must get the same values: there `1e-05` is a string and `no` is false.
-
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_NOT_STRINGS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+# YAML 1.1 readers such as PyYAML, to which `1e-05` is a string and `no` is false, must get the same values.
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:
@@ -152,191 +343,3 @@ def _quoted(text: str) -> str:
     """In double quotes, whatever is not printable escaped."""
     escaped = ("\\" + c if c in '"\\' else c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
     return f'"{"".join(escaped)}"'
-
-
-# MedPerf: the task `evaluate` of a metrics container: predictions, labels and parameters in, results.yaml out.
-#
-# Every site evaluates on its own data. So the labels may be references alone; the rules are then those of the image.
-
-_LINE = re.compile(r"""([A-Za-z_]+):\s+(["']?)([A-Za-z0-9._-]+)\2\s*(?:#.*)?""", re.ASCII)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Volumes:
-    """What the container's configuration mounts."""
-
-    predictions: Path
-    labels: Path
-    parameters_file: Path
-    output_path: Path
-
-
-def evaluate_for_medperf(volumes: Volumes, *, rules: Path, challenge: str | None, executor: Executor) -> MetricsFile:
-    """Score the predictions; everything below `aggregates` and `counts` of metrics.json goes to results.yaml.
-
-    `rules` is the ground truth of the image, for labels without a challenge.toml; `challenge` is its name where the
-    parameters give none.
-    """
-    challenge = read_parameters(volumes.parameters_file) or challenge
-    with (
-        TemporaryDirectory(prefix="podium-") as output,
-        _ground_truth(volumes.labels, rules, challenge) as ground_truth,
-    ):
-        metrics = evaluation.evaluate(
-            submission=volumes.predictions,
-            output=Path(output),
-            ground_truth=ground_truth,
-            challenge=challenge,
-            executor=executor,
-        )
-        published = read_metrics(Path(output) / METRICS_FILE)  # what is returned holds the exact figures
-    content = {
-        "challenge": published.challenge,
-        "version": published.version,
-        "counts": published.counts.model_dump(),
-        "aggregates": published.aggregates,
-    }
-    try:
-        # In place: the file itself is mounted, so it cannot be replaced, and nothing can be written beside it.
-        volumes.output_path.write_text(to_yaml(content), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"The results cannot be written: {error.strerror}.", detail=str(volumes.output_path)) from None
-    return metrics
-
-
-def read_parameters(path: Path) -> str | None:
-    """The value of `challenge`, the only key there is; None in a file without it.
-
-    Of YAML, lines `key: value`, comments and empty lines are read, and `{}` for no key at all.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigurationError("The file of parameters cannot be read.", detail=str(path)) from None
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#") or line.strip() in ("{}", "---"):
-            continue
-        match = _LINE.fullmatch(line)
-        if not match or match[1] != "challenge" or match[1] in found:
-            raise ConfigurationError(
-                f"The parameters, line {number}: the only key is 'challenge', once, with the challenge's name."
-            )
-        found[match[1]] = match[3]
-    return found.get("challenge")
-
-
-@contextmanager
-def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[Path]:
-    """The labels where they bring a challenge.toml, else a folder of the image's rules and the labels."""
-    if not labels.is_dir():
-        raise GroundTruthError("There are no labels: their folder does not exist.", detail=str(labels))
-    if any((folder / CHALLENGE_FILE).is_file() for folder in (labels, *labels.iterdir())):
-        yield labels
-        return
-    chosen = evaluation.choose_challenge(read_challenge_folders(rules, known=KINDS, named=challenge), named=challenge)
-    with TemporaryDirectory(prefix="podium-") as workspace:
-        folder = Path(workspace) / chosen.name
-        folder.mkdir()
-        for name in (CHALLENGE_FILE, METRICS_CODE):
-            if (chosen.path / name).is_file():
-                (folder / name).write_bytes((chosen.path / name).read_bytes())
-        (folder / REFERENCES).symlink_to(labels.resolve(), target_is_directory=True)
-        yield folder
-
-
-# Synapse's ORCA workflow: one file of predictions and a folder of ground truth in, results.json out.
-#
-# The workflow runs a validation and then a scoring step on the same results.json, stores its content as annotations
-# of the submission, and takes what a step prints to stdout for the submission's status. A step that exits with an
-# error stops the workflow, so an unusable submission is a status and only an error of the organisers is an exit code.
-
-Status = Literal["VALIDATED", "SCORED", "INVALID"]
-_LONGEST_ERRORS = 500  # what fits into the e-mail to the participant
-
-
-def validate_submission(
-    *, predictions: Path, ground_truth: Path, results: Path, challenge: str | None, executor: Executor
-) -> Status:
-    """The validation step. A submission is invalid where no case of it can be scored; other problems cost their case
-    only, and are listed."""
-    try:
-        problems, is_usable = _problems(predictions, ground_truth, challenge, executor)
-    except SubmissionError as error:
-        problems, is_usable = [str(error)], False
-    status: Status = "VALIDATED" if is_usable else "INVALID"
-    _write(results, {"validation_status": status, "validation_errors": _shortened("\n".join(problems))}, status=status)
-    return status
-
-
-def evaluate_for_orca(
-    *, predictions: Path, ground_truth: Path, results: Path, challenge: str | None, executor: Executor
-) -> Status:
-    """The scoring step: the leaderboard's figures by flat name, and metrics.json beside results.json.
-
-    What an earlier validation wrote is kept, and a submission that was invalid there is not scored.
-    """
-    found = _read(results) or {"validation_status": "VALIDATED", "validation_errors": ""}
-    status: Status = "INVALID"
-    errors = "The submission was not scored: its validation failed."
-    figures: Mapping[str, Any] = {}
-    if found.get("validation_status") != "INVALID":
-        try:
-            evaluation.evaluate(
-                submission=predictions,
-                output=results.parent,
-                ground_truth=ground_truth,
-                challenge=challenge,
-                executor=executor,
-            )
-            published = read_metrics(results.parent / METRICS_FILE)
-            figures = {**leaderboard_figures(published), **_counts(published.counts.model_dump())}
-            status, errors = "SCORED", ""
-        except SubmissionError as error:
-            errors = _shortened(str(error))
-    _write(results, {**found, "score_status": status, "score_errors": errors, **figures}, status=status)
-    return status
-
-
-def _problems(
-    predictions: Path, ground_truth: Path, challenge: str | None, executor: Executor
-) -> tuple[list[str], bool]:
-    """Everything that is wrong, and whether at least one case can be scored all the same."""
-    folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-    folder = evaluation.choose_challenge(folders, named=challenge)
-    task = evaluation.prepare(folder, load_challenge(folder), executor)
-    manifest = make_manifest(task)
-    report = validate(predictions, manifest=manifest, challenge=None, executor=executor)
-    lost = {problem.where for problem in report.problems} & manifest.cases.keys()
-    found = [f"{problem.where}: {problem.what}" for problem in report.problems if problem.what != MISSING]
-    # Counted, not named: a participant may not know the names of the hidden cases.
-    if missing := len(report.problems) - len(found):
-        found.append(f"{missing} of {len(manifest.cases)} cases have no prediction.")
-    return found, len(lost) < len(manifest.cases)
-
-
-def _counts(counts: Mapping[str, int]) -> dict[str, int]:
-    return {f"cases_{name}": number for name, number in counts.items()}
-
-
-def _read(results: Path) -> dict[str, Any]:
-    """What the step before wrote; nothing where there was none, or where it is no JSON object."""
-    try:
-        content = json.loads(results.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _write(results: Path, content: Mapping[str, Any], *, status: Status) -> None:
-    """In place, since the workflow may have linked it. Older workflows read `submission_status`."""
-    errors = content["score_errors"] if "score_errors" in content else content["validation_errors"]
-    older = {"submission_status": status, "submission_errors": errors}
-    try:
-        results.write_text(json.dumps({**content, **older}, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"The results cannot be written: {error.strerror}.", detail=str(results)) from None
-
-
-def _shortened(errors: str) -> str:
-    return errors if len(errors) <= _LONGEST_ERRORS else f"{errors[: _LONGEST_ERRORS - 3]}..."

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from podium.tools.arena.desk import Desk
-from podium.tools.arena.raters import invite, invite_organiser
+from podium.tools.arena.raters import find_visitor, invite, invite_organiser, open_session
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import PICTURES, Contents, Picture, write_contents
+from podium.tools.arena.store import PICTURES, Contents, OpenArena, Picture, write_contents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +52,18 @@ def make_arena(
     drawn = pictures or {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
     write_settings(folder, settings)
     write_contents(folder, Contents(methods=methods, cases=drawn, reports=texts, notes=notes))
-    desk = Desk(folder)
-    tokens = {name: invite(desk.store, settings, name).token for name in raters}
-    organiser = invite_organiser(desk.store, settings).token
-    desk.close()
+    opened = OpenArena(folder)
+    tokens = {name: invite(opened.store, settings, name).token for name in raters}
+    organiser = invite_organiser(opened.store, settings).token
+    opened.close()
     return MadeArena(folder=folder, tokens=tokens, organiser=organiser)
 
 
-def rater_id(desk: Desk, token: str) -> int:
+def rater_id(opened: OpenArena, token: str) -> int:
     """The number of the rater whose link has this token."""
-    cookie = desk.enter(token)
+    cookie = open_session(opened.store, token)
     assert cookie is not None
-    visitor = desk.visitor(cookie)
+    visitor = find_visitor(opened.store, cookie)
     assert visitor is not None
     return visitor.id
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import uvicorn
 
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.app import make_app
 
 NO_TLS = ssl.SSLContext(
@@ -25,10 +25,16 @@ NO_TLS = ssl.SSLContext(
 @contextmanager
 def running(folder: Path) -> Iterator["Running"]:
     """A server for the arena in `folder`."""
-    desk = Desk(folder)
+    opened = OpenArena(folder)
     server = _Server(
         uvicorn.Config(
-            make_app(desk), port=0, access_log=False, server_header=False, log_level="warning", ws="none", lifespan="on"
+            make_app(opened),
+            port=0,
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+            ws="none",
+            lifespan="on",
         )
     )
     thread = threading.Thread(target=server.run)
@@ -44,7 +50,7 @@ def running(folder: Path) -> Iterator["Running"]:
             guest.client.close()
         server.should_exit = True
         thread.join()
-        desk.close()
+        opened.close()
 
 
 class _Server(uvicorn.Server):

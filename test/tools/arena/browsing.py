@@ -13,7 +13,7 @@ from tools.arena.arena_folders import MadeArena
 
 from podium.tools.arena.raters import invite
 from podium.tools.arena.settings import read_settings
-from podium.tools.arena.store import Store, VoteRecord, votes
+from podium.tools.arena.store import Store, VoteRecord, read_votes
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--disable-quic", "--no-first-run"),
@@ -66,7 +66,7 @@ class Site:
     def records(self, rater: Rater) -> list[VoteRecord]:
         """All that the rater ever cast, what was undone too."""
         with closing(Store(self.made.folder)) as store:
-            return [vote for vote in votes(store) if vote.ballot.rater == rater.name]
+            return [vote for vote in read_votes(store) if vote.ballot.rater == rater.name]
 
     def answers(self, rater: Rater) -> list[str]:
         """The rater's standing votes."""

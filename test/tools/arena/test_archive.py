@@ -60,7 +60,7 @@ def test_without_pictures_serve_waits_for_them(voted: Path, tmp_path: Path, capf
     assert main(["arena", "import", str(archive), str(new)]) == 0
     assert "copy the folder 'pictures' of the old arena into it" in capfd.readouterr().err
     assert main(["arena", "serve", str(new), "--port", "0"]) == 2
-    assert "lacks 28 files of its pictures, first pictures/" in capfd.readouterr().err
+    assert "is missing 28 picture files, the first being pictures/" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from tools.arena.arena_folders import make_arena, rater_id
 from tools.arena.organiser import Organiser
 
 from podium.cli.main import main
+from podium.tools.arena import voting
 from podium.tools.arena.archive import COLUMNS, votes_csv
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import open_session
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import result_schema, schema_of_the_classes
-from podium.tools.arena.store import Answer, Ballot, VoteRecord
+from podium.tools.arena.store import Answer, Ballot, OpenArena, VoteRecord, read_ballots, read_raters
 from podium.tools.arena.voting import Matchup
 from podium.tools.ranking.result import ranking_from_json
 
@@ -40,10 +41,10 @@ def said(capfd: pytest.CaptureFixture[str]) -> Said:
     return read
 
 
-def vote_all(desk: Desk, token: str, choose: Callable[[Matchup], Answer], *, comment: str = "") -> None:
-    rater = rater_id(desk, token)
-    while (matchup := desk.current(rater)) is not None:
-        assert desk.cast(rater, matchup=matchup.key, answer=choose(matchup), comment=comment) == "cast"
+def vote_all(opened: OpenArena, token: str, choose: Callable[[Matchup], Answer], *, comment: str = "") -> None:
+    rater = rater_id(opened, token)
+    while (matchup := voting.next_matchup(opened, rater)) is not None:
+        assert voting.cast(opened.store, rater, matchup=matchup.key, answer=choose(matchup), comment=comment) == "cast"
 
 
 def number_in(report: str) -> int:
@@ -67,10 +68,10 @@ def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None
     assert organiser.run("invite", "Anna", "--matchups", "42") == 0
     assert organiser.run("invite", "Ben", "--matchups", "42") == 0
     out, _ = said()
-    desk = Desk(organiser.arena)
+    opened = OpenArena(organiser.arena)
     for link in out[-2:]:
-        vote_all(desk, token_of(link), higher_number)
-    desk.close()
+        vote_all(opened, token_of(link), higher_number)
+    opened.close()
     output = tmp_path / "arena.json"
     assert organiser.run("result", "--provisional", "--output", str(output)) == 0
     assert organiser.rank("--arena", str(output)) == 0
@@ -94,19 +95,19 @@ class TestInvite:
             "There are only 13 matchups for one rater, so Ben gets 13, not 99.",
             "The link of Ben to 13 matchups, shown only once:",
         ]
-        desk = Desk(tmp_path)
-        assert desk.enter(token_of(link)) is None
-        desk.close()
+        opened = OpenArena(tmp_path)
+        assert open_session(opened.store, token_of(link)) is None
+        opened.close()
 
     def test_the_organisers(self, tmp_path: Path, said: Said) -> None:
         made = make_arena(tmp_path)
         assert main(["arena", "invite", str(tmp_path), "--organiser"]) == 0
         (link,), err = said()
         assert err == ["The organiser's link, shown only once; any older link is revoked:"]
-        desk = Desk(tmp_path)
-        assert desk.enter(made.organiser) is None
-        assert desk.enter(token_of(link)) is not None
-        desk.close()
+        opened = OpenArena(tmp_path)
+        assert open_session(opened.store, made.organiser) is None
+        assert open_session(opened.store, token_of(link)) is not None
+        opened.close()
         assert main(["arena", "invite", str(tmp_path), "--organiser", "--matchups", "3"]) == 2
         assert said()[1] == ["--matchups is for raters; the organiser has none."]
 
@@ -138,9 +139,9 @@ def test_revoke(tmp_path: Path, said: Said) -> None:
     made = make_arena(tmp_path)
     assert main(["arena", "revoke", str(tmp_path), "Anna"]) == 0
     assert said() == ([], ["The link of Anna is revoked; the votes are kept."])
-    desk = Desk(tmp_path)
-    assert desk.enter(made.tokens["Anna"]) is None
-    desk.close()
+    opened = OpenArena(tmp_path)
+    assert open_session(opened.store, made.tokens["Anna"]) is None
+    opened.close()
     assert main(["arena", "revoke", str(tmp_path), "Zoe"]) == 2
     assert said()[1] == ["There is no rater 'Zoe'; there is: Anna."]
 
@@ -172,13 +173,13 @@ class TestExport:
         made = make_arena(
             tmp_path / "arena", cases=[f"c{n}" for n in range(9)], settings=ArenaSettings(matchups_per_rater=20)
         )
-        desk = Desk(tmp_path / "arena")
-        anna = rater_id(desk, made.tokens["Anna"])
-        first = desk.current(anna)
+        opened = OpenArena(tmp_path / "arena")
+        anna = rater_id(opened, made.tokens["Anna"])
+        first = voting.next_matchup(opened, anna)
         assert first is not None
-        desk.cast(anna, matchup=first.key, answer="right", comment="=cmd()\nsecond line, with comma")
-        desk.undo(anna, matchup=first.key)
-        vote_all(desk, made.tokens["Anna"], lambda _: "both-good")
+        voting.cast(opened.store, anna, matchup=first.key, answer="right", comment="=cmd()\nsecond line, with comma")
+        voting.undo(opened.store, anna, matchup=first.key)
+        vote_all(opened, made.tokens["Anna"], lambda _: "both-good")
         output = tmp_path / "out.csv"
         assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
         assert said()[1] == [f"Wrote 21 votes, including undone votes, practice and repeats, to {output}."]
@@ -191,11 +192,11 @@ class TestExport:
         assert [row["undone"] for row in rows[1:]] == ["0"] * 20
         assert sum(row["repeat"] == "1" for row in rows) == 1
         assert {row["rater"] for row in rows} == {"Anna"}
-        standing = desk.ballots()
+        standing = read_ballots(opened.store)
         assert [(row["case"], row["left"], row["right"]) for row in rows[1:]] == [
             (ballot.case, ballot.left, ballot.right) for ballot in standing
         ]
-        desk.close()
+        opened.close()
 
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n@x"])
     def test_no_cell_is_taken_for_a_formula(self, text: str) -> None:
@@ -227,9 +228,9 @@ class TestResult:
         made = make_arena(
             tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS, notes=["Look at this."]
         )
-        desk = Desk(tmp_path / "arena")
-        vote_all(desk, made.tokens["Anna"], higher_number)
-        desk.close()
+        opened = OpenArena(tmp_path / "arena")
+        vote_all(opened, made.tokens["Anna"], higher_number)
+        opened.close()
         output = tmp_path / "arena.json"
         written = []
         for _ in range(2):
@@ -252,9 +253,9 @@ class TestResult:
     @pytest.mark.parametrize("by", ["elo", "elo-averaged", "bradley-terry"])
     def test_the_organiser_chooses_what_decides(self, tmp_path: Path, by: str) -> None:
         made = make_arena(tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS)
-        desk = Desk(tmp_path / "arena")
-        vote_all(desk, made.tokens["Anna"], higher_number)
-        desk.close()
+        opened = OpenArena(tmp_path / "arena")
+        vote_all(opened, made.tokens["Anna"], higher_number)
+        opened.close()
         output = tmp_path / "arena.json"
         assert (
             main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output), "--by", by])
@@ -288,10 +289,10 @@ def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> 
         settings=ArenaSettings(matchups_per_rater=30, bootstraps=50, permutations=50),
         notes=["'beta' is a word in its own reports."],
     )
-    desk = Desk(tmp_path)
-    vote_all(desk, made.tokens["Anna"], higher_number)
-    vote_all(desk, made.tokens["Ben"], lambda _: "left")
-    desk.close()
+    opened = OpenArena(tmp_path)
+    vote_all(opened, made.tokens["Anna"], higher_number)
+    vote_all(opened, made.tokens["Ben"], lambda _: "left")
+    opened.close()
     assert main(["arena", "revoke", str(tmp_path), "Ben"]) == 0
     said()
     assert main(["arena", "status", str(tmp_path)]) == 0
@@ -330,15 +331,15 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
         raters=names,
         settings=ArenaSettings(matchups_per_rater=100),
     )
-    desk = Desk(arena)
+    opened = OpenArena(arena)
     ended = threading.Event()
     outcomes: list[str] = []
 
     def vote(rater: int) -> None:
-        while not ended.is_set() and (matchup := desk.current(rater)) is not None:
-            outcomes.append(desk.cast(rater, matchup=matchup.key, answer="both-good", comment=""))
+        while not ended.is_set() and (matchup := voting.next_matchup(opened, rater)) is not None:
+            outcomes.append(voting.cast(opened.store, rater, matchup=matchup.key, answer="both-good", comment=""))
 
-    threads = [threading.Thread(target=vote, args=(rater_id(desk, token),)) for token in made.tokens.values()]
+    threads = [threading.Thread(target=vote, args=(rater_id(opened, token),)) for token in made.tokens.values()]
     for thread in threads:
         thread.start()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -356,10 +357,10 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert set(outcomes) == {"cast"}
-    assert len(desk.ballots()) == len(outcomes)
-    assert [(line.name, line.revoked) for line in desk.raters()][20:] == [("Anna", False), ("Ben", True)]
+    assert len(read_ballots(opened.store)) == len(outcomes)
+    assert [(line.name, line.revoked) for line in read_raters(opened.store)][20:] == [("Anna", False), ("Ben", True)]
     with (tmp_path / "votes.csv").open() as file:
         exported = [(row["rater"], row["case"], row["left"]) for row in csv.DictReader(file)]
-    ballots = [(ballot.rater, ballot.case, ballot.left) for ballot in desk.ballots()]
+    ballots = [(ballot.rater, ballot.case, ballot.left) for ballot in read_ballots(opened.store)]
     assert exported == ballots[: len(exported)]
-    desk.close()
+    opened.close()

@@ -21,15 +21,15 @@ class Missing(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.store import OpenArena, read_ballots
 from podium.tools.arena.web.app import make_app
 import podium.tools.arena.web.app
 from podium.tools.arena.web.pages import compute
 from pathlib import Path
-desk = Desk(Path(sys.argv[1]))
-make_app(desk)
-print(compute(desk.ballots(), False, desk.methods, desk.settings, ()).result.votes)
-desk.close()
+opened = OpenArena(Path(sys.argv[1]))
+make_app(opened)
+print(compute(read_ballots(opened.store), False, opened.methods, opened.settings, ()).result.votes)
+opened.close()
 """
 
 

@@ -296,7 +296,7 @@ def test_pages_of_different_sizes(tmp_path: Path) -> None:
     pages[0].save(tmp_path / "case.tif", save_all=True, append_images=pages[1:])
     with pytest.raises(UsageError) as error:
         prepare(tmp_path / "case.tif", tmp_path / "prepared")
-    assert str(error.value) == "'case.tif' has pages of different sizes; save each as a picture of its own."
+    assert str(error.value) == "'case.tif' has pages of different sizes; save each as a separate picture."
 
 
 def test_an_embedded_profile_is_converted(tmp_path: Path) -> None:

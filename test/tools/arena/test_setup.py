@@ -17,8 +17,9 @@ from places import ROOT
 from tools.arena.organiser import CASES, Organiser
 
 from podium.errors import ConfigurationError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.raters import find_visitor, open_session
 from podium.tools.arena.settings import read_settings
+from podium.tools.arena.store import OpenArena
 
 
 @pytest.fixture
@@ -42,15 +43,15 @@ def test_an_arena_is_made(organiser: Organiser, capfd: pytest.CaptureFixture[str
         "The organiser's link, shown only once:",
     ]
     assert "Note:" not in err
-    desk = Desk(organiser.arena)
-    assert desk.methods == ("team1", "team2", "team3")
-    assert desk.cases == CASES
-    assert desk.notes == ()
-    assert (desk.settings.seed, desk.settings.url) == (7, "https://arena.example.org")
-    visitor = desk.visitor(desk.enter(link.rsplit("/", 1)[1]) or "")
+    opened = OpenArena(organiser.arena)
+    assert opened.methods == ("team1", "team2", "team3")
+    assert opened.cases == CASES
+    assert opened.notes == ()
+    assert (opened.settings.seed, opened.settings.url) == (7, "https://arena.example.org")
+    visitor = find_visitor(opened.store, open_session(opened.store, link.rsplit("/", 1)[1]) or "")
     assert visitor is not None
     assert visitor.is_organiser
-    desk.close()
+    opened.close()
     assert organiser.query('SELECT text FROM reports ORDER BY method, "case"')[2:4] == [
         ("Finding 2 of B000.",),
         ("Finding 2 of B001.",),
@@ -127,7 +128,7 @@ def test_a_place_that_cannot_be_made(organiser: Organiser, capfd: pytest.Capture
     (organiser.root / "file").touch()
     organiser.arena = organiser.root / "file" / "arena"
     assert organiser.init() == 2
-    assert last_line(capfd) == f"{organiser.arena} cannot be made: File exists."
+    assert last_line(capfd) == f"{organiser.arena} cannot be created: File exists."
 
 
 @pytest.mark.parametrize(

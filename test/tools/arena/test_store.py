@@ -20,16 +20,16 @@ from tools.arena.arena_folders import make_arena, rater_id
 
 from podium.errors import OrganiserError, UsageError
 from podium.tools.arena import store as store_module
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import voting
 from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.setup import blind_report, cut_report, mixed_script_words
 from podium.tools.arena.store import (
+    OpenArena,
     Store,
-    blind_report,
     clean_comment,
     clean_name,
     clean_text,
-    cut_report,
-    mixed_script_words,
+    read_ballots,
 )
 
 NOBODY = 65534
@@ -39,14 +39,14 @@ NOBODY = 65534
 def voted(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A plain connection, without any of our settings, to an arena with three votes; the third was undone."""
     made = make_arena(tmp_path)
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     for _ in range(3):
-        matchup = desk.current(anna)
+        matchup = voting.next_matchup(opened, anna)
         assert matchup is not None
-        desk.cast(anna, matchup=matchup.key, answer="left", comment="")
-    desk.undo(anna, matchup=matchup.key)
-    desk.close()
+        voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment="")
+    voting.undo(opened.store, anna, matchup=matchup.key)
+    opened.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as connection:
         yield connection
 
@@ -161,12 +161,14 @@ def test_a_damaged_database(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def cast_until_refused(desk: Desk, rater: int) -> tuple[int, str]:
+def cast_until_refused(opened: OpenArena, rater: int) -> tuple[int, str]:
     """How many votes were acknowledged, and what stopped them."""
     done = 0
-    while (matchup := desk.current(rater)) is not None:
+    while (matchup := voting.next_matchup(opened, rater)) is not None:
         try:
-            assert desk.cast(rater, matchup=matchup.key, answer="both-good", comment="x" * 2000) == "cast"
+            assert (
+                voting.cast(opened.store, rater, matchup=matchup.key, answer="both-good", comment="x" * 2000) == "cast"
+            )
         except OrganiserError as error:
             return done, str(error)
         done += 1
@@ -175,20 +177,20 @@ def cast_until_refused(desk: Desk, rater: int) -> tuple[int, str]:
 
 def test_a_full_disk_refuses_votes_and_loses_none(tmp_path: Path) -> None:
     made = make_arena(tmp_path, cases=[f"c{n}" for n in range(99)], settings=ArenaSettings(matchups_per_rater=60))
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
-    with desk.store.writing() as connection:
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
+    with opened.store.writing() as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    set_limit = desk.store._writer.execute  # SQLite answers this limit as it does a full disk
+    set_limit = opened.store._writer.execute  # SQLite answers this limit as it does a full disk
     set_limit(f"PRAGMA max_page_count = {pages + 5}")
-    done, sentence = cast_until_refused(desk, anna)
+    done, sentence = cast_until_refused(opened, anna)
     assert sentence == "The arena's database cannot grow: the disk is full."
     assert 0 < done < 60
-    assert len(desk.ballots()) == done == desk.progress(anna).done
+    assert len(read_ballots(opened.store)) == done == voting.progress(opened.store, anna).done
     set_limit("PRAGMA max_page_count = 100000")
-    assert cast_until_refused(desk, anna) == (60 - done, "")
-    assert len(desk.ballots()) == 60
-    desk.close()
+    assert cast_until_refused(opened, anna) == (60 - done, "")
+    assert len(read_ballots(opened.store)) == 60
+    opened.close()
 
 
 def in_a_process(work: Callable[[], object]) -> object:
@@ -214,39 +216,39 @@ def test_a_disk_that_fails_refuses_votes_and_loses_none(tmp_path: Path) -> None:
     made = make_arena(tmp_path, cases=[f"c{n}" for n in range(99)], settings=ArenaSettings(matchups_per_rater=60))
 
     def vote() -> object:
-        desk = Desk(tmp_path)
-        anna = rater_id(desk, made.tokens["Anna"])
+        opened = OpenArena(tmp_path)
+        anna = rater_id(opened, made.tokens["Anna"])
         wal = (tmp_path / "arena.sqlite-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (wal + 200_000, resource.RLIM_INFINITY))
-        return cast_until_refused(desk, anna)
+        return cast_until_refused(opened, anna)
 
     found = in_a_process(vote)
     assert isinstance(found, tuple), found
     done, sentence = found
     assert sentence == "The arena's database cannot be read or written: the disk reports an error."
     assert 0 < done < 60
-    desk = Desk(tmp_path)
-    assert len(desk.ballots()) == done
-    assert cast_until_refused(desk, rater_id(desk, made.tokens["Anna"])) == (60 - done, "")
-    desk.close()
+    opened = OpenArena(tmp_path)
+    assert len(read_ballots(opened.store)) == done
+    assert cast_until_refused(opened, rater_id(opened, made.tokens["Anna"])) == (60 - done, "")
+    opened.close()
 
 
 def test_a_locked_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_arena(tmp_path)
     monkeypatch.setattr(store_module, "_PATIENCE_SECONDS", 0.2)
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        done, sentence = cast_until_refused(desk, anna)
-        assert desk.progress(anna).done == 0  # readers wait for nobody
+        done, sentence = cast_until_refused(opened, anna)
+        assert voting.progress(opened.store, anna).done == 0  # readers wait for nobody
         other.execute("ROLLBACK")
     assert (done, sentence) == (
         0,
         "The arena's database is locked: another program has been writing to it for too long.",
     )
-    assert cast_until_refused(desk, anna) == (10, "")
-    desk.close()
+    assert cast_until_refused(opened, anna) == (10, "")
+    opened.close()
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_a_database_of_somebody_else(rights: int, sentence: str) -> None:
     try:
         make_arena(folder)
         folder.chmod(0o755)
-        keeper = Desk(folder)  # as a server would, it keeps the log in place
+        keeper = OpenArena(folder)  # as a server would, it keeps the log in place
         for path in folder.glob("arena.sqlite*"):
             path.chmod(0o600 | rights * 0o11 if os.geteuid() == 0 else rights << 6)  # root may do anything: be nobody
 
@@ -283,16 +285,16 @@ def test_a_database_of_somebody_else(rights: int, sentence: str) -> None:
         shutil.rmtree(folder)
 
 
-def test_many_threads_share_one_desk(tmp_path: Path) -> None:
+def test_many_threads_share_one_arena(tmp_path: Path) -> None:
     """Twenty tabs of one rater that race for every matchup: each is answered once."""
     made = make_arena(tmp_path, settings=ArenaSettings(matchups_per_rater=12))
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     outcomes: list[str] = []
 
     def vote() -> None:
-        while (matchup := desk.current(anna)) is not None:
-            outcomes.append(desk.cast(anna, matchup=matchup.key, answer="left", comment=""))
+        while (matchup := voting.next_matchup(opened, anna)) is not None:
+            outcomes.append(voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment=""))
 
     threads = [threading.Thread(target=vote) for _ in range(20)]
     for thread in threads:
@@ -301,8 +303,8 @@ def test_many_threads_share_one_desk(tmp_path: Path) -> None:
         thread.join()
     assert outcomes.count("cast") == 12
     assert set(outcomes) <= {"cast", "already"}
-    assert len(desk.ballots()) == 12
-    desk.close()
+    assert len(read_ballots(opened.store)) == 12
+    opened.close()
 
 
 # What nobody can see is not shown: a hidden mark would let a team be recognised.

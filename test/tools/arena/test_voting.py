@@ -13,10 +13,10 @@ from tools.arena.arena_folders import make_arena, rater_id
 from tools.arena.arena_server import running
 
 from podium.errors import UsageError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import voting
 from podium.tools.arena.raters import invite
 from podium.tools.arena.ratings import count_pairs, counted, online_elo
-from podium.tools.arena.store import close_arena, votes
+from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes, remarks
 from podium.tools.arena.voting import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
 
 SHARE = 0.05
@@ -184,17 +184,17 @@ def test_a_coin_decides_the_side_of_a_pairs_first_showing() -> None:
 
 def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    with closing(Desk(tmp_path)) as desk:
-        rater = rater_id(desk, made.tokens["Anna"])
+    with closing(OpenArena(tmp_path)) as opened:
+        rater = rater_id(opened, made.tokens["Anna"])
         for answer in ("both-good", "both-bad", "cannot-judge"):
-            matchup = desk.current(rater)
+            matchup = voting.next_matchup(opened, rater)
             assert matchup is not None
-            assert desk.cast(rater, matchup=matchup.key, answer=answer, comment="") == "cast"
-        ballots = desk.ballots()
+            assert voting.cast(opened.store, rater, matchup=matchup.key, answer=answer, comment="") == "cast"
+        ballots = read_ballots(opened.store)
         assert len(ballots) == 3
         assert len(counted(ballots)) == 2
-        assert count_pairs(ballots, desk.methods).ties.sum() == 4
-        assert set(online_elo(ballots, desk.methods, k_factor=4).values()) == {1000.0}
+        assert count_pairs(ballots, opened.methods).ties.sum() == 4
+        assert set(online_elo(ballots, opened.methods, k_factor=4).values()) == {1000.0}
 
 
 def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> No
         assert "Both &lt;b&gt;miss&lt;/b&gt; it.</textarea>" in page
         assert 'value="missed finding" checked>' in page
         assert page.count(" checked>") == 1
-    with closing(Desk(tmp_path)) as desk:
-        ((vote,), standing) = votes(desk.store), desk.ballots()
+    with closing(OpenArena(tmp_path)) as opened:
+        ((vote,), standing) = read_votes(opened.store), read_ballots(opened.store)
         assert (vote.reasons, vote.is_undone, standing) == (("missed finding",), True, [])
 
 
@@ -225,8 +225,8 @@ def test_a_reason_that_the_organiser_did_not_define_is_refused(tmp_path: Path) -
         refused = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", "reason1": "ugly"})
         assert refused.status_code == 400
         assert "There is no such reason. Nothing was saved." in refused.text
-    with closing(Desk(tmp_path)) as desk:
-        assert votes(desk.store) == []
+    with closing(OpenArena(tmp_path)) as opened:
+        assert read_votes(opened.store) == []
 
 
 class TestPractice:
@@ -245,17 +245,17 @@ class TestPractice:
             page = guest.page()
             assert "Practice" not in page
             guest.vote("right", page=page)
-        with closing(Desk(tmp_path)) as desk:
-            assert [ballot.answer for ballot in desk.ballots()] == ["right"]
-            assert [vote.is_practice for vote in votes(desk.store)] == [True] * 3 + [False]
-            (line,) = desk.raters()
+        with closing(OpenArena(tmp_path)) as opened:
+            assert [ballot.answer for ballot in read_ballots(opened.store)] == ["right"]
+            assert [vote.is_practice for vote in read_votes(opened.store)] == [True] * 3 + [False]
+            (line,) = read_raters(opened.store)
             assert (line.done, line.total) == (1, 10)
 
     def test_no_matchup_of_the_list_is_practised_and_none_is_planned_later(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
-        with closing(Desk(tmp_path)) as desk:
-            invite(desk.store, desk.settings, "Anna", matchups=15)
-            rows = desk.store.rows(
+        with closing(OpenArena(tmp_path)) as opened:
+            invite(opened.store, opened.settings, "Anna", matchups=15)
+            rows = opened.store.rows(
                 'SELECT min("left", "right"), max("left", "right"), "case", position < 0 FROM matchups '
                 "WHERE repeat_of IS NULL"
             )
@@ -266,8 +266,8 @@ class TestPractice:
 
     def test_where_the_list_takes_everything_there_is_none(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), methods=("alpha", "beta"))
-        with closing(Desk(tmp_path)) as desk:
-            assert desk.store.rows("SELECT count(*) FROM matchups WHERE position < 0") == [(0,)]
+        with closing(OpenArena(tmp_path)) as opened:
+            assert opened.store.rows("SELECT count(*) FROM matchups WHERE position < 0") == [(0,)]
 
 
 class TestClosed:
@@ -277,8 +277,8 @@ class TestClosed:
             guest = server.guest(made.tokens["Anna"])
             guest.vote("left")
             page = guest.page()
-            with closing(Desk(tmp_path)) as desk:
-                close_arena(desk.store)
+            with closing(OpenArena(tmp_path)) as opened:
+                close_arena(opened.store)
             assert guest.vote("right", page=page).status_code == 303
             assert guest.undo(page=page).headers["location"] == "/?notice=kept"
             shown = guest.page()
@@ -286,12 +286,12 @@ class TestClosed:
             assert "1 of your answers are saved" in shown
             assert "<form" not in shown
             assert guest.page(f"/enter/{made.tokens['Anna']}") == shown  # the link promises nothing to do
-        with closing(Desk(tmp_path)) as desk:
-            assert [ballot.answer for ballot in desk.ballots()] == ["left"]
+        with closing(OpenArena(tmp_path)) as opened:
+            assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left"]
             with pytest.raises(UsageError, match=r"The arena is closed: nobody can be invited any more."):
-                invite(desk.store, desk.settings, "Ben")
+                invite(opened.store, opened.settings, "Ben")
             with pytest.raises(UsageError, match="already closed"):
-                close_arena(desk.store)
+                close_arena(opened.store)
 
     @pytest.mark.parametrize(
         "statement",
@@ -302,18 +302,18 @@ class TestClosed:
     )
     def test_the_database_refuses_it_too(self, tmp_path: Path, statement: str) -> None:
         make_arena(tmp_path)
-        with closing(Desk(tmp_path)) as desk:
-            close_arena(desk.store)
-            with pytest.raises(Exception, match="the arena is closed"), desk.store.writing() as connection:
+        with closing(OpenArena(tmp_path)) as opened:
+            close_arena(opened.store)
+            with pytest.raises(Exception, match="the arena is closed"), opened.store.writing() as connection:
                 connection.execute(statement)
 
 
 def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    with closing(Desk(tmp_path)) as desk:
-        rater = rater_id(desk, made.tokens["Anna"])
-        assert desk.progress(rater).seconds_left is None
-        with desk.store.writing() as connection:
+    with closing(OpenArena(tmp_path)) as opened:
+        rater = rater_id(opened, made.tokens["Anna"])
+        assert voting.progress(opened.store, rater).seconds_left is None
+        with opened.store.writing() as connection:
             # A pause of two hours is a break. 20, 40 and 60 seconds: 40 at the median, for the 5 that are left.
             for number, moment in enumerate((0, 20, 60, 7260, 7320), start=1):
                 connection.execute(
@@ -321,95 +321,95 @@ def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> No
                     "VALUES (?, ?, 'left', '[]', '', ?)",
                     (rater, number, moment),
                 )
-        assert desk.progress(rater).seconds_left == 200
+        assert voting.progress(opened.store, rater).seconds_left == 200
     with running(tmp_path) as server:
         assert "about 3 min left" in server.guest(made.tokens["Anna"]).page()
 
 
-# The desk from a rater's and an organiser's side.
+# The opened from a rater's and an organiser's side.
 
 
 def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
     made = make_arena(tmp_path, volumes=("A2",))
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     for position in range(1, 11):
-        matchup = desk.current(anna)
+        matchup = voting.next_matchup(opened, anna)
         assert matchup is not None
         assert matchup.position == position
         assert {len(matchup.key)} == {32}
-        progress = desk.progress(anna)
+        progress = voting.progress(opened.store, anna)
         assert (progress.done, progress.total) == (position - 1, 10)
-        assert desk.cast(anna, matchup=matchup.key, answer="left", comment="") == "cast"
-        assert desk.cast(anna, matchup=matchup.key, answer="right", comment="") == "already"
-        assert desk.progress(anna).undoable == matchup.key
-    assert desk.current(anna) is None
-    assert [ballot.answer for ballot in desk.ballots()] == ["left"] * 10
-    desk.close()
+        assert voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment="") == "cast"
+        assert voting.cast(opened.store, anna, matchup=matchup.key, answer="right", comment="") == "already"
+        assert voting.progress(opened.store, anna).undoable == matchup.key
+    assert voting.next_matchup(opened, anna) is None
+    assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left"] * 10
+    opened.close()
 
 
 def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     keys = []
     for _ in range(3):
-        matchup = desk.current(anna)
+        matchup = voting.next_matchup(opened, anna)
         assert matchup is not None
         keys.append(matchup.key)
-        desk.cast(anna, matchup=matchup.key, answer="left", comment="sure")
-    assert not desk.undo(anna, matchup=keys[1])
-    assert desk.undo(anna, matchup=keys[2])
-    assert not desk.undo(anna, matchup=keys[2])
-    assert not desk.undo(anna, matchup=keys[1])
-    assert desk.progress(anna).undoable is None
-    again = desk.current(anna)
+        voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment="sure")
+    assert not voting.undo(opened.store, anna, matchup=keys[1])
+    assert voting.undo(opened.store, anna, matchup=keys[2])
+    assert not voting.undo(opened.store, anna, matchup=keys[2])
+    assert not voting.undo(opened.store, anna, matchup=keys[1])
+    assert voting.progress(opened.store, anna).undoable is None
+    again = voting.next_matchup(opened, anna)
     assert again is not None
     assert again.position == 3
     assert again.key != keys[2]
-    assert (desk.progress(anna).done, desk.progress(anna).total) == (2, 10)
-    assert [(line.done, line.total) for line in desk.raters()] == [(2, 10)]
-    assert desk.cast(anna, matchup=keys[2], answer="right", comment="") == "already"
-    assert desk.cast(anna, matchup=again.key, answer="right", comment="") == "cast"
-    assert [ballot.answer for ballot in desk.ballots()] == ["left", "left", "right"]
-    assert [line.comment for line in desk.comments()] == ["sure", "sure"]
-    desk.close()
+    assert (voting.progress(opened.store, anna).done, voting.progress(opened.store, anna).total) == (2, 10)
+    assert [(line.done, line.total) for line in read_raters(opened.store)] == [(2, 10)]
+    assert voting.cast(opened.store, anna, matchup=keys[2], answer="right", comment="") == "already"
+    assert voting.cast(opened.store, anna, matchup=again.key, answer="right", comment="") == "cast"
+    assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left", "left", "right"]
+    assert [line.comment for line in remarks(read_votes(opened.store))] == ["sure", "sure"]
+    opened.close()
 
 
 def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
     made = make_arena(tmp_path, cases=("A1", "A2"), volumes=("A2",))
-    desk = Desk(tmp_path)
-    anna = rater_id(desk, made.tokens["Anna"])
+    opened = OpenArena(tmp_path)
+    anna = rater_id(opened, made.tokens["Anna"])
     seen = {}
-    while (matchup := desk.current(anna)) is not None:
+    while (matchup := voting.next_matchup(opened, anna)) is not None:
         (picture,) = matchup.pictures
         seen[picture.is_volume] = picture
-        desk.cast(anna, matchup=matchup.key, answer="both-good", comment="")
+        voting.cast(opened.store, anna, matchup=matchup.key, answer="both-good", comment="")
     plain, volume = seen[False], seen[True]
     good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "11.u16.gz")]
     for picture, name in good:
-        path = desk.picture_file(picture.key, name)
+        path = opened.picture_file(picture.key, name)
         assert path is not None
         assert path.is_file()
-        assert desk.may_see(anna, picture.key)
+        assert opened.may_see(anna, picture.key)
     bad = ["0.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
-    assert [desk.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
-    assert desk.picture_file("0" * 32, "0.png") is None
-    assert desk.picture_file("..", "0.png") is None
-    assert not desk.may_see(anna, "0" * 32)
-    assert not desk.may_see(rater_id(desk, made.organiser), plain.key)
-    desk.close()
+    assert [opened.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
+    assert opened.picture_file("0" * 32, "0.png") is None
+    assert opened.picture_file("..", "0.png") is None
+    assert not opened.may_see(anna, "0" * 32)
+    assert not opened.may_see(rater_id(opened, made.organiser), plain.key)
+    opened.close()
 
 
 @pytest.mark.parametrize("kind", ["another's", "unknown"])
 def test_a_matchup_of_somebody_else_is_refused(tmp_path: Path, kind: str) -> None:
     made = make_arena(tmp_path, raters=("Anna", "Ben"))
-    desk = Desk(tmp_path)
-    anna, ben = (rater_id(desk, made.tokens[name]) for name in ("Anna", "Ben"))
-    theirs = desk.current(ben)
+    opened = OpenArena(tmp_path)
+    anna, ben = (rater_id(opened, made.tokens[name]) for name in ("Anna", "Ben"))
+    theirs = voting.next_matchup(opened, ben)
     assert theirs is not None
     key = theirs.key if kind == "another's" else "f" * 32
-    assert desk.cast(anna, matchup=key, answer="left", comment="") == "refused"
-    assert not desk.undo(anna, matchup=key)
-    assert desk.ballots() == []
-    desk.close()
+    assert voting.cast(opened.store, anna, matchup=key, answer="left", comment="") == "refused"
+    assert not voting.undo(opened.store, anna, matchup=key)
+    assert read_ballots(opened.store) == []
+    opened.close()

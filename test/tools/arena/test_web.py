@@ -11,16 +11,16 @@ import pytest
 from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import Guest, Running, running
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import OpenArena, read_ballots, read_raters
 
 
 def cast_answers(folder: Path) -> list[str]:
-    desk = Desk(folder)
+    opened = OpenArena(folder)
     try:
-        return [ballot.answer for ballot in desk.ballots()]
+        return [ballot.answer for ballot in read_ballots(opened.store)]
     finally:
-        desk.close()
+        opened.close()
 
 
 @pytest.fixture
@@ -282,10 +282,10 @@ def test_closing_asks_twice(open_arena: tuple[MadeArena, Running, Guest]) -> Non
     status, page = send(organiser, "close")
     assert status == 400
     assert "Tick the box to close the arena." in page
-    with closing(Desk(made.folder)) as desk:
-        assert not desk.is_closed()
+    with closing(OpenArena(made.folder)) as opened:
+        assert not opened.is_closed()
         assert send(organiser, "close", sure="yes")[0] == 303
-        assert desk.is_closed()
+        assert opened.is_closed()
     page = organiser.page("/organiser")
     assert "The arena is closed: no further vote counts." in page
     assert "<form" not in page
@@ -302,6 +302,6 @@ def test_only_the_organiser_with_his_own_form(open_arena: tuple[MadeArena, Runni
     assert sent.status_code == 403
     rater = server.guest(made.tokens["Anna"])
     assert rater.client.post(f"/organiser/{action}", data={**form, **fields}).status_code == 403
-    with closing(Desk(made.folder)) as desk:
-        assert not desk.is_closed()
-        assert [line.revoked for line in desk.raters()] == [False]
+    with closing(OpenArena(made.folder)) as opened:
+        assert not opened.is_closed()
+        assert [line.revoked for line in read_raters(opened.store)] == [False]

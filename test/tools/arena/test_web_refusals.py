@@ -10,9 +10,9 @@ import pytest
 from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import NO_TLS, Running, running
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.raters import revoke
 from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import OpenArena, read_ballots
 
 CSP = (
     "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -37,11 +37,11 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MadeArena,
 
 
 def votes(folder: Path) -> int:
-    desk = Desk(folder)
+    opened = OpenArena(folder)
     try:
-        return len(desk.ballots())
+        return len(read_ballots(opened.store))
     finally:
-        desk.close()
+        opened.close()
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def votes(folder: Path) -> int:
 )
 @pytest.mark.parametrize("cookie", [None, "wrong", "\xff"])
 def test_without_a_session_everything_is_401(still: tuple[MadeArena, Running], path: str, cookie: str | None) -> None:
-    with closing(Desk(still[0].folder)) as desk:
-        name = f"arena_{desk.id}"
+    with closing(OpenArena(still[0].folder)) as opened:
+        name = f"arena_{opened.id}"
     headers = {"Cookie": f"{name}={cookie}".encode("latin-1")} if cookie else {}
     for method in ("GET", "POST"):
         response = httpx.request(method, still[1].address + path, headers=headers, verify=NO_TLS)
@@ -81,9 +81,9 @@ def test_a_revoked_rater_is_out_at_once(made: MadeArena) -> None:
     with running(made.folder) as server:
         anna = server.guest(made.tokens["Anna"])
         page = anna.page()
-        desk = Desk(made.folder)
-        revoke(desk.store, "Anna")
-        desk.close()
+        opened = OpenArena(made.folder)
+        revoke(opened.store, "Anna")
+        opened.close()
         assert anna.client.get("/").status_code == 401
         assert anna.vote("left", page=page).status_code == 401
         assert anna.client.get(f"/enter/{made.tokens['Anna']}").status_code == 401
@@ -295,8 +295,8 @@ def test_an_error_of_ours_is_said_and_no_vote_is_claimed(made: MadeArena) -> Non
     with running(made.folder) as server:
         guest = server.guest(made.tokens["Anna"])
         page = guest.page()
-        desk = Desk(made.folder)
-        with desk.store.writing() as connection:
+        opened = OpenArena(made.folder)
+        with opened.store.writing() as connection:
             connection.execute("CREATE TRIGGER stuck BEFORE INSERT ON votes BEGIN SELECT RAISE(FAIL, 'stuck'); END")
         response = guest.vote("left", page=page)
         assert response.status_code == 500
@@ -304,7 +304,7 @@ def test_an_error_of_ours_is_said_and_no_vote_is_claimed(made: MadeArena) -> Non
         assert response.headers["content-security-policy"] == CSP
         assert "stuck" not in response.text
         assert votes(made.folder) == 0
-        with desk.store.writing() as connection:
+        with opened.store.writing() as connection:
             connection.execute("DROP TRIGGER stuck")
-        desk.close()
+        opened.close()
         assert guest.vote("left", page=page).status_code == 303

@@ -19,7 +19,7 @@ from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import Guest
 
 from podium.errors import UsageError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena.store import OpenArena, read_ballots
 from podium.tools.arena.web.app import serve
 
 
@@ -92,9 +92,9 @@ def test_a_full_disk_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
         process.send_signal(signal.SIGINT)
         _, log = process.communicate(timeout=60)
     assert "A request failed: The arena's database cannot" in log
-    desk = Desk(made.folder)
-    assert [ballot.answer for ballot in desk.ballots()] == ["right"]
-    desk.close()
+    opened = OpenArena(made.folder)
+    assert [ballot.answer for ballot in read_ballots(opened.store)] == ["right"]
+    opened.close()
 
 
 def test_with_a_certificate_it_speaks_https(made: MadeArena, tmp_path: Path) -> None:

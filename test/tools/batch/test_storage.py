@@ -188,7 +188,7 @@ def test_an_object_that_is_gone_costs_its_case(batch: Any, store: ObjectStore, r
     outcome = batch(progress=Deleting)["team_01"]
     assert (outcome.counts.scored, outcome.counts.failed) == (3, 1)
     assert outcome.error == (
-        "1 cases are failed because their files could not be fetched; run it again. "
+        "1 cases failed because their files could not be fetched; run it again. "
         "s3://challenge/teams/team_01/case_002.txt does not exist: The specified key does not exist."
     )
     store.put("teams/team_01/case_002.txt", (reports / "teams/team_01/case_002.txt").read_bytes())
@@ -235,7 +235,7 @@ def test_a_server_that_dies_costs_the_teams_after_it(
     [
         ("s3://nobody/teams", "s3://nobody/teams does not exist: The specified bucket does not exist."),
         ("s3://challenge/nothing", "s3://challenge/nothing holds no submission: neither a folder nor an archive."),
-        ("nowhere://x/y", "nowhere:// is no kind of URL that fsspec knows."),
+        ("nowhere://x/y", "nowhere:// is not a kind of URL that fsspec supports."),
     ],
 )
 @pytest.mark.usefixtures("store")

@@ -12,21 +12,22 @@ from tools.judge.conftest import ALPHA, BETA, REFERENCES
 from tools.judge.conftest import Desk as JudgeDesk
 
 from podium.cli.main import main
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import voting
+from podium.tools.arena.store import OpenArena
 
 TEXTS = {"alpha": ALPHA, "beta": BETA}
 
 
 def vote(folder: Path, token: str, wanted: dict[str, str]) -> None:
     """Every matchup of a rater's list; `wanted[case]` is the better team, or an answer."""
-    with closing(Desk(folder)) as desk:
-        rater = rater_id(desk, token)
-        while (shown := desk.current(rater)) is not None:
+    with closing(OpenArena(folder)) as opened:
+        rater = rater_id(opened, token)
+        while (shown := voting.next_matchup(opened, rater)) is not None:
             case = next(case for case, text in ALPHA.items() if text in (shown.left_report, shown.right_report))
             answer = wanted[case]
             if answer in TEXTS:
                 answer = "left" if shown.left_report == TEXTS[answer][case] else "right"
-            desk.cast(rater, matchup=shown.key, answer=answer, comment="")  # type: ignore[arg-type]
+            voting.cast(opened.store, rater, matchup=shown.key, answer=answer, comment="")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_a_failed_verdict_leaves_the_vote_out_and_is_said(
 def test_an_arena_without_votes(tmp_path: Path, undisturbed: JudgeDesk, capfd: pytest.CaptureFixture[str]) -> None:
     made = make_arena(tmp_path / "arena", methods=("alpha", "beta"), cases=tuple(REFERENCES), reports=TEXTS)
     assert calibrate(made.folder, undisturbed.output, tmp_path / "c.json") == 2
-    assert "has no votes yet that could be held against the judge." in last_line(capfd)
+    assert "has no votes yet to compare with the judge." in last_line(capfd)
 
 
 def test_a_calibration_of_other_teams_or_another_file_is_refused_by_rank(

@@ -12,6 +12,7 @@ from podium.errors import OrganiserError
 from podium.tools.judge.engine import Findings, FindingVerdict, Status
 from podium.tools.judge.judging import (
     CaseFigures,
+    Doubts,
     JudgedPair,
     case_figures,
     count_doubts,
@@ -19,7 +20,6 @@ from podium.tools.judge.judging import (
     final_lower_bound,
     radfact_aggregates,
 )
-from podium.tools.judge.judging import Doubts
 from podium.tools.judge.run import TeamVerdict, order_warning
 
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)

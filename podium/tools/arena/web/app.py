@@ -1,4 +1,4 @@
-"""The application: the handler of every address, and the page for a refused request."""
+"""The web server: the handler of every address, the pages for refused and failed requests, and `podium arena serve`."""
 
 import socket
 import ssl
@@ -19,15 +19,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.errors import PodiumError, UsageError
-from podium.tools.arena.desk import Desk
+from podium.tools.arena import raters
+from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.pages import OrganiserPages, RaterPages
-from podium.tools.arena.web.site import DeskThreads, SecureHeaders, Site, WithoutPrefix, static
+from podium.tools.arena.web.site import SecureHeaders, Site, StoreThreads, WithoutPrefix, static
 
 _TITLED_AS = {405: 404, 415: 400}
+_GRACE_SECONDS = 5  # for answers in progress when the server is stopped
 
 
 class Crashes:
-    """Unexpected errors are logged and answered here; otherwise they would close the connection of the next vote."""
+    """Logs and answers unexpected errors, which would otherwise close the connection that the next vote uses."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -43,18 +45,18 @@ class Crashes:
             await answer(scope, receive, send)
 
 
-def make_app(desk: Desk) -> ASGIApp:
-    """The server's pages for one arena. The caller closes the desk."""
-    threads, site = DeskThreads(), Site(desk)
-    rater, organiser = RaterPages(desk, site, threads), OrganiserPages(desk, site, threads)
+def make_app(arena: OpenArena) -> ASGIApp:
+    """The server's pages for one arena, which the caller closes."""
+    threads, site = StoreThreads(), Site(arena)
+    rater, organiser = RaterPages(arena, site, threads), OrganiserPages(arena, site, threads)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         status, sentence = error.status_code, error.detail
         cookie = site.cookie(request)
-        visitor = await threads.ask(lambda: desk.visitor(cookie)) if cookie else None
+        visitor = await threads.ask(lambda: raters.find_visitor(arena.store, cookie)) if cookie else None
         if visitor is None and status in (404, 405):
-            status, sentence = 401, "no_link"  # who has no link learns not even which addresses exist
+            status, sentence = 401, "no_link"  # without a link, not even the existing addresses become known
         elif status in (404, 405) and sentence in ("Not Found", "Method Not Allowed"):
             sentence = "nothing_here"
         home = "/organiser" if visitor and visitor.is_organiser else "/"
@@ -66,7 +68,7 @@ def make_app(desk: Desk) -> ASGIApp:
         return response
 
     async def failed(request: Request, error: Exception) -> Response:
-        """The store could not do it, on a full disk for example: no vote was answered with success."""
+        """The store failed, for example on a full disk: no vote was confirmed."""
         detail = error.detail if isinstance(error, PodiumError) else None
         print(f"A request failed: {error}", *filter(None, [detail]), file=sys.stderr, flush=True)
         sentence = "unavailable_unsaved" if request.method == "POST" else "unavailable"
@@ -110,29 +112,27 @@ def make_app(desk: Desk) -> ASGIApp:
     return SecureHeaders(WithoutPrefix(app, site.prefix))
 
 
-# `podium arena serve`: one process that answers raters and the organiser until it is stopped.
-
-_GRACE_SECONDS = 5  # for answers under way when the server is stopped
+# `podium arena serve`: one process for raters and the organiser, until it is stopped.
 
 
 def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
     """Serve the arena in `folder` until Ctrl-C or SIGTERM."""
     _check_certificate(certificate, key)
-    with closing(Desk(folder)) as desk, _listen(host, port) as listener:
-        if missing := desk.missing_pictures():
-            raise UsageError(f"{folder} lacks {len(missing)} files of its pictures, first {missing[0]}.")
+    with closing(OpenArena(folder)) as arena, _listen(host, port) as listener:
+        if missing := arena.missing_pictures():
+            raise UsageError(f"{folder} is missing {len(missing)} picture files, the first being {missing[0]}.")
         scheme = "https" if certificate else "http"
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        print(f"The arena listens on {scheme}://{place} (links point to {desk.settings.url}).")
+        print(f"The arena listens on {scheme}://{place} (links point to {arena.settings.url}).")
         if not certificate and not _is_loopback(host):
             print("Links and votes are sent unencrypted: use --certificate and --key, or an HTTPS reverse proxy.")
         print("Press Ctrl-C to stop it; every confirmed vote is on disk.", flush=True)
         config = uvicorn.Config(
-            make_app(desk),
+            make_app(arena),
             access_log=False,  # links carry tokens
             log_level="warning",
             server_header=False,
-            proxy_headers=False,  # nothing here asks who the client is
+            proxy_headers=False,  # the client's address is not used
             ws="none",
             lifespan="on",
             timeout_keep_alive=30,
@@ -140,14 +140,14 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        # uvicorn raises the signal again after it has shut down; where SIGINT is ignored, nothing comes of it.
+        # uvicorn raises the signal again after it has shut down.
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
         print("Stopped.", file=sys.stderr, flush=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind before anything else is started, so that a problem is reported clearly."""
+    """Bind before anything else starts, so that a problem is reported clearly."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -158,7 +158,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)  # here, so that a port in use is noticed here
+        listener.listen(2048)  # not in uvicorn, so that a port in use is noticed here
     except OSError as error:
         listener.close()
         raise UsageError(f"The arena cannot listen on {host}, port {port}: {error.strerror}. Is --port free?") from None

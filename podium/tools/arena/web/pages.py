@@ -1,4 +1,4 @@
-"""The rater's pages: welcome, one matchup after another, the end. Nothing here knows a method's name."""
+"""The pages: the rater's, which never name a method, and the organiser's with their figures."""
 
 import asyncio
 import os
@@ -19,44 +19,47 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.errors import UsageError
+from podium.tools.arena import raters, voting
 from podium.tools.arena.agreement import RaterFigures, rater_figures
 from podium.tools.arena.archive import votes_csv
-from podium.tools.arena.desk import Desk
-from podium.tools.arena.raters import Guest, Invitation, Visitor, invite, revoke, speak
+from podium.tools.arena.raters import Guest, Invitation, Visitor
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import TITLES, ArenaResult, arena_result, result_to_json
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
     Answer,
     Ballot,
+    OpenArena,
     Picture,
     VoteRecord,
     clean_name,
     close_arena,
+    last_change,
+    read_raters,
+    read_votes,
     remarks,
     standing_ballots,
-    votes,
 )
 from podium.tools.arena.voting import Matchup, RaterProgress
 from podium.tools.arena.web.site import (
     LANGUAGES,
-    DeskReply,
-    DeskThreads,
     Site,
-    check_csrf,
-    check_origin,
+    StoreThreads,
+    checked_form,
     csrf_token,
-    form_fields,
     words_of,
 )
 
 _NOTICES = ("answered", "undone", "kept")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
+_PLOT_WIDTH = 200.0
+START_SECONDS = 3.0
+MOST_COMMENTS = 200  # the newest; all of them are in the exports
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownPicture:
-    """A picture, and for volumes the slice on show and the links that show its neighbours without JavaScript."""
+    """A picture, and for volumes the shown slice and the links to its neighbours for browsers without JavaScript."""
 
     picture: Picture
     number: int
@@ -66,35 +69,49 @@ class ShownPicture:
     others: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Situation:
-    """Where a rater stands."""
+    """What a rater's page depends on."""
 
     visitor: Visitor
+    is_closed: bool
     matchup: Matchup | None
     progress: RaterProgress
-    is_closed: bool
+
+
+def _admitted(arena: OpenArena, cookie: str, *, organiser: bool) -> Visitor:
+    """The owner of a session, who must be the organiser or a rater."""
+    visitor = raters.find_visitor(arena.store, cookie) if cookie else None
+    if visitor is None:
+        raise HTTPException(401, "no_link")
+    if visitor.is_organiser != organiser:
+        raise HTTPException(403, "for_organiser" if organiser else "for_raters")
+    return visitor
+
+
+# The rater's pages: welcome, one matchup after another, the end.
 
 
 class RaterPages:
-    """Handlers of a rater's requests. The desk blocks, so each request asks it in one go in a worker thread."""
+    """Handlers of a rater's requests. The store blocks, so each request asks it in one go in a worker thread."""
 
-    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
-        self._desk, self._site = desk, site
+    def __init__(self, arena: OpenArena, site: Site, threads: StoreThreads) -> None:
+        self._arena, self._site = arena, site
         self._ask = threads.ask
 
     async def enter(self, request: Request) -> Response:
-        """Exchange a link's token for a cookie. A page, no redirect: after a click in webmail, a cross-site
-        navigation, a Strict cookie would not travel along a redirect."""
+        """Exchange a link's token for a cookie. The response is a page, not a redirect: after a click in webmail (a
+        cross-site navigation), a browser would not send a Strict cookie along with a redirect."""
 
-        def knock(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
-            cookie = self._desk.enter(token)
-            visitor = cookie and self._desk.visitor(cookie)
+        def open_session(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
+            cookie = raters.open_session(self._arena.store, token)
+            visitor = cookie and raters.find_visitor(self._arena.store, cookie)
             if not cookie or not visitor:
                 return None
-            return cookie, visitor, self._desk.progress(visitor.id), self._desk.is_closed()
+            progress = voting.progress(self._arena.store, visitor.id)
+            return cookie, visitor, progress, self._arena.is_closed()
 
-        entered = await self._ask(lambda: knock(request.path_params["token"]))
+        entered = await self._ask(lambda: open_session(request.path_params["token"]))
         if entered is None:
             raise HTTPException(401, "unknown_link")
         cookie, visitor, progress, is_closed = entered
@@ -113,7 +130,7 @@ class RaterPages:
             request,
             visitor=visitor,
             progress=progress,
-            instructions=paragraphs(self._desk.settings.instructions),
+            instructions=paragraphs(self._arena.settings.instructions),
             languages={code: words_of(code)("name") for code in LANGUAGES},
             csrf=csrf_token(visitor),
         )
@@ -125,8 +142,9 @@ class RaterPages:
             raise HTTPException(400, "unreadable_form")
 
         def keep() -> tuple[Visitor, RaterProgress]:
-            speak(self._desk.store, visitor.id, fields["language"])
-            return replace(visitor, language=fields["language"]), self._desk.progress(visitor.id)
+            raters.set_language(self._arena.store, visitor.id, fields["language"])
+            progress = voting.progress(self._arena.store, visitor.id)
+            return replace(visitor, language=fields["language"]), progress
 
         return self._welcome(request, *await self._ask(keep))
 
@@ -145,36 +163,37 @@ class RaterPages:
             csrf=csrf_token(situation.visitor),
             notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
-            reasons=self._desk.settings.reasons,
-            presets=self._desk.settings.window_presets,
+            reasons=self._arena.settings.reasons,
+            presets=self._arena.settings.window_presets,
             keys=_KEYS,
         )
 
     async def vote(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
         answer = _answer(fields.get("answer", ""))
-        reasons = _reasons(fields, self._desk.settings.reasons)
+        reasons = _reasons(fields, self._arena.settings.reasons)
         comment = fields.get("comment", "").replace("\r\n", "\n").strip()
         if len(comment) > LONGEST_COMMENT:
             raise HTTPException(400, "long_comment")
 
-        def cast() -> str:
-            return self._desk.cast(
-                visitor.id, matchup=fields.get("matchup", ""), answer=answer, comment=comment, reasons=reasons
+        matchup = fields.get("matchup", "")
+        outcome = await self._ask(
+            lambda: voting.cast(
+                self._arena.store, visitor.id, matchup=matchup, answer=answer, comment=comment, reasons=reasons
             )
-
-        outcome = await self._ask(cast)
+        )
         if outcome == "refused":
             raise HTTPException(404, "not_yours")
         return self._back("answered" if outcome == "already" else None)
 
     async def undo(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
-        undone = await self._ask(lambda: self._desk.undo(visitor.id, matchup=fields.get("matchup", "")))
+        matchup = fields.get("matchup", "")
+        undone = await self._ask(lambda: voting.undo(self._arena.store, visitor.id, matchup=matchup))
         return self._back("undone" if undone else "kept")
 
     def _back(self, notice: str | None) -> Response:
-        """To the matchup that is next."""
+        """To the next matchup."""
         return self._site.redirect(f"/?notice={notice}" if notice else "/")
 
     async def picture(self, request: Request) -> Response:
@@ -182,8 +201,8 @@ class RaterPages:
         cookie = self._site.cookie(request)
 
         def look() -> bytes:
-            rater = self._rater(cookie)
-            path = self._desk.picture_file(key, name) if self._desk.may_see(rater.id, key) else None
+            rater = _admitted(self._arena, cookie, organiser=False)
+            path = self._arena.picture_file(key, name) if self._arena.may_see(rater.id, key) else None
             if path is None:
                 raise HTTPException(404)
             return path.read_bytes()
@@ -196,31 +215,24 @@ class RaterPages:
             headers["Content-Type"] = "image/png"
         return Response(content, headers=headers)
 
-    def _rater(self, cookie: str) -> Visitor:
-        visitor = self._desk.visitor(cookie) if cookie else None
-        if visitor is None:
-            raise HTTPException(401, "no_link")
-        if visitor.is_organiser:
-            raise HTTPException(403, "for_raters")
-        return visitor
-
     def _situation(self, cookie: str) -> Situation:
-        rater = self._rater(cookie)
-        closed = self._desk.is_closed()
-        return Situation(rater, self._desk.current(rater.id), self._desk.progress(rater.id), closed)
+        rater = _admitted(self._arena, cookie, organiser=False)
+        return Situation(
+            visitor=rater,
+            is_closed=self._arena.is_closed(),
+            matchup=voting.next_matchup(self._arena, rater.id),
+            progress=voting.progress(self._arena.store, rater.id),
+        )
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
-        """The sender of a form and its fields; every error is reported before anything changes."""
+        """The sender of a form, and its fields."""
         cookie = self._site.cookie(request)
-        visitor = await self._ask(lambda: self._rater(cookie))
-        check_origin(request, url=self._site.url)
-        fields = await form_fields(request)
-        check_csrf(visitor, fields.get("csrf", ""))
-        return visitor, fields
+        visitor = await self._ask(lambda: _admitted(self._arena, cookie, organiser=False))
+        return visitor, await checked_form(request, visitor, url=self._site.url)
 
 
 def paragraphs(text: str) -> list[str]:
-    """Of plain text: blank lines lie between them."""
+    """The paragraphs of plain text, which blank lines separate."""
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
@@ -268,7 +280,7 @@ def _wanted(text: str, slices: int) -> int:
     return min(max(asked, 1), slices)
 
 
-# The organiser's figures, computed in a process of their own: a thousand bootstraps must not keep a rater waiting.
+# The organiser's figures, computed in a separate process: a thousand bootstraps must not keep a rater waiting.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +300,7 @@ def compute(
     )
 
 
-class FiguresBeside:
+class FiguresProcess:
     """A process that computes the figures, one request at a time; they are kept until something changes."""
 
     def __init__(self, methods: Sequence[str], settings: ArenaSettings, notes: Sequence[str]) -> None:
@@ -305,9 +317,9 @@ class FiguresBeside:
             return self._known[1]
 
     def start(self) -> ProcessPoolExecutor:
-        """Begin the process, unless it runs: it takes longer to start than to compute."""
+        """Start the process unless it runs: starting takes longer than computing."""
         if self._process is None:
-            self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_stand_back)
+            self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_lower_priority)
             self._process.submit(int)  # the first work starts the process
         return self._process
 
@@ -326,40 +338,36 @@ class FiguresBeside:
 
 
 def _end_with_the_server() -> None:
-    """A server that was killed could not tell this process to end."""
+    """End this process when the server has ended, which may be killed without notice."""
     server = parent_process()
     assert server is not None
     server.join()
     os._exit(1)
 
 
-def _stand_back() -> None:
-    """Raters come first; Ctrl-C is handled by the server, which ends this process."""
+def _lower_priority() -> None:
+    """Give raters priority; the server handles Ctrl-C and ends this process."""
     os.nice(10)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# The organiser's pages: ratings, what is missing, how the raters voted, and the exports.
-
-_PLOT_WIDTH = 200.0
-START_SECONDS = 3.0
-MOST_COMMENTS = 200  # the newest; all of them are in the exports
+# The organiser's pages: ratings, the stop rule, how the raters voted, and the exports.
 
 
 class OrganiserPages:
     """Handlers of the organiser's requests."""
 
-    def __init__(self, desk: Desk, site: Site, threads: DeskThreads) -> None:
-        self._desk, self._site = desk, site
+    def __init__(self, arena: OpenArena, site: Site, threads: StoreThreads) -> None:
+        self._arena, self._site = arena, site
         self._threads = threads
         self._timer: asyncio.TimerHandle | None = None
         self._known: tuple[int, list[VoteRecord]] = -1, []
-        self._figures = FiguresBeside(desk.methods, desk.settings, desk.notes)
+        self._figures = FiguresProcess(arena.methods, arena.settings, arena.notes)
 
     def start(self) -> None:
-        """Compute the figures soon, before anybody asks: the first page after a restart must not take long. Raters who
-        wait for the server come first."""
+        """Compute the figures before the first request, so that the page is fast after a restart. Raters who wait for
+        the server come first."""
         self._figures.start()
         self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._prepare)
 
@@ -373,18 +381,18 @@ class OrganiserPages:
 
     async def _compute(self) -> tuple[OrganiserFigures, list[VoteRecord], bool]:
         change, cast = await self._threads.ask(self._cast)
-        is_closed = await self._threads.ask(self._desk.is_closed)
+        is_closed = await self._threads.ask(self._arena.is_closed)
         return await self._figures.of(standing_ballots(cast), change=change, closed=is_closed), cast, is_closed
 
     async def overview(self, request: Request) -> Response:
-        return await self._overview(request, await self._ask(request, lambda visitor: visitor))
+        return await self._overview(request, await self._organiser(request))
 
     async def _overview(
         self, request: Request, organiser: Visitor, *, invitation: Invitation | None = None, refusal: str = ""
     ) -> Response:
-        """`invitation` shows its link, this once."""
-        computed, lines = await asyncio.gather(self._compute(), self._threads.ask(self._desk.raters))
-        figures, cast, is_closed = computed
+        """`invitation` is a new one, whose link is shown only here."""
+        invited = self._threads.ask(lambda: read_raters(self._arena.store))
+        (figures, cast, is_closed), lines = await asyncio.gather(self._compute(), invited)
         comments = remarks(cast)
         by_name = {one.rater: one for one in figures.raters}
         return self._site.page(
@@ -397,14 +405,14 @@ class OrganiserPages:
             refusal=refusal,
             is_closed=is_closed,
             languages={code: words_of(code)("name") for code in LANGUAGES},
-            settings=self._desk.settings,
+            settings=self._arena.settings,
             result=figures.result,
             decided_by=TITLES[figures.result.decided_by],
             plots=_plots(figures.result),
             raters=[(line, by_name.get(line.name)) for line in lines],
             comments=comments[-MOST_COMMENTS:],
             comments_left_out=max(0, len(comments) - MOST_COMMENTS),
-            cases=len(self._desk.cases),
+            cases=len(self._arena.cases),
             now=datetime.now(UTC),
             moment=_moment,
         )
@@ -415,24 +423,26 @@ class OrganiserPages:
         if language and language not in LANGUAGES:
             raise HTTPException(400, "unreadable_form")
         guest = Guest(name=fields.get("name", ""), email=clean_name(fields.get("email", "")), language=language)
-        return await self._changed(request, organiser, lambda: invite(self._desk.store, self._desk.settings, guest))
+        return await self._changed(
+            request, organiser, lambda: raters.invite(self._arena.store, self._arena.settings, guest)
+        )
 
     async def revoke(self, request: Request) -> Response:
         organiser, fields = await self._posted(request)
-        return await self._changed(request, organiser, lambda: revoke(self._desk.store, fields.get("name", "")))
+        return await self._changed(request, organiser, lambda: raters.revoke(self._arena.store, fields.get("name", "")))
 
     async def close_arena(self, request: Request) -> Response:
-        """For good, so the form asks for a tick beside the button."""
+        """This cannot be undone, so the form also asks for a tick."""
         organiser, fields = await self._posted(request)
         if fields.get("sure") != "yes":
             return await self._overview(request, organiser, refusal="Tick the box to close the arena.")
-        return await self._changed(request, organiser, lambda: close_arena(self._desk.store))
+        return await self._changed(request, organiser, lambda: close_arena(self._arena.store))
 
     async def _changed(
         self, request: Request, organiser: Visitor, change: Callable[[], Invitation | str | None]
     ) -> Response:
-        """The page after a change, with the sentence of one that was refused. Only a link must not be lost by a
-        redirect: everything else is shown by a new request, which reloading does not send again."""
+        """The page after a change, or with the reason why it was refused. A new link is shown at once, since a redirect
+        would lose it; after all other changes the page is redirected to, so that reloading does not repeat them."""
         try:
             done = await self._threads.ask(change)
         except UsageError as error:
@@ -442,43 +452,32 @@ class OrganiserPages:
         return self._site.redirect("/organiser")
 
     async def votes(self, request: Request) -> Response:
-        table = await self._ask(request, lambda _: votes_csv(votes(self._desk.store)))
+        await self._organiser(request)
+        table = await self._threads.ask(lambda: votes_csv(read_votes(self._arena.store)))
         return _download(table, "votes.csv", "text/csv; charset=utf-8")
 
     async def result(self, request: Request) -> Response:
-        await self._ask(request, lambda visitor: visitor)
+        await self._organiser(request)
         figures, _, _ = await self._compute()
         return _download(result_to_json(figures.result), "arena.json", "application/json")
 
     def _cast(self) -> tuple[int, list[VoteRecord]]:
-        """Every vote, read again only after a change. The number of the last change comes first: what is cast in
-        between is counted, and counted again next time."""
-        change = self._desk.last_change()
+        """The number of the last change and every vote, read again only after a change. The number is read first: votes
+        that are cast in between are included, and read again next time."""
+        change = last_change(self._arena.store)
         if self._known[0] != change:
-            self._known = change, votes(self._desk.store)
+            self._known = change, read_votes(self._arena.store)
         return self._known
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
-        """The organiser and the fields of a form; every error is reported before anything changes."""
-        organiser = await self._ask(request, lambda visitor: visitor)
-        check_origin(request, url=self._site.url)
-        fields = await form_fields(request)
-        check_csrf(organiser, fields.get("csrf", ""))
-        return organiser, fields
+        """The organiser, and the fields of a form."""
+        organiser = await self._organiser(request)
+        return organiser, await checked_form(request, organiser, url=self._site.url)
 
-    async def _ask(self, request: Request, question: Callable[[Visitor], DeskReply]) -> DeskReply:
-        """Of the organiser alone."""
+    async def _organiser(self, request: Request) -> Visitor:
+        """The organiser, who alone may send the request."""
         cookie = self._site.cookie(request)
-
-        def answer() -> DeskReply:
-            visitor = self._desk.visitor(cookie) if cookie else None
-            if visitor is None:
-                raise HTTPException(401, "no_link")
-            if not visitor.is_organiser:
-                raise HTTPException(403, "for_organiser")
-            return question(visitor)
-
-        return await self._threads.ask(answer)
+        return await self._threads.ask(lambda: _admitted(self._arena, cookie, organiser=True))
 
 
 def _download(content: str, name: str, media_type: str) -> Response:
@@ -487,7 +486,7 @@ def _download(content: str, name: str, media_type: str) -> Response:
 
 
 def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
-    """Where each interval and its rating lie on a common line; none where the votes cannot tell."""
+    """The positions of each interval and its rating on a common axis; none for an unknown interval."""
     known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
     low = min((interval.low for interval, _ in known.values()), default=0.0)
     high = max((interval.high for interval, _ in known.values()), default=0.0)

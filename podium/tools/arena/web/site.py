@@ -1,4 +1,5 @@
-"""What all pages of one arena share: the path below which it is shown, its cookie, and the visitor's language."""
+"""What all pages of an arena share: templates and static files, the visitor's language, the arena's address and cookie,
+worker threads, and the protection against other sites and oversized requests."""
 
 import asyncio
 import hashlib
@@ -19,14 +20,30 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.tools.arena.desk import Desk
 from podium.tools.arena.raters import Visitor
-from podium.tools.arena.settings import url_prefix
+from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.viewer import LIBRARY
 
-# Templates and static files, read from the package once.
+ENGLISH = "en"
+LANGUAGES = ("en", "it", "de", "fr", "es", "zh")
+Reply = TypeVar("Reply")
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
+_LONGEST_BODY = 32 * 1024  # a comment of 2,000 Chinese characters takes 18,000 bytes
+_MOST_FIELDS = 16
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # an invitation's address is its key
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+# Templates and static files, read from the package once.
 
 
 def render(template: str, **content: Any) -> str:
@@ -76,14 +93,11 @@ def _environment() -> Environment:
     return environment
 
 
-# The words of the rater's pages, one JSON file per language with the same keys.
-
-ENGLISH = "en"
-LANGUAGES = ("en", "it", "de", "fr", "es", "zh")
+# The texts of the rater's pages, one JSON file per language with the same keys.
 
 
 class Words:
-    """The words of one language. In a template: `words("progress", done=3, total=6)`."""
+    """The texts of one language. In a template: `words("progress", done=3, total=6)`."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -94,11 +108,8 @@ class Words:
     def __call__(self, key: str, **values: object) -> str:
         return self._texts[key].format(**values)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._texts
-
     def or_same(self, text: str) -> str:
-        """The translation of what may be the organiser's own wording, which is shown as it is."""
+        """The translation of `text`, or `text` itself, which may be the organiser's own wording."""
         return self._texts.get(text, text)
 
 
@@ -108,7 +119,7 @@ def words_of(code: str) -> Words:
 
 
 def choose(wanted: str, accepted: str) -> Words:
-    """The rater's own language, else the first of the header Accept-Language that there is, else English."""
+    """The rater's own language, else the first supported one of the header Accept-Language, else English."""
     if wanted in LANGUAGES:
         return words_of(wanted)
     weighted = []
@@ -119,16 +130,16 @@ def choose(wanted: str, accepted: str) -> Words:
     return words_of(min(weighted)[2] if weighted else ENGLISH)
 
 
-_COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
+# The arena's address, its cookie and its pages.
 
 
 class Site:
-    """One arena as a place on the web."""
+    """One arena as a web site."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.url = desk.settings.url
-        self.prefix = url_prefix(desk.settings)
-        self._cookie_name = f"arena_{desk.id}"  # two arenas on one host keep their own sessions
+    def __init__(self, arena: OpenArena) -> None:
+        self.url = arena.settings.url
+        self.prefix = urlsplit(self.url).path.rstrip("/")  # "/odin" for https://host/odin/, "" for https://host
+        self._cookie_name = f"arena_{arena.id}"  # two arenas on one host keep their own sessions
 
     def cookie(self, request: Request) -> str:
         return request.cookies.get(self._cookie_name, "")
@@ -154,12 +165,12 @@ class Site:
         return HTMLResponse(html, status)
 
     def redirect(self, path: str) -> Response:
-        """By an address without a host: the Host header is whatever the sender wrote."""
+        """To an address without a host, since the sender chooses the Host header."""
         return RedirectResponse(f"{self.prefix}{path}", 303)
 
 
 class WithoutPrefix:
-    """Accepts addresses with the prefix and without: some reverse proxies take it away, some leave it."""
+    """Accepts addresses with and without the prefix, which only some reverse proxies remove."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self._app, self._prefix = app, prefix
@@ -170,44 +181,26 @@ class WithoutPrefix:
         await self._app(scope, receive, send)
 
 
-# The desk's calls block; they are made in a few threads that live as long as the server.
-
-DeskReply = TypeVar("DeskReply")
-
-
-class DeskThreads:
-    """The store keeps one connection per thread, so short-lived threads would leave more and more connections open."""
+class StoreThreads:
+    """Calls to the store block, so they are made in a few threads that live as long as the server. The store keeps one
+    connection per thread: short-lived threads would leave more and more connections open."""
 
     def __init__(self, threads: int = 16) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="store")
 
-    async def ask(self, question: Callable[[], DeskReply]) -> DeskReply:
+    async def ask(self, question: Callable[[], Reply]) -> Reply:
         return await asyncio.get_running_loop().run_in_executor(self._threads, question)
 
     def close(self) -> None:
-        """Wait for what was begun: a vote is either on disk or was not answered."""
+        """Wait for calls in progress: a vote is either on disk or was not answered."""
         self._threads.shutdown(wait=True)
 
 
 # Protection of the web server: headers, forged forms, limits on request bodies. Errors are keys of languages/.
 
-_LONGEST_BODY = 32 * 1024  # a comment of 2,000 Chinese characters takes 18,000 bytes
-_MOST_FIELDS = 16
-
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # an invitation's address is its key
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-
 
 class SecureHeaders:
-    """The outermost layer: every response has the headers, pages of failures too."""
+    """The outermost layer: every response has the headers, including error pages."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -224,13 +217,22 @@ class SecureHeaders:
 
 
 def csrf_token(visitor: Visitor) -> str:
-    """What a visitor's forms carry. Bound to the link and not to the session: a link that is opened again leaves forms
-    in older tabs good, with what was written into them; and a restart changes nothing."""
+    """What a visitor's forms include. It depends on the link and not on the session, so forms in older tabs stay valid,
+    with what was written into them, when the link is opened again or the server restarts."""
     return hmac.new(visitor.link.encode(), b"podium arena form", hashlib.sha256).hexdigest()
 
 
-def check_origin(request: Request, *, url: str) -> None:
-    """Refuse what a browser says another site has sent. `Origin: null` is what our own forms send, by no-referrer."""
+async def checked_form(request: Request, visitor: Visitor, *, url: str) -> dict[str, str]:
+    """The fields of a form that the visitor sent from this site; every error is raised before anything changes."""
+    _check_origin(request, url=url)
+    fields = await _form_fields(request)
+    if not hmac.compare_digest(csrf_token(visitor).encode(), fields.get("csrf", "").encode()):
+        raise HTTPException(403, "old_form")
+    return fields
+
+
+def _check_origin(request: Request, *, url: str) -> None:
+    """Refuse what a browser says another site has sent. Our own forms send `Origin: null`, because of no-referrer."""
     site = request.headers.get("sec-fetch-site", "none")
     origin = request.headers.get("origin", "null")
     ours = {urlsplit(url).netloc.lower(), request.headers.get("host", "").lower()}
@@ -238,12 +240,7 @@ def check_origin(request: Request, *, url: str) -> None:
         raise HTTPException(403, "other_site")
 
 
-def check_csrf(visitor: Visitor, token: str) -> None:
-    if not hmac.compare_digest(csrf_token(visitor).encode(), token.encode()):
-        raise HTTPException(403, "old_form")
-
-
-async def form_fields(request: Request) -> dict[str, str]:
+async def _form_fields(request: Request) -> dict[str, str]:
     """The fields of a urlencoded form of at most 32 KiB, each at most once."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise HTTPException(415, "only_forms")
@@ -261,10 +258,10 @@ async def form_fields(request: Request) -> dict[str, str]:
 
 
 async def _bounded_body(request: Request) -> bytes:
-    """Read no further than the bound, whatever length was announced."""
+    """Read no further than the limit, whatever length the header declares."""
     body = b""
-    announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced) <= _LONGEST_BODY:
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and int(declared) <= _LONGEST_BODY:
         async for chunk in request.stream():
             body += chunk
             if len(body) > _LONGEST_BODY:
