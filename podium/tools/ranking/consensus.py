@@ -1,19 +1,14 @@
 """One order of the teams from the rankings of several tasks: by mean rank, and the order nearest to all of them."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from podium.tools.ranking.documents import Cohort
 from podium.tools.ranking.rank import DrawnRanking, rank_with_replicates
-from podium.tools.ranking.result import Interval, Intervals, Row, Stability, csv_safe, plain_row
+from podium.tools.ranking.result import Interval, Intervals, Row, Stability, plain_row
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import (
     MOST_TEAMS,
@@ -130,46 +125,3 @@ def _sentences(rankings: Sequence[DrawnRanking], options: RankingOptions, is_dra
             f"In each of {options.bootstraps:,} bootstrap replicates the cases of every task were drawn with "
             "replacement, tasks with the same cases together, and the consensus was formed again."
         )
-
-
-def consensus_json(result: Consensus) -> str:
-    """The content of consensus.json, the same bytes for the same consensus."""
-    document = _adapter().dump_python(result, mode="json")
-    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def consensus_csv(result: Consensus) -> str:
-    """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
-    in every task."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    head = (
-        "rank",
-        "team",
-        "mean_rank",
-        "mean_rank_low",
-        "mean_rank_high",
-        "rank_low",
-        "rank_high",
-        "win_probability",
-        "kemeny_place",
-    )
-    writer.writerow([*head, *(csv_safe(f"rank.{task}") for task in result.tasks)])
-    for number, team in enumerate(result.teams):
-        stable = result.stability
-        ends: Sequence[float | str] = result.mean_rank_interval(number) or ("", "")
-        low, high = stable.rank_intervals[number] if stable else ("", "")
-        writer.writerow(
-            [
-                *(result.consensus_ranks[number], csv_safe(team), result.mean_ranks[number], *ends, low, high),
-                stable.win_probabilities[number] if stable else "",
-                result.kemeny.index(team) + 1 if result.kemeny else "",
-                *(ranks[number] for ranks in result.ranks),
-            ]
-        )
-    return text.getvalue()
-
-
-@cache
-def _adapter() -> TypeAdapter[Consensus]:
-    return TypeAdapter(Consensus)

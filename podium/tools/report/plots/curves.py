@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from podium.challenges.base import Diagram
 from podium.metrics.declaration import Curve
-from podium.tools.report.page import NOTHING, Exhibit, Table, count, figure, probability
+from podium.tools.ranking.wording import NOTHING, count, figure, probability
+from podium.tools.report.page import Exhibit, Table
 from podium.tools.report.plots.axes import (
     AXIS_HEIGHT,
     column_labels,

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
-from podium.tools.report.page import SERIES, Exhibit, Table, count, listed
+from podium.tools.ranking.wording import count, listed
+from podium.tools.report.page import SERIES, Exhibit, Table
 from podium.tools.report.plots.axes import LONGEST_LABEL, defined, upright_axis
 from podium.tools.report.svg import dots, group, label_width, line, picture, polyline, rectangle, scale_for, text
 

@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Direction, Metric
-from podium.tools.ranking.result import Interval, Intervals, even_decimals
-from podium.tools.report.page import (
+from podium.tools.ranking.result import Interval, Intervals
+from podium.tools.ranking.wording import (
     NOTHING,
-    Exhibit,
-    Table,
     count,
+    even_decimals,
     figure,
     fixed,
     interval_words,
     percent,
     with_interval,
 )
+from podium.tools.report.page import Exhibit, Table
 from podium.tools.report.plots.axes import (
     AXIS_HEIGHT,
     TOP,
