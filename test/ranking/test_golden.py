@@ -6,8 +6,8 @@ from literal import ranking as literal
 from ranking.golden import TABLE, VALUES
 
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.schemes import SCHEMES, SchemeOptions, apply_scheme
-from podium.tools.ranking.statistics import case_positions, holm, pairwise_p, tau_b
+from podium.tools.ranking.schemes import SCHEMES, RankingOptions, apply_scheme
+from podium.tools.ranking.statistics import case_positions, holm_over_pairs, pairwise_p, tau_b
 
 WHOLE = Resamples.whole(8)
 THIRD = 1 / 3
@@ -30,7 +30,7 @@ P = [
 
 
 def ranks(scheme: str) -> np.ndarray:
-    return apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, SchemeOptions()).ranks[0]
+    return apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, RankingOptions()).ranks[0]
 
 
 def test_all_schemes_have_a_golden_row() -> None:
@@ -39,7 +39,7 @@ def test_all_schemes_have_a_golden_row() -> None:
 
 @pytest.mark.parametrize("scheme", EXPECTED)
 def test_scores_and_ranks(scheme: str) -> None:
-    outcome = apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, SchemeOptions())
+    outcome = apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, RankingOptions())
     scores, positions = EXPECTED[scheme]
     assert outcome.scores[0] == pytest.approx(scores, abs=1e-12)
     assert outcome.ranks[0].tolist() == positions
@@ -61,7 +61,7 @@ def test_p_values() -> None:
 
 def test_holm_against_a_calculation_by_hand() -> None:
     # 12 pairs; the smallest is 12 * .01035311, the second 11 * .0111271 = .1223976 and may not be below the first.
-    adjusted = holm(pairwise_p(TABLE.gains(), WHOLE)[0])
+    adjusted = holm_over_pairs(pairwise_p(TABLE.gains(), WHOLE)[0])
     assert adjusted[2, 3] == pytest.approx(12 * 0.0103531, abs=1e-6)
     assert adjusted[1, 3] == pytest.approx(12 * 0.0103531, abs=1e-6)
     assert adjusted[0, 3] == pytest.approx(10 * 0.0704970, abs=1e-5)

@@ -3,7 +3,8 @@
 import pytest
 
 from podium.metrics.declaration import Direction
-from podium.tools.ranking.schemes import PlatformMethod, platform_ranking
+from podium.tools.ranking.official import platform_ranking
+from podium.tools.ranking.schemes import PlatformMethod
 
 SUBMISSIONS = {
     "0": (0.0, 0.0),

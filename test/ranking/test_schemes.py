@@ -12,7 +12,7 @@ from ranking.golden import METRIC
 
 from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.schemes import SCHEMES, SchemeOptions, SchemeOutcome, apply_scheme, case_table
+from podium.tools.ranking.schemes import SCHEMES, RankingOptions, SchemeOutcome, apply_scheme, case_table
 from podium.tools.ranking.statistics import stability, tau_b
 
 Values = list[list[float | None]]
@@ -37,7 +37,7 @@ def tables(draw: st.DrawFn, *, missing: bool = True) -> Values:
 
 def apply(scheme: str, values: Values, resamples: Resamples | None = None, metric: Metric = METRIC) -> SchemeOutcome:
     table = case_table(metric, values)
-    return apply_scheme(SCHEMES[scheme], [table], resamples or Resamples.whole(len(values[0])), SchemeOptions())
+    return apply_scheme(SCHEMES[scheme], [table], resamples or Resamples.whole(len(values[0])), RankingOptions())
 
 
 def literally(values: Values, direction: Direction) -> dict[str, tuple[list[float], bool]]:
@@ -191,7 +191,7 @@ def test_several_metrics_rank_by_the_mean_of_the_positions() -> None:
     # Positions 1, 2, 3 by the first and 3, 1, 2 by the second: means 2, 1.5, 2.5.
     first = case_table(METRIC, [[0.9], [0.8], [0.7]])
     second = case_table(LOWER, [[0.9], [0.7], [0.8]])
-    outcome = apply_scheme(SCHEMES["mean-then-rank"], [first, second], Resamples.whole(1), SchemeOptions())
+    outcome = apply_scheme(SCHEMES["mean-then-rank"], [first, second], Resamples.whole(1), RankingOptions())
     assert outcome.scores.tolist() == [[2.0, 1.5, 2.5]]
     assert outcome.ranks.tolist() == [[2, 1, 3]]
 

@@ -131,7 +131,7 @@ def test_excluded_cases_count_for_no_team(tmp_path: Path) -> None:
     ranking = ranked(table(tmp_path, text), options)
     assert by_team(ranking) == {"a": (1, 0.25), "b": (1, 0.25)}
     assert any("1 of 3 cases are left out of 'value' for all teams" in note for note in ranking.notes)
-    assert "A case that lacks a team's value of a metric was left out of that metric for all teams." in (
+    assert "A case without a value from some team was left out of that metric for all teams." in (
         ranking.methods.sentences
     )
 

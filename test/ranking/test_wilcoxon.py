@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from literal import ranking as literal
 
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.statistics import holm, pairwise_p, share_of_significant_wins
+from podium.tools.ranking.statistics import holm_over_pairs, pairwise_p, share_of_significant_wins
 
 COARSE = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
@@ -21,7 +21,7 @@ def test_p_is_scipys(values: np.ndarray) -> None:
     p = pairwise_p(values, Resamples.whole(values.shape[1]))[0]
     expected = literal.p_table(values.tolist(), 0.0, higher_is_better=True)
     np.testing.assert_allclose(p, expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(holm(p), literal.holm(expected), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(holm_over_pairs(p), literal.holm(expected), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("cases", [40, 5000])  # single and double precision
