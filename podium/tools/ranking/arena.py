@@ -70,8 +70,8 @@ def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaF
     last = max((ranks[team] for team in ratings), default=0)
     unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
     if unrated or not ratings:
-        whom = f"the finalist '{unrated[0]}'" if unrated else "any team"
-        raise UsageError(f"{path} has no rating for {whom}.")
+        team = f"the finalist '{unrated[0]}'" if unrated else "any team"
+        raise UsageError(f"{path} has no rating for {team}.")
     if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
         raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
     return arena

@@ -38,7 +38,7 @@ from podium.tools.report.plots.ranks import rank_interval
 MOST_TROUBLES = 12
 WORST_CASES = 5
 _METRICS_WITH_WORST_CASES = 2
-_MANY = 5  # so many numbers in one setting, such as a tolerance for every label, are shown in one row
+_MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
 _NAME_LENGTH = 20  # characters of a team's name before it is wrapped
 
 

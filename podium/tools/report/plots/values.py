@@ -52,7 +52,7 @@ from podium.tools.report.svg import (
 WIDTH = 470.0
 _MOST_DOTS = 3_000  # in one plot: beyond that a reader sees a bar and a browser slows down
 _FEWEST_DOTS = 40  # a team
-_AT_THE_CUT = "; a mean or an end of an interval that lies between stands at the cut"
+_AT_THE_CUT = "; a mean or an end of an interval in the gap is drawn at the cut"
 
 
 def box_and_dots(
