@@ -35,7 +35,7 @@ SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "val
 TOOLS = {
     "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files"},
     "tools.report": {*SCORING, "tools.ranking"},
-    "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.png"},
+    "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.page", "tools.report.png"},
     "tools.judge": SCORING,
     "tools.simulation": SCORING,
     "tools.freehand": {*FOUNDATION, "challenges"},

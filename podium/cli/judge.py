@@ -207,7 +207,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 def _print(found: "Calibration") -> None:
     from rich.console import Console
 
-    from podium.tools.ranking.arena import figure_rows, team_rows
+    from podium.tools.ranking.output import figure_rows, team_rows
 
     console = Console()
     confidence = f"{found.confidence * 100:g} %"

@@ -413,16 +413,15 @@ def _is_ranking(path: Path) -> bool:
 
 def _submission_page(options: argparse.Namespace) -> str:
     from podium.tools.ranking.documents import read_cohorts
-    from podium.tools.report.overlays import OVERLAYS
-    from podium.tools.report.submission_report import submission_report, worst_captions
+    from podium.tools.report.submission_report import submission_cases, submission_report
 
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
     overlays: Sequence[OverlayPicture] = ()
     if options.images:
-        worst = worst_captions(file, cohort.challenge, most=OVERLAYS)
         with _overlay_source(options, file.content.challenge) as source:
-            overlays = source.draw(worst, options.submission, label=str(options.file))
+            scored = submission_cases(file, cohort.challenge)
+            overlays = source.draw(scored, options.submission, label=str(options.file))
     return submission_report(file, cohort.challenge, overlays)
 
 
@@ -436,8 +435,8 @@ def _ranking_page(options: argparse.Namespace) -> "Report":
 
 def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mapping[str, Sequence["OverlayPicture"]]:
     """The teams' worst cases, the best team first, for as long as the page stays small."""
-    from podium.tools.report.overlays import MOST_BYTES, OVERLAYS
-    from podium.tools.report.team_pages import worst_captions
+    from podium.tools.report.overlays import MOST_BYTES
+    from podium.tools.report.tables import team_cases
 
     found: dict[str, Sequence[OverlayPicture]] = {}
     room = MOST_BYTES
@@ -446,8 +445,7 @@ def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mappin
             submission = options.submission / team.name
             if "/" in team.name or not submission.exists():
                 raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
-            worst = worst_captions(ranking, row, most=OVERLAYS)
-            pictures = source.draw(worst, submission, label=str(options.file))
+            pictures = source.draw(team_cases(ranking, row), submission, label=str(options.file))
             room -= sum(picture.size for picture in pictures)
             if room < 0:
                 break

@@ -82,7 +82,7 @@ def test_a_hidden_phase_is_ranked_as_an_open_one(tmp_path: Path, key: tuple[Path
     (closed,) = read_cohorts([folder])
     ranking = rank(closed, options)
     assert ranking.deciding.stability is None
-    assert "The files hold sealed rows: --key opens them for intervals and tests." in ranking.notes
+    assert "The files contain sealed rows: --key opens them for intervals and tests." in ranking.notes
 
 
 def test_rounded_aggregates_are_made_exact(tmp_path: Path, key: tuple[Path, str]) -> None:
@@ -122,8 +122,8 @@ def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
     [
         ("challenge", "other", "belong to another file: they are of another challenge."),
         ("version", "9", "belong to another file: they are of another version."),
-        ("score", 99.0, "has another aggregates.score than its sealed rows: one of the two was exchanged."),
-        ("time_score", 99.0, "has another aggregates.time_score than its sealed rows: one of the two was exchanged."),
+        ("score", 99.0, "has a different aggregates.score than its sealed rows: one of them was replaced."),
+        ("time_score", 99.0, "has a different aggregates.time_score than its sealed rows: one of them was replaced."),
         ("expected", 7, "expects 7 cases, but 6 are sealed."),
         ("ignore_case", True, "belong to another file: they are of other settings."),
     ],
@@ -144,7 +144,7 @@ def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], fiel
 def test_a_box_of_another_team(tmp_path: Path, key: tuple[Path, str]) -> None:
     good, poor = (sealed(carotid_document(each), key[1]) for each in (GOOD, POOR))
     poor["sealed"] = good["sealed"]
-    assert "one of the two was exchanged" in refusal(write_teams(tmp_path / "t", {"a": poor}), key[0])
+    assert "one of them was replaced" in refusal(write_teams(tmp_path / "t", {"a": poor}), key[0])
 
 
 def test_boxes_of_different_references(tmp_path: Path, key: tuple[Path, str]) -> None:

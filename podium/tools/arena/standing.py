@@ -416,7 +416,7 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
 
 def result_to_json(result: ArenaResult) -> str:
     """The content of arena.json, the same bytes for the same result."""
-    document = _adapter().dump_python(result, mode="json")
+    document = result_adapter().dump_python(result, mode="json")
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -426,15 +426,6 @@ def result_schema() -> dict[str, Any]:
     return schema
 
 
-def schema_of_the_classes() -> dict[str, Any]:
-    """What the shipped schema has to be, from the classes above."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_adapter().json_schema(mode="serialization"),
-        "title": "arena.json as Podium writes it",
-    }
-
-
 @cache
-def _adapter() -> TypeAdapter[ArenaResult]:
+def result_adapter() -> TypeAdapter[ArenaResult]:
     return TypeAdapter(ArenaResult)

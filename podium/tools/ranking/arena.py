@@ -1,7 +1,7 @@
-"""arena.json: the ratings that decide among the finalists, and what stands behind them."""
+"""arena.json: the ratings that decide among the finalists, and the votes behind them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.errors import UsageError, first_problem
-from podium.metrics import Floats
-from podium.tools.ranking.result import Arena, ArenaTeam, Calibration, Interval, Measured, fixed
+from podium.tools.ranking.result import Arena, ArenaTeam
 from podium.tools.ranking.statistics import Ranks, positions
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
@@ -18,13 +17,13 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 
 
 class _Part(BaseModel):
-    """What else the file holds is left alone."""
+    """Other keys of the file are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ArenaTeamPart(_Part):
-    """What the votes say of one team."""
+    """What the votes say about one team."""
 
     name: str
     group: Annotated[int, Field(ge=1)]
@@ -37,14 +36,14 @@ class ArenaTeamPart(_Part):
 
 
 class StopRulePart(_Part):
-    """Whether there were enough votes; `missing` says in sentences what there was not."""
+    """Whether there were enough votes; `missing` are sentences on what was missing."""
 
     holds: bool
     missing: tuple[str, ...] = ()
 
 
 class ArenaFile(_Part):
-    """The part of an arena's result that ranking needs. Only the ratings must be there."""
+    """The part of arena.json that ranking needs. Only the ratings are required."""
 
     ratings: dict[str, Rating]
     decided_by: str = ""
@@ -56,8 +55,8 @@ class ArenaFile(_Part):
 
 
 def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaFile:
-    """Raises UsageError unless the best teams are rated: none beyond `places`, and none while a better one is not. Of
-    those who tie at the last place any may have been left out."""
+    """Raises UsageError unless the best teams are rated: none beyond `places`, and none without all better ones. Of the
+    teams that tie at the last place, any may be left out."""
     try:
         arena = ArenaFile.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -71,28 +70,23 @@ def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaF
     last = max((ranks[team] for team in ratings), default=0)
     unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
     if unrated or not ratings:
-        whom = f"the finalist '{unrated[0]}'" if unrated else "anybody"
-        raise UsageError(f"{path} has no rating of {whom}.")
+        team = f"the finalist '{unrated[0]}'" if unrated else "any team"
+        raise UsageError(f"{path} has no rating for {team}.")
     if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
         raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
     return arena
 
 
 def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool) -> Ranks:
-    """The ranks of the rated teams among themselves: by group where the file has groups, unless `break_ties`; else by
-    rating."""
+    """The ranks among the rated teams: by group where the file has groups, unless `break_ties`; otherwise by rating."""
     if break_ties or not arena.teams:
-        return positions([(_ratings(arena, teams), "higher")])
+        return positions([(np.array([arena.ratings[team] for team in teams]), "higher")])
     groups = {team.name: team.group for team in arena.teams}
     return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
 
 
-def _ratings(arena: ArenaFile, teams: Sequence[str]) -> Floats:
-    return np.array([arena.ratings[team] for team in teams], dtype=np.float64)
-
-
 def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) -> Arena:
-    """What a ranking keeps of the arena; `teams` in the order of the final table."""
+    """The arena's part of a ranking; `teams` in the order of the final table."""
     standings = {team.name: team for team in arena.teams}
     return Arena(
         decided_by=arena.decided_by,
@@ -109,76 +103,13 @@ def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) 
 
 
 def _team(rating: float, found: ArenaTeamPart | None) -> ArenaTeam:
-    interval: Interval | None = found.interval if found else None
     return ArenaTeam(
         rating=rating,
         group=found.group if found else None,
         bradley_terry=found.bradley_terry if found else None,
-        interval=interval,
+        interval=found.interval if found else None,
         votes=found.votes if found else None,
         wins=found.wins if found else None,
         losses=found.losses if found else None,
         ties=found.ties if found else None,
     )
-
-
-# A calibration as words: the same rows on a terminal and on a page.
-
-_UNKNOWN = "–"
-
-
-def figure_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
-    """What was asked, the figure, its interval and of how many; what nobody could answer is left out."""
-    return [
-        (figure.title, _value(figure, figure.value), _interval(figure), f"{figure.total:,}")
-        for figure in calibration.figures
-        if figure.value is not None
-    ]
-
-
-def team_rows(calibration: Calibration) -> list[tuple[str, str, str, str, str, str]]:
-    """Points of 100, with intervals, by votes, by the judge and by both; votes, and what they are worth."""
-    return [
-        (
-            team.name,
-            _points(team.by_votes, team.by_votes_interval),
-            _points(team.by_judge, team.by_judge_interval),
-            _points(team.by_both, team.by_both_interval),
-            f"{team.votes:,}",
-            _UNKNOWN if team.worth is None else f"{team.worth:,.0f}",
-        )
-        for team in calibration.teams
-    ]
-
-
-def calibration_sentences(calibration: Calibration) -> Iterable[str]:
-    """How it was done, for a page and a methods section."""
-    yield (
-        f"Clinicians cast {calibration.votes:,} votes on {calibration.voted_cases} of the {calibration.cases} cases "
-        f"that the judge {calibration.judge} rated. The judge prefers the report with the larger RadFact F1 in the "
-        "case; equal ones are a tie. It sees one report at a time, so it cannot favour a side."
-    )
-    yield (
-        "Comparisons won are the share of comparisons with the other teams of the arena that clinicians decide for a "
-        "team, a tie being half a win. The prediction-powered estimate (PPI++) corrects the votes by what the judge "
-        "says of all cases; a poor judge gets little weight and changes little. It assumes that the cases with "
-        "votes are like the others."
-    )
-
-
-def _value(figure: Measured, value: float) -> str:
-    return f"{100 * value:.0f} %" if figure.is_share else fixed(value, 2)
-
-
-def _interval(figure: Measured) -> str:
-    if figure.interval is None:
-        return _UNKNOWN
-    low, high = (_value(figure, end) for end in figure.interval)
-    return f"{low} to {high}"
-
-
-def _points(value: float, interval: Interval | None) -> str:
-    if interval is None:
-        return fixed(100 * value, 1)
-    low, high = (fixed(100 * end, 1) for end in interval)
-    return f"{fixed(100 * value, 1)} [{low}, {high}]"

@@ -1,19 +1,15 @@
-"""One order of the teams from the rankings of several tasks: by mean rank, and the order nearest to all of them."""
+"""One order of the teams from the rankings of several tasks: by mean rank, and the Kemeny order."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
+from podium.metrics import Floats
 from podium.tools.ranking.documents import Cohort
 from podium.tools.ranking.rank import DrawnRanking, rank_with_replicates
-from podium.tools.ranking.result import Interval, Intervals, Row, Stability, csv_safe, plain_row
+from podium.tools.ranking.result import Interval, Intervals, Row, Stability, plain_row
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import (
     MOST_TEAMS,
@@ -30,11 +26,10 @@ from podium.tools.ranking.statistics import (
 class Consensus:
     """Teams by mean rank over the tasks, equals by name.
 
-    ranks      [task][team]; `task_taus` are Kendall's tau-b of each to the consensus
-    kemeny     the order with the fewest disagreements with the tasks, pair by pair; None for more than 12 teams, for
-               which it takes too long
+    ranks      [task][team]; `task_taus` are Kendall's tau-b of each task to the consensus
+    kemeny     the order with the fewest pairwise disagreements with the tasks; None for more than 12 teams
     mean_rank_intervals, stability
-               from the tasks' own replicates; None where a task has none
+               from the replicates of the tasks; None where a task has none
     """
 
     schema: str = "podium-consensus-1"
@@ -50,7 +45,7 @@ class Consensus:
     kemeny_disagreements: int | None
     stability: Stability | None
     confidence: float
-    cases: int  # of the task that has the fewest
+    cases: int  # of the task with the fewest
     sentences: tuple[str, ...]
 
     def mean_rank_interval(self, team: int) -> Interval | None:
@@ -58,8 +53,8 @@ class Consensus:
 
 
 def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
-    """Every task. Tasks with the same cases draw the same ones, so that what their figures share is kept; the others
-    have seeds of their own."""
+    """Rank every task. Tasks with the same cases use the same draws, so that their correlation is kept; the others use
+    different seeds."""
     seeds: dict[frozenset[str], int] = {}
     rankings = []
     for cohort in cohorts:
@@ -111,7 +106,7 @@ def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Cons
     )
 
 
-def _by_mean_rank(ranks: Ranks) -> tuple[Ranks, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+def _by_mean_rank(ranks: Ranks) -> tuple[Ranks, Floats]:
     """Positions by the mean over the first axis, the tasks; whole numbers are added, so equal means tie exactly."""
     totals = ranks.sum(axis=0).astype(np.float64)
     return positions([(totals, "lower")]), totals / ranks.shape[0]
@@ -124,52 +119,9 @@ def _sentences(rankings: Sequence[DrawnRanking], options: RankingOptions, is_dra
         "mean of these ranks; equal means share the smaller position."
     )
     if len(first.teams) <= MOST_TEAMS:
-        yield "The Kemeny order has the fewest pairs of teams in another order than in a task, counted over all tasks."
+        yield "The Kemeny order contradicts the tasks in the fewest pairs of teams, counted over all tasks."
     if is_drawn:
         yield (
             f"In each of {options.bootstraps:,} bootstrap replicates the cases of every task were drawn with "
             "replacement, tasks with the same cases together, and the consensus was formed again."
         )
-
-
-def consensus_json(result: Consensus) -> str:
-    """The content of consensus.json, the same bytes for the same consensus."""
-    document = _adapter().dump_python(result, mode="json")
-    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def consensus_csv(result: Consensus) -> str:
-    """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
-    in every task."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    head = (
-        "rank",
-        "team",
-        "mean_rank",
-        "mean_rank_low",
-        "mean_rank_high",
-        "rank_low",
-        "rank_high",
-        "win_probability",
-        "kemeny_place",
-    )
-    writer.writerow([*head, *(csv_safe(f"rank.{task}") for task in result.tasks)])
-    for number, team in enumerate(result.teams):
-        stable = result.stability
-        ends: Sequence[float | str] = result.mean_rank_interval(number) or ("", "")
-        low, high = stable.rank_intervals[number] if stable else ("", "")
-        writer.writerow(
-            [
-                *(result.consensus_ranks[number], csv_safe(team), result.mean_ranks[number], *ends, low, high),
-                stable.win_probabilities[number] if stable else "",
-                result.kemeny.index(team) + 1 if result.kemeny else "",
-                *(ranks[number] for ranks in result.ranks),
-            ]
-        )
-    return text.getvalue()
-
-
-@cache
-def _adapter() -> TypeAdapter[Consensus]:
-    return TypeAdapter(Consensus)

@@ -1,4 +1,4 @@
-"""The teams' metrics.json files: found, read, and compared before anything is ranked."""
+"""The teams' metrics.json files: found, read, unsealed, and checked that they may be ranked together."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,11 +17,13 @@ from podium.platform.privacy import Column, are_anonymous
 from podium.platform.sealing import Belonging, open_box, read_key
 from podium.readers.files import escape_for_display
 
-# What a cohort is ranked by: a challenge, or the columns of a table of scores.
+# Files that may be beside the teams' files and are not a metrics.json.
+OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
+OUR_FOLDER = "figures"
 
 
 class Rules(Protocol):
-    """The part of a challenge that ranking needs."""
+    """What a cohort is ranked by: a challenge, or the columns of a table of scores."""
 
     @property
     def name(self) -> str:
@@ -45,68 +47,16 @@ class Rules(Protocol):
         """Figures that offline tools add."""
 
 
-# metrics.json files with sealed rows, opened with the organiser's key: as if every row had been published.
-
-
-def unsealed(content: MetricsFile, *, secret_key: bytes, label: str) -> tuple[MetricsFile, str]:
-    """The file with all rows and the exact aggregates, and the digest of its ground truth.
-
-    Raises UsageError where the file has no box, the box cannot be opened or belongs to another file, or the published
-    figures are not those of the box. What offline tools have added since stays.
-    """
-    if content.sealed is None:
-        raise UsageError(f"{label} has no sealed rows, so --key opens nothing there.")
-    belonging = Belonging(challenge=content.challenge, version=content.version, settings=content.settings)
-    found = open_box(content.sealed, belonging=belonging, secret_key=secret_key, label=label)
-    wrong = next(_differing(found.aggregates, content.aggregates), None)
-    if wrong is not None:
-        raise UsageError(f"{label} has another aggregates.{wrong} than its sealed rows: one of the two was exchanged.")
-    if len(found.results) != content.counts.expected:
-        raise UsageError(f"{label} expects {content.counts.expected} cases, but {len(found.results)} are sealed.")
-    added = {row.case: row.metrics for row in content.results}
-    rows: list[CaseResult] = [
-        row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results
-    ]
-    aggregates = _merged(content.aggregates, found.aggregates)
-    return content.model_copy(update={"results": rows, "aggregates": aggregates}), found.ground_truth
-
-
-def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
-    """The paths of figures that the file has in another way than the box; what tells about few cases is in the box
-    alone."""
-    for key, value in inside.items():
-        if key not in outside:
-            continue
-        other = outside[key]
-        if isinstance(value, Mapping):
-            yield from _differing(value, other if isinstance(other, Mapping) else {}, f"{path}{key}.")
-        elif not isinstance(other, int | float) or not agrees(float(other), float(value)):
-            yield f"{path}{key}"
-
-
-def _merged(published: Figures, exact: Figures) -> dict[str, Any]:
-    merged: dict[str, Any] = dict(published)
-    for key, value in exact.items():
-        other = merged.get(key)
-        merged[key] = _merged(other, value) if isinstance(value, Mapping) and isinstance(other, Mapping) else value
-    return merged
-
-
-# May be beside the teams' files; they are no metrics.json.
-OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
-OUR_FOLDER = "figures"
-
-
 @dataclass(frozen=True, kw_only=True)
 class TeamFile:
-    """One team's metrics.json. `label` is the path as the user would name it; `absent` are, by metric, the cases whose
-    worst value only stands in for a value that is not there."""
+    """One team's metrics.json. `label` is its path, for messages; `absent` are, by metric, cases without a value: their
+    rows contain the worst value instead."""
 
     team: str
     label: str
     content: MetricsFile
     absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    ground_truth: str = ""  # a digest, where sealed rows told it
+    ground_truth: str = ""  # a digest, known from sealed rows
 
     @property
     def cases(self) -> frozenset[str]:
@@ -118,8 +68,8 @@ RulesT = TypeVar("RulesT", bound=Rules)
 
 @dataclass(frozen=True, kw_only=True)
 class Cohort(Generic[RulesT]):
-    """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences on
-    how they were read."""
+    """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences about
+    reading them."""
 
     challenge: RulesT
     division: Mapping[str, str]
@@ -128,7 +78,7 @@ class Cohort(Generic[RulesT]):
 
     @property
     def common(self) -> MetricsFile:
-        """Any of the files, for what they all share."""
+        """One of the files, for everything that they share."""
         return self.files[0].content
 
 
@@ -150,12 +100,12 @@ def read_cohorts(
         raise UsageError(_broken_words(broken, has_others=bool(files)))
     if key is not None:
         secret_key = read_key(key)
-        files = [_opened(file, secret_key) for file in files]
+        files = [_unsealed(file, secret_key) for file in files]
     _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
     _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
     notes = [f"Left out: {reason}" for reason in broken.values()]
     if key is None and any(file.content.sealed for file in files):
-        notes.append("The files hold sealed rows: --key opens them for intervals and tests.")
+        notes.append("The files contain sealed rows: --key opens them for intervals and tests.")
     division = _challenge(files[0]).ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
@@ -183,11 +133,11 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
     return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
 
 
-# Finding and reading
+# Finding and reading files
 
 
 def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
-    """The files a path stands for: itself, its own metrics.json, or all below a folder of teams. A folder of a team
+    """The files that a path refers to: itself, its metrics.json, or all below a folder of teams. The folder of a team
     without any is added to `broken`, with a sentence."""
     if not path.is_dir():
         yield path
@@ -207,7 +157,7 @@ def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Hidden folders, results of `podium rank` and their figures belong to no team."""
+    """Whether it is a hidden folder, or has results of `podium rank` or their figures: it is not of a team."""
     names = {each.name for each in folder.iterdir()}
     beside = {each.name for each in folder.parent.iterdir()}
     is_of_figures = folder.name == OUR_FOLDER and not beside.isdisjoint(OUR_FILES)
@@ -222,11 +172,6 @@ def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
             broken[path] = str(error)
 
 
-def _opened(file: TeamFile, secret_key: bytes) -> TeamFile:
-    content, ground_truth = unsealed(file.content, secret_key=secret_key, label=file.label)
-    return replace(file, content=content, ground_truth=ground_truth)
-
-
 def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
     number = f"{len(broken)} teams have no usable metrics.json. " if len(broken) > 1 else ""
     advice = " --skip-broken ranks the others." if has_others else ""
@@ -234,18 +179,18 @@ def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
 
 
 def _team(path: Path) -> str:
-    """As a printable line: a name may hold anything, and goes into tables, JSON and HTML."""
+    """The name as a printable line: it may contain anything, and is used in tables, JSON and HTML."""
     return escape_for_display(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
 
 
 def _outer_name(label: str) -> str:
-    """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: what is named for the half it holds is not the team."""
+    """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: a name that is the regime is not the team."""
     folder = Path(label).resolve().parent
     return escape_for_display(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
 
 
 def _challenge(file: TeamFile) -> AnyChallenge:
-    """The challenge under the settings that the file was scored by."""
+    """The challenge with the settings that the file was scored with."""
     content = file.content
     if content.kind not in KINDS:
         raise UsageError(f"{file.label} is of the kind '{content.kind}', which is not known here.")
@@ -255,11 +200,59 @@ def _challenge(file: TeamFile) -> AnyChallenge:
         raise UsageError(f"{file.label} has settings that this version does not know: {problem}.") from None
 
 
-# Refusing mixtures
+# Sealed rows, opened with the organiser's key: as if every row had been published.
+
+
+def _unsealed(file: TeamFile, secret_key: bytes) -> TeamFile:
+    """The file with all rows, the exact aggregates and the digest of its ground truth.
+
+    Raises UsageError where the file has no sealed rows, they cannot be opened or belong to another file, or the
+    published figures differ from the sealed ones. Figures that offline tools have added since are kept.
+    """
+    content, label = file.content, file.label
+    if content.sealed is None:
+        raise UsageError(f"{label} has no sealed rows, so --key opens nothing there.")
+    belonging = Belonging(challenge=content.challenge, version=content.version, settings=content.settings)
+    found = open_box(content.sealed, belonging=belonging, secret_key=secret_key, label=label)
+    wrong = next(_differing(found.aggregates, content.aggregates), None)
+    if wrong is not None:
+        raise UsageError(f"{label} has a different aggregates.{wrong} than its sealed rows: one of them was replaced.")
+    if len(found.results) != content.counts.expected:
+        raise UsageError(f"{label} expects {content.counts.expected} cases, but {len(found.results)} are sealed.")
+    added = {row.case: row.metrics for row in content.results}
+    rows: list[CaseResult] = [
+        row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results
+    ]
+    aggregates = _merged(content.aggregates, found.aggregates)
+    exact = content.model_copy(update={"results": rows, "aggregates": aggregates})
+    return replace(file, content=exact, ground_truth=found.ground_truth)
+
+
+def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
+    """The paths of published figures that differ from the sealed ones; figures of few cases are sealed only."""
+    for key, value in inside.items():
+        if key not in outside:
+            continue
+        other = outside[key]
+        if isinstance(value, Mapping):
+            yield from _differing(value, other if isinstance(other, Mapping) else {}, f"{path}{key}.")
+        elif not isinstance(other, int | float) or not agrees(float(other), float(value)):
+            yield f"{path}{key}"
+
+
+def _merged(published: Figures, exact: Figures) -> dict[str, Any]:
+    merged: dict[str, Any] = dict(published)
+    for key, value in exact.items():
+        other = merged.get(key)
+        merged[key] = _merged(other, value) if isinstance(value, Mapping) and isinstance(other, Mapping) else value
+    return merged
+
+
+# Files that do not belong together
 
 
 def _most(files: Sequence[TeamFile], key: Any) -> TeamFile:
-    """The first of the majority: a file that differs from it is more likely the wrong one."""
+    """The first file of the majority: a file that differs from it is more likely the wrong one."""
     winner = Counter(key(file) for file in files).most_common(1)[0][0]
     return next(file for file in files if key(file) == winner)
 
@@ -317,7 +310,7 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
             extra = sorted(one.cases - other.cases)
             if extra and not other.cases:
                 raise UsageError(
-                    f"{other.label} holds no single cases, but {one.label} does: they cannot be ranked together."
+                    f"{other.label} contains no per-case rows, but {one.label} does: they cannot be ranked together."
                 )
             if extra:
                 raise UsageError(
@@ -328,7 +321,7 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
 
 
 def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:
-    """Where cases differ because rows are anonymous, a pseudonym that is missing explains nothing."""
+    """Where cases differ because rows are anonymous, naming a missing pseudonym would not explain anything."""
     hidden = [each for each in (file, usual) if are_anonymous(each.cases)]
     if len(hidden) == 2 and not file.cases & usual.cases:
         raise UsageError(

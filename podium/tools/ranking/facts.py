@@ -1,4 +1,5 @@
-"""What a cohort's files say, gathered once: teams, cases, aggregates, tables of single cases."""
+"""The content of a cohort's files, gathered once: teams, cases, aggregates, tables of cases; and any figure in every
+replicate of a bootstrap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ import numpy as np
 
 from podium.challenges.board import RankingRule
 from podium.errors import UsageError
-from podium.figures import Figures, finite_number
+from podium.figures import Figures, finite_number, get
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.declaration import Scoreboard
@@ -23,11 +24,12 @@ from podium.tools.ranking.schemes import CaseTable, RankingOptions, case_table
 class Facts:
     """Everything in the order of `files`.
 
-    cases        sorted; empty where the files hold no single cases
-    aggregates   after the cohort's quantities were recomputed, if the challenge has any (`is_adjusted`)
-    tables       by metric, those that the rows hold
-    in_schemes   the tables that the general schemes rank by, and `weights` those of their positions
-    notes        sentences on how the files were read
+    cases            sorted; empty where the files contain no per-case rows
+    aggregates       quantities that depend on all teams recomputed, if the challenge has any (`is_adjusted`)
+    tables           by metric, for the metrics in the rows
+    in_schemes       the tables that the general schemes rank by, and the `weights` of their positions
+    notes            sentences on how the files were read
+    missing_metrics  the general schemes should rank by them, but the rows do not contain them
     """
 
     files: Sequence[TeamFile]
@@ -41,7 +43,7 @@ class Facts:
     in_schemes: Sequence[CaseTable]
     weights: Sequence[float]
     notes: Sequence[str]
-    missing_metrics: Sequence[str]  # wanted in the schemes, but the rows do not hold them
+    missing_metrics: Sequence[str]
 
     def in_order(self, teams: Sequence[int]) -> "Facts":
         """The same facts with the teams in this order."""
@@ -57,7 +59,7 @@ class Facts:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether the rows have pseudonyms, and so lack the figures that would reveal a reference."""
+        """Whether the rows have pseudonyms, and therefore no figures that would reveal a reference."""
         return are_anonymous(self.cases)
 
     @property
@@ -112,6 +114,14 @@ def _tables(
     return tables
 
 
+def figure_at(figures: Figures, path: str) -> float | None:
+    """The number at a dotted path of nested figures; None where there is none."""
+    try:
+        return finite_number(get(figures, path))
+    except (KeyError, TypeError):
+        return None
+
+
 def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
     if row.case in file.absent.get(path, ()):
         return None
@@ -130,17 +140,19 @@ def _chosen(names: Sequence[str], challenge: Rules, tables: Mapping[str, CaseTab
     found = [_metric_name(name, challenge) for name in names]
     for name, metric in zip(names, found, strict=True):
         if metric not in tables:
-            raise UsageError(f"The files hold no single cases of the metric '{name}'.")
+            raise UsageError(f"The files contain no per-case values of the metric '{name}'.")
     return found
 
 
 def _metric_name(given: str, challenge: Rules) -> str:
-    """The name of a declared metric, which may be given by its title too."""
+    """The name of a declared metric, which may also be given by its title."""
     declared = challenge.scoreboard.all_metrics
     found = [metric.name for metric in declared if metric.name == given]
     found += [metric.name for metric in declared if metric.title == given]
     if not found:
-        raise UsageError(f"There is no metric '{given}'; there is: {', '.join(metric.name for metric in declared)}.")
+        raise UsageError(
+            f"There is no metric '{given}'; the metrics are: {', '.join(metric.name for metric in declared)}."
+        )
     return found[0]
 
 
@@ -148,18 +160,15 @@ def _weights(weights: Mapping[str, float], challenge: Rules, wanted: Sequence[st
     found = {_metric_name(name, challenge): weight for name, weight in weights.items()}
     for name in found:
         if name not in wanted:
-            raise UsageError(f"There is a weight of '{name}', but teams are ranked by: {', '.join(wanted)}.")
+            raise UsageError(f"There is a weight for '{name}', but teams are ranked by: {', '.join(wanted)}.")
     return found
-
-
-# Every figure of the leaderboard in every replicate of a bootstrap, for all teams.
 
 
 def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     """Dotted path to `[replicate, team]`: the criteria of the official rule and every column.
 
-    A path is left out where a row of any team does not hold what the figure is made of, as anonymous rows may not, and
-    where the figure does not come from the cases.
+    A path is left out where the figure does not come from the cases, and where a team's rows do not contain everything
+    that it is computed from, as with anonymous rows.
     """
     board = facts.challenge.scoreboard
     columns = (*facts.challenge.offline_columns(), *facts.challenge.columns())
@@ -182,7 +191,7 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
 
 
 class _TeamValues(CohortValues):
-    """The figures of one team, with the means that were computed for all teams at once."""
+    """The figures of one team; means come from those computed for all teams at once."""
 
     def __init__(
         self,
@@ -201,8 +210,7 @@ class _TeamValues(CohortValues):
 
 
 def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
-    """`[replicate, team]` by the path of the mean, where every team has every value: one matrix product instead of one
-    per team."""
+    """`[replicate, team]` by the path of the mean, where no team misses a value: one matrix product for all teams."""
     return {
         table.metric.mean_path: resamples.mean(table.values.T)
         for table in facts.tables.values()
@@ -215,6 +223,6 @@ def _of_all(path: str, by_team: Sequence[_TeamValues], replicates: int) -> Float
     for values in by_team:
         try:
             columns.append(np.broadcast_to(values[path], (replicates,)))
-        except (KeyError, TypeError, ValueError):  # a row is any JSON object: what is in it is known only here
+        except (KeyError, TypeError, ValueError):  # a row may be any JSON object
             return None
     return np.stack(columns, axis=1)

@@ -1,4 +1,7 @@
-"""A challenge's own rule, applied to the teams' aggregates, or to those of every replicate of a bootstrap."""
+"""The teams under every scheme: the challenge's own rule, the platform's live leaderboard and the general schemes.
+
+The official rule is applied to the teams' aggregates, or to those of every replicate of a bootstrap.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,13 +11,13 @@ from numpy.typing import NDArray
 
 from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
-from podium.figures import Figures, finite_number, get
+from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
 from podium.platform.privacy import phase_settings
 from podium.tools.ranking.arena import ArenaFile, finalists_ranks, read_arena
-from podium.tools.ranking.facts import Facts
+from podium.tools.ranking.facts import Facts, figure_at
 from podium.tools.ranking.result import SchemeRanking, Table, plain_row
 from podium.tools.ranking.schemes import (
     OFFICIAL,
@@ -24,10 +27,8 @@ from podium.tools.ranking.schemes import (
     PlatformMethod,
     RankingOptions,
     Scheme,
-    SchemeOptions,
     SchemeOutcome,
     apply_scheme,
-    platform_ranking,
 )
 from podium.tools.ranking.statistics import (
     case_positions,
@@ -38,21 +39,23 @@ from podium.tools.ranking.statistics import (
     tau_b,
 )
 
+_METHODS: dict[str, PlatformMethod] = {"abs": "absolute", "avg": "mean", "med": "median"}
+_METHOD_WORDS = {
+    "absolute": "by the position in",
+    "mean": "by the mean position over",
+    "median": "by the median position over",
+}
+
 
 class MissingFigure(UsageError):
     """A file does not have a figure that the official rule compares."""
 
 
-def figure(aggregates: Figures, path: str) -> float | None:
-    """The number at a dotted path of nested figures, None where there is none."""
-    try:
-        return finite_number(get(aggregates, path))
-    except (KeyError, TypeError):
-        return None
+# The official rule.
 
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
-    """What the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
+    """The figures that the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
     return {
         criterion.path: np.array([_values(criterion, aggregates, labels)])
         for criterion in (*rule.criteria, *rule.tie_breaks)
@@ -62,20 +65,20 @@ def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Seque
 def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequence[str]) -> list[float]:
     values = []
     for figures, label in zip(aggregates, labels, strict=True):
-        value = figure(figures, criterion.path)
+        value = figure_at(figures, criterion.path)
         if value is None and criterion.absent_is_last:
             value = np.nan
         if value is None:
             advice = f" {criterion.if_absent}" if criterion.if_absent else ""
             raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
-        if criterion.known_path is not None and not figure(figures, criterion.known_path):
+        if criterion.known_path is not None and not figure_at(figures, criterion.known_path):
             value = -np.inf if criterion.direction == "higher" else np.inf
         values.append(value)
     return values
 
 
 def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
-    """`figures` by path, each `[replicate, team]`; a figure that has one replicate serves for all."""
+    """`figures` by path, each `[replicate, team]`; a figure with a single replicate is used for all of them."""
     criteria = [(_compared(figures[each.path], each), each) for each in rule.criteria]
     tie_breaks = [(_compared(figures[each.path], each), each.direction) for each in rule.tie_breaks]
     if len(criteria) == 1:
@@ -97,18 +100,18 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcom
 
 
 def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> SchemeOutcome:
-    """Teams have a position in every case by every metric of the rule; the mean of all positions decides, then the
-    tie-breaks. A case where no team has a value by a metric is left out of that metric."""
+    """Every team gets a position in every case by every metric of the rule; the mean of all positions decides, then the
+    tie-breaks. A case where no team has a value of a metric is left out of that metric."""
     total, count = np.zeros((resamples.replicates, len(facts.teams))), np.zeros((resamples.replicates, 1))
     for name, criterion in zip(rule.case_metrics, rule.criteria, strict=True):
         if name not in facts.tables:
-            raise MissingFigure(f"{facts.labels[0]} has no single cases of '{name}', which teams are ranked by.")
+            raise MissingFigure(f"{facts.labels[0]} has no per-case values of '{name}', which teams are ranked by.")
         table = facts.tables[name]
         values = _rounded(table.values[:, table.defined], criterion.decimals)
         kept = resamples.only(table.defined)
         total += kept.total(case_positions(values, criterion.direction).T)
         count += kept.sizes[:, None]
-    mean = np.round(total / np.maximum(count, 1), 9)  # freed of the last digits' noise: equal means stay equal
+    mean = np.round(total / np.maximum(count, 1), 9)  # rounded so that equal means tie
     breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
     ties = [(_compared(breaks[each.path], each), each.direction) for each in rule.tie_breaks]
     return SchemeOutcome(
@@ -117,7 +120,7 @@ def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> Schem
 
 
 def _compared(values: Floats, criterion: Criterion) -> Floats:
-    """What teams are compared by: rounded, and behind all others where a figure that may be absent is."""
+    """The values that are compared: rounded, and last where a figure that may be absent is absent."""
     rounded = _rounded(values, criterion.decimals)
     if not criterion.absent_is_last:
         return rounded
@@ -125,7 +128,7 @@ def _compared(values: Floats, criterion: Criterion) -> Floats:
 
 
 def _rounded(values: Floats, decimals: int | None) -> Floats:
-    """As Python rounds, on the exact binary value: numpy scales first, and can lift a figure over the half."""
+    """Rounded as Python rounds, by the exact binary value: NumPy scales first and can round a figure up by mistake."""
     if decimals is None:
         return values
     return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
@@ -133,8 +136,11 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Official:
-    """The full ranking by the rule; who goes on to the arena, or came through it; and the arena's result, with its
-    ratings `[team]`, once they decided."""
+    """The ranking of all cases by the rule.
+
+    finalists  [team], who goes on to the arena, or was in it
+    arena      its result, and `ratings` [team], where they decided
+    """
 
     rule: RankingRule
     outcome: SchemeOutcome
@@ -144,8 +150,8 @@ class Official:
 
 
 def official_ranking(facts: Facts, options: RankingOptions) -> Official:
-    """Finalists are all teams ranked within the arena's number of places; its ratings reorder them among themselves,
-    and all other teams stay behind them. Organisers may admit fewer, but no team before a better one."""
+    """Finalists are all teams ranked within the arena's number of places. Its ratings reorder the finalists, and all
+    other teams stay behind them. Organisers may admit fewer teams, but never a team before a better one."""
     rule = facts.rule
     if rule is None:
         raise MissingFigure("A table of scores has no official rule.")
@@ -172,9 +178,9 @@ def official_ranking(facts: Facts, options: RankingOptions) -> Official:
 
 
 def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Floats]) -> SchemeOutcome | None:
-    """The rule in every replicate, from `drawn[path][replicate, team]`; None where a criterion is not among these.
+    """The rule in every replicate, from `drawn[path][replicate, team]`; None where a criterion is missing there.
 
-    What does not come from the cases, such as a runtime that breaks ties, is the same in every replicate.
+    Figures that do not come from the cases, such as a runtime that breaks ties, are the same in every replicate.
     """
     if not all(criterion.path in drawn for criterion in rule.criteria):
         return None
@@ -182,18 +188,11 @@ def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Flo
     return apply_rule(rule, {**figures, **{each.path: drawn[each.path] for each in rule.criteria}})
 
 
-# The platform's ranking of a cohort, by the phase settings that its challenge would have pasted.
-
-_METHODS: dict[str, PlatformMethod] = {"abs": "absolute", "avg": "mean", "med": "median"}
-_WORDS = {
-    "absolute": "by the position in",
-    "mean": "by the mean position over",
-    "median": "by the median position over",
-}
+# The live leaderboard of Grand Challenge, computed offline.
 
 
 def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanking:
-    """Figures as the container wrote them: the platform recomputes nothing over a cohort."""
+    """The ranking by the challenge's phase settings. Figures are as in the files: the platform recomputes none."""
     settings = phase_settings(facts.challenge.columns())
     columns: list[tuple[str, Direction]] = [
         (settings["score_jsonpath"], _direction(settings["score_default_sort"])),
@@ -205,7 +204,7 @@ def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanki
     ]
     method = method or _METHODS[settings["scoring_method_choice"]]
     submissions = {
-        file.team: [figure({"aggregates": file.content.aggregates}, path) for path, _ in columns]
+        file.team: [figure_at({"aggregates": file.content.aggregates}, path) for path, _ in columns]
         for file in facts.files
     }
     places = platform_ranking(submissions, [direction for _, direction in columns], method)
@@ -213,28 +212,64 @@ def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanki
     return SchemeRanking(
         scheme=PLATFORM,
         title="Live leaderboard",
-        words=f"teams are ranked as the platform's live leaderboard ranks them, {_WORDS[method]} {shown}",
+        words=f"teams are ranked as the platform's live leaderboard ranks them, {_METHOD_WORDS[method]} {shown}",
         score_title="Position" if method == "absolute" else f"{method.capitalize()} position",
         score_direction="lower",
         ranks=tuple(places[team].rank or None for team in facts.teams),
         scores=tuple(places[team].score for team in facts.teams),
         score_intervals=None,
         stability=None,
-        why_no_stability="The live leaderboard knows aggregates only, so no cases can be drawn for it.",
+        why_no_stability="The live leaderboard uses aggregates only, so it cannot be bootstrapped over cases.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformPlace:
+    """`rank` as the platform counts, 0 for a submission that it does not rank; `score` is what it ranks by."""
+
+    rank: int
+    score: float | None
+
+
+def platform_ranking(
+    submissions: Mapping[str, Sequence[float | None]],
+    directions: Sequence[Direction],
+    method: PlatformMethod,
+) -> dict[str, PlatformPlace]:
+    """Rank submissions by their values in several columns, the score first.
+
+    A submission without a number in one of the columns is not ranked (position 0), even under `absolute`. Each column
+    gives positions, equal values sharing the smaller one; `absolute` takes those of the first column, `mean` and
+    `median` rank by that statistic of a submission's positions.
+    """
+    ranked = [name for name, values in submissions.items() if all(value is not None for value in values)]
+    places = {name: PlatformPlace(rank=0, score=None) for name in submissions}
+    if not ranked:
+        return places
+    figures = np.array([submissions[name] for name in ranked], dtype=np.float64)
+    by_column = np.stack([positions([(figures[:, number], direction)]) for number, direction in enumerate(directions)])
+    match method:
+        case "absolute":
+            scores = by_column[0].astype(np.float64)
+        case "mean":
+            scores = by_column.sum(axis=0) / len(directions)  # whole numbers: equal sums are equal
+        case "median":
+            scores = np.median(by_column, axis=0)
+    for name, rank, score in zip(ranked, positions([(scores, "lower")]), scores, strict=True):
+        places[name] = PlatformPlace(rank=int(rank), score=float(score))
+    return places
 
 
 def _direction(order: str) -> Direction:
     return "higher" if order == "desc" else "lower"
 
 
-# The teams under every scheme, each with what its bootstrap says.
+# All schemes, each with its bootstrap.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """One scheme: its ranking, and what it was made from, on all cases and in every replicate; None where a scheme
-    has none."""
+    """One scheme: its ranking, and the outcome on all cases and in every replicate, None where there is none."""
 
     ranking: SchemeRanking
     full: SchemeOutcome | None = None
@@ -243,14 +278,14 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
-    """The draws, and the figures of the leaderboard in each: dotted path to `[replicate, team]`."""
+    """The draws, and the leaderboard's figures in each: dotted path to `[replicate, team]`."""
 
     resamples: Resamples
     figures: Mapping[str, Floats]
 
 
 def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:
-    """The ranks of the final table alone, without any bootstrap."""
+    """The ranks of the final table, without any bootstrap."""
     if options.scheme == OFFICIAL and official is not None:
         return _ranks(official.outcome)
     if options.scheme == PLATFORM:
@@ -261,7 +296,7 @@ def deciding_ranks(facts: Facts, official: Official | None, options: RankingOpti
 def scheme_rankings(
     facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
 ) -> list[Ranked]:
-    """The official rule, the general schemes side by side, and the deciding one where it is not one of these."""
+    """The official rule, the general schemes side by side, and the deciding scheme if it is none of these."""
     rankings = [_official_ranked(facts, official, bootstrap, options)] if official else []
     schemes = list(SIDE_BY_SIDE)
     if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
@@ -283,7 +318,7 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
             else official_replicates(facts, official.rule, bootstrap.figures)
         )
     if official.ratings is not None:
-        reason = "The arena decides among the finalists, and resampling the cases says nothing about its votes."
+        reason = "The arena decides among the finalists, and resampling cases does not resample its votes."
         return _ranked(names, official.outcome, replicates, reason, options)
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
     return _ranked(names, official.outcome, replicates, why_not, options)
@@ -291,9 +326,7 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
     replicates = (
-        apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, _scheme_options(options), facts.weights)
-        if bootstrap
-        else None
+        apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights) if bootstrap else None
     )
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
     full = _full(scheme, facts, options)
@@ -308,7 +341,7 @@ def _ranked(
     why_not: str | None,
     options: RankingOptions,
 ) -> Ranked:
-    """Where there is a reason why not, the replicates tell of the score alone, not of the rank."""
+    """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
     name, title, words = names
     confidence = options.confidence
     ranks = replicates.ranks if replicates is not None and why_not is None else None
@@ -329,24 +362,16 @@ def _ranked(
 
 def _why_not(facts: Facts, bootstrap: Bootstrap | None) -> str:
     if not facts.cases:
-        return "The files hold no single cases, so none can be drawn."
+        return "The files contain no per-case rows, so cases cannot be resampled."
     if bootstrap is None:
-        return "No bootstrap was asked for."
-    if facts.is_anonymous:
-        return (
-            "The rows are anonymous and do not contain everything the official score is computed from, so it cannot be "
-            "recomputed."
-        )
-    return "The rows do not contain everything the official score is computed from, so it cannot be recomputed."
+        return "No bootstrap was requested."
+    rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
+    return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
     whole = Resamples.whole(len(facts.cases))
-    return apply_scheme(scheme, facts.in_schemes, whole, _scheme_options(options), facts.weights)
-
-
-def _scheme_options(options: RankingOptions) -> SchemeOptions:
-    return SchemeOptions(quantile=options.quantile, alpha=options.alpha, workers=options.workers)
+    return apply_scheme(scheme, facts.in_schemes, whole, options, facts.weights)
 
 
 def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:
@@ -354,6 +379,6 @@ def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:
 
 
 def taus_between(rankings: Sequence[SchemeRanking]) -> Table:
-    """Kendall's tau-b between every two schemes; a team that a scheme leaves unranked is behind all others there."""
+    """Kendall's tau-b between every two schemes; a team that a scheme does not rank counts as last there."""
     ranks = np.array([[rank or len(ranking.ranks) + 1 for rank in ranking.ranks] for ranking in rankings])
     return tuple(plain_row(tau_b(ranks, reference)) for reference in ranks)

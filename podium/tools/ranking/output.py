@@ -1,11 +1,19 @@
-"""ranking.json, ranking.csv and ranking.tex, and the table for people at a terminal."""
+"""Rankings for people and programs: ranking.json, ranking.csv, ranking.tex and the table at the terminal; the same of a
+consensus; and the rows of a calibration.
+
+The final table is described once, by `table_columns`: the terminal, ranking.tex and the page show these columns.
+"""
 
 import csv
 import io
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from pydantic import TypeAdapter
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -14,23 +22,26 @@ from rich.table import Table
 
 from podium.errors import UsageError
 from podium.readers.files import escape_for_display
-from podium.tools.ranking.consensus import Consensus, consensus_csv, consensus_json
+from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.result import (
-    AggregateColumn,
+    Calibration,
     Interval,
     Intervals,
+    Measured,
     Ranking,
     Row,
-    chance,
-    column_decimals,
-    csv_safe,
-    even_decimals,
-    fixed,
     ranking_to_json,
 )
+from podium.tools.ranking.wording import NOTHING, chance, column_decimals, even_decimals, fixed
 
-# The final table for a paper: LaTeX with booktabs (`\usepackage{booktabs}`).
-
+RANKING_FILE = "ranking.json"
+CSV_FILE = "ranking.csv"
+LATEX_FILE = "ranking.tex"
+CONSENSUS_FILE = "consensus.json"
+CONSENSUS_CSV_FILE = "consensus.csv"
+_LONGEST_LINE = 1000
+_NO_INTERVAL = ("", "")
+_UNBOUNDED = 10_000  # characters: wider than any table
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -43,43 +54,129 @@ _ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
+Cell = float | tuple[int, int] | str | None
 
-def latex_escape(text: str) -> str:
-    """Text that LaTeX prints as it stands."""
-    return "".join(_ESCAPES.get(character, character) for character in text)
+# The final table.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableColumn:
+    """One column of the final table, after rank and team.
+
+    title        on the page; `short_title` is for the terminal and LaTeX
+    cells        [team]: a figure, the ends of an interval of ranks, or text; None where there is nothing
+    intervals    [team], of figures
+    spreads      [team], standard deviations, which the page shows where there is no interval
+    decimals     of figures on the page and in LaTeX
+    remarks      [team], which the page shows as warnings below the cells
+    kind         the CSS class of the column
+    is_optional  left out where the terminal is too narrow
+    """
+
+    title: str
+    short_title: str
+    cells: Sequence[Cell]
+    intervals: Intervals | None = None
+    spreads: Row | None = None
+    decimals: int = 0
+    remarks: Sequence[str] = ()
+    kind: str = ""
+    is_optional: bool = False
+
+    def interval(self, team: int) -> Interval | None:
+        return self.intervals[team] if self.intervals else None
+
+
+def table_columns(ranking: Ranking) -> list[TableColumn]:
+    """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
+    teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
+    scores = tuple(team.score for team in teams)
+    columns = [
+        TableColumn(
+            title=deciding.score_title,
+            short_title=deciding.score_title,
+            cells=scores,
+            intervals=tuple(team.score_interval for team in teams),
+            decimals=column_decimals(scores),
+            kind="score",
+        )
+    ]
+    if stability:
+        confidence = confidence_words(ranking.methods.confidence)
+        wins = [chance(share, cases=len(ranking.cases)) for share in stability.win_probabilities]
+        columns += [
+            TableColumn(
+                title=f"Rank, {confidence} interval", short_title=f"Rank {confidence}", cells=stability.rank_intervals
+            ),
+            TableColumn(title="Chance of winning", short_title="1st", cells=wins),
+        ]
+    if any(team.group is not None for team in teams):
+        groups = [None if team.group is None else str(team.group) for team in teams]
+        columns.append(TableColumn(title="Group", short_title="Group", cells=groups, kind="group"))
+    columns.append(
+        TableColumn(
+            title="Cases scored",
+            short_title="Scored",
+            cells=[f"{team.scored}/{team.expected}" for team in teams],
+            remarks=[lost_words(team.failed, team.missing) for team in teams],
+        )
+    )
+    columns += [
+        TableColumn(
+            title=column.title,
+            short_title=column.title,
+            cells=["unknown" if value is None else value for value in column.values],
+            intervals=column.intervals,
+            spreads=column.errors,
+            decimals=even_decimals(column.values),
+            is_optional=True,
+        )
+        for column in ranking.columns
+        if column.headline and column.values != scores
+    ]
+    return columns
+
+
+def confidence_words(confidence: float) -> str:
+    return f"{confidence * 100:g} %"
+
+
+def lost_words(failed: int, missing: int) -> str:
+    """`5 failed, 1 missing`; empty where no case is lost."""
+    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
+
+
+def rank_range(ends: tuple[int, int], dash: str) -> str:
+    """`1-3`, or `2` where both ends are the same."""
+    low, high = ends
+    return str(low) if low == high else f"{low}{dash}{high}"
+
+
+# ranking.tex: the final table with booktabs.
 
 
 def ranking_latex(ranking: Ranking) -> str:
-    """Rank, team, score and the headline columns, each with its interval, interval of the rank and group."""
-    deciding, stable = ranking.deciding, ranking.deciding.stability
-    columns = headline_columns(ranking)
-    has_groups = any(team.group is not None for team in ranking.teams)
-    confidence = f"{ranking.methods.confidence * 100:g}\\,\\%"
-    head = ["Rank", "Team", latex_escape(deciding.score_title), *(latex_escape(column.title) for column in columns)]
-    head += [f"Rank, {confidence}", "First"] if stable else []
-    head += ["Group"] if has_groups else []
-    shown = [_latex_cells(deciding.scores, deciding.score_intervals, column_decimals(deciding.scores))]
-    shown += [_latex_cells(column.values, column.intervals, even_decimals(column.values)) for column in columns]
+    """The final table for a paper."""
+    columns = table_columns(ranking)
     lines = []
     for number, team in enumerate(ranking.teams):
         cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
-        cells += [column[number] for column in shown]
-        if stable:
-            low, high = stable.rank_intervals[number]
-            win = chance(stable.win_probabilities[number], cases=len(ranking.cases))
-            cells += [f"{low}--{high}" if low != high else f"{low}", latex_escape(win)]
-        cells += ["--" if team.group is None else str(team.group)] if has_groups else []
+        cells += [_latex_cell(column, number) for column in columns]
         lines.append(" & ".join(cells) + r" \\")
-    layout = "rl" + "r" * (len(head) - 2)
-    intervals = f" In brackets: {confidence} bootstrap intervals." if deciding.score_intervals else ""
-    caption = f"{latex_escape(ranking.title)}: {latex_escape(deciding.words)}.{intervals}"
+    head = ["Rank", "Team", *(latex_escape(column.short_title) for column in columns)]
+    caption = f"{latex_escape(ranking.title)}: {latex_escape(ranking.deciding.words)}."
+    if ranking.deciding.score_intervals:
+        confidence = confidence_words(ranking.methods.confidence).replace(" %", r"\,\%")
+        caption += f" Brackets show {confidence} bootstrap intervals."
+    if ranking.deciding.stability:
+        caption += " The column 1st is the probability of winning."
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
             r"\begin{table}",
             rf"\caption{{{caption}}}",
             r"\centering",
-            rf"\begin{{tabular}}{{{layout}}}",
+            rf"\begin{{tabular}}{{rl{'r' * len(columns)}}}",
             r"\toprule",
             " & ".join(head) + r" \\",
             r"\midrule",
@@ -92,36 +189,131 @@ def ranking_latex(ranking: Ranking) -> str:
     )
 
 
-def headline_columns(ranking: Ranking) -> list[AggregateColumn]:
-    """The short table's columns, without the one that is the score already."""
-    scores = tuple(team.score for team in ranking.teams)
-    return [column for column in ranking.columns if column.headline and column.values != scores]
+def latex_escape(text: str) -> str:
+    """Text that LaTeX prints literally."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
 
 
-def _latex_cells(values: Row, intervals: Sequence[Interval | None] | None, decimals: int) -> list[str]:
-    cells = []
-    for number, value in enumerate(values):
-        interval = intervals[number] if intervals else None
-        text = "--" if value is None else latex_escape(fixed(value, decimals))
-        if interval is not None:
-            low, high = (latex_escape(fixed(end, decimals)) for end in interval)
-            text += f" [{low}, {high}]"
-        cells.append(text)
-    return cells
+def _latex_cell(column: TableColumn, number: int) -> str:
+    cell, interval = column.cells[number], column.interval(number)
+    if cell is None:
+        return "--"
+    if isinstance(cell, tuple):
+        return rank_range(cell, "--")
+    if isinstance(cell, str):
+        return latex_escape(cell)
+    ends = f" [{fixed(interval[0], column.decimals)}, {fixed(interval[1], column.decimals)}]" if interval else ""
+    return latex_escape(f"{fixed(cell, column.decimals)}{ends}")
 
 
-RANKING_FILE = "ranking.json"
-CSV_FILE = "ranking.csv"
-LATEX_FILE = "ranking.tex"
-CONSENSUS_FILE = "consensus.json"
-CONSENSUS_CSV_FILE = "consensus.csv"
-_LONGEST_LINE = 1000
-_NO_INTERVAL = ("", "")
-_UNBOUNDED = 10_000  # characters: wider than any table
+# The table at the terminal.
+
+
+def print_ranking(ranking: Ranking, console: Console) -> None:
+    """The final table with as many of its columns as fit, and notes below it; ranking.csv has all columns."""
+    columns = table_columns(ranking)
+    table = _final_table(ranking, columns)
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    while columns[-1].is_optional and Measurement.get(console, unbounded, table).maximum > console.width:
+        columns = columns[:-1]
+        table = _final_table(ranking, columns)
+    console.print(table)
+    for line in _lines_below(ranking):
+        console.print(_line(line), highlight=False)
+
+
+def _final_table(ranking: Ranking, columns: Sequence[TableColumn]) -> Table:
+    division = ", ".join(ranking.division.values())
+    title = f"{ranking.title} ({division})" if division else ranking.title
+    table = Table(
+        title=_line(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("#", justify="right")
+    table.add_column("Team", overflow="fold", min_width=min(20, max(len(team.name) for team in ranking.teams) + 2))
+    for column in columns:
+        heading = _line(column.short_title)
+        if column.is_optional:
+            table.add_column(heading, justify="right", overflow="fold")
+        else:
+            table.add_column(heading.replace(" ", "\n", 1), justify="right")
+    for number, team in enumerate(ranking.teams):
+        name = team.name + (" *" if team.finalist else "")
+        cells = (escape(_terminal_cell(column, number)) for column in columns)
+        table.add_row("-" if team.rank is None else str(team.rank), _line(name), *cells)
+    return table
+
+
+def _terminal_cell(column: TableColumn, number: int) -> str:
+    cell = column.cells[number]
+    if cell is None:
+        return "-"
+    if isinstance(cell, tuple):
+        return rank_range(cell, "-")
+    if isinstance(cell, str):
+        return cell.replace(" (", "\n(")
+    # Figures of 0 to 1 need more places than those of 0 to 100.
+    largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
+    return _figure(cell, column.interval(number), places=2 if largest > 10 else 3)
+
+
+def _figure(value: float, interval: Interval | None, *, places: int) -> str:
+    """The figure, and its interval on a second line."""
+    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
+    return f"{value:.{places}f}{below}"
+
+
+def _line(text: str) -> str:
+    """Text of a file, safe for a terminal: on one line, without control characters or markup."""
+    return escape(escape_for_display(text, longest=_LONGEST_LINE))
+
+
+def _lines_below(ranking: Ranking) -> Sequence[str]:
+    """Notes first: few cases, doubtful results, teams that are left out."""
+    lines = [f"Rule: {ranking.deciding.words}."]
+    if ranking.deciding.score_intervals:
+        lines.append(f"Brackets show {confidence_words(ranking.methods.confidence)} intervals over cases.")
+    if any(team.finalist for team in ranking.teams):
+        lines.append("* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena")
+    if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
+        stable = ranking.deciding.stability
+        lines.append(
+            f"The median Kendall's tau between {stable.replicates:,} bootstrap replicates and this order is "
+            f"{stable.taus.median:.2f}; '1st' is the probability of winning."
+        )
+    if ranking.differences:
+        lines.append("Teams in the same group do not differ significantly from the group's best team.")
+    return [*ranking.notes, *lines]
+
+
+def print_consensus(consensus: Consensus, console: Console) -> None:
+    """The teams by mean rank over the tasks."""
+    table = Table(title=_line(f"{consensus.title}: consensus"), title_justify="left", box=box.SIMPLE_HEAD)
+    drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
+    for heading in ("#", "Team", "Mean rank", *drawn):
+        table.add_column(heading, justify="left" if heading == "Team" else "right")
+    for task in consensus.tasks:
+        table.add_column(_line(task), justify="right", overflow="fold")
+    for number, team in enumerate(consensus.teams):
+        mean = _figure(consensus.mean_ranks[number], consensus.mean_rank_interval(number), places=3)
+        cells = [str(consensus.consensus_ranks[number]), _line(team), mean]
+        if consensus.stability:
+            cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))
+        table.add_row(*cells, *(str(ranks[number]) for ranks in consensus.ranks))
+    console.print(table)
+    if consensus.kemeny:
+        console.print(_line(f"Kemeny order: {', '.join(consensus.kemeny)}."), highlight=False)
+
+
+# Files.
 
 
 def write_ranking(ranking: Ranking, folder: Path) -> None:
-    """All three files, each whole or not at all."""
+    """All three files, each written completely or not at all."""
     _write(
         {
             RANKING_FILE: ranking_to_json(ranking),
@@ -133,7 +325,7 @@ def write_ranking(ranking: Ranking, folder: Path) -> None:
 
 
 def write_consensus(consensus: Consensus, folder: Path) -> None:
-    """Both files, each whole or not at all."""
+    """Both files, each written completely or not at all."""
     _write({CONSENSUS_FILE: consensus_json(consensus), CONSENSUS_CSV_FILE: consensus_csv(consensus)}, folder)
 
 
@@ -174,127 +366,112 @@ def ranking_csv(ranking: Ranking) -> str:
         following = differences.get(team.name)
         writer.writerow(
             [
-                *(team.rank, csv_safe(team.name), team.score, *(team.score_interval or _NO_INTERVAL)),
+                *(team.rank, _csv_safe(team.name), team.score, *(team.score_interval or _NO_INTERVAL)),
                 *(team.group, int(team.finalist), *ranks),
                 stability.win_probabilities[number] if stability else "",
                 *((following.difference, *(following.interval or _NO_INTERVAL)) if following else ("", "", "")),
                 following.probability_ahead if following else "",
                 *(team.expected, team.scored, team.failed, team.missing),
-                *(cell for column in ranking.columns for cell in _cells(column.values, column.intervals, number)),
+                *(cell for column in ranking.columns for cell in _csv_cells(column.values, column.intervals, number)),
                 *(scheme.ranks[number] for scheme in ranking.schemes),
             ]
         )
     return text.getvalue()
 
 
-def _cells(values: Row, intervals: Intervals | None, number: int) -> Sequence[float | str | None]:
+def _csv_cells(values: Row, intervals: Intervals | None, number: int) -> Sequence[float | str | None]:
     return (values[number], *(intervals[number] or _NO_INTERVAL)) if intervals else (values[number],)
 
 
-def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The final table with as many of its columns as fit, and what has to be known about it; ranking.csv has all."""
-    columns = headline_columns(ranking)
-    table = _final_table(ranking, columns)
-    unbounded = console.options.update(max_width=_UNBOUNDED)
-    while columns and Measurement.get(console, unbounded, table).maximum > console.width:
-        columns = columns[:-1]
-        table = _final_table(ranking, columns)
-    console.print(table)
-    for line in _lines_below(ranking):
-        console.print(_line(line), highlight=False)
+def consensus_json(result: Consensus) -> str:
+    """The content of consensus.json, the same bytes for the same consensus."""
+    document = _consensus_adapter().dump_python(result, mode="json")
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _final_table(ranking: Ranking, columns: Sequence[AggregateColumn]) -> Table:
-    """Rank, its interval, the figures that made it with theirs, and how many cases were scored."""
-    division = ", ".join(ranking.division.values())
-    title = f"{ranking.title} ({division})" if division else ranking.title
-    table = Table(
-        title=_line(title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    deciding, stability = ranking.deciding, ranking.deciding.stability
-    has_groups = any(team.group is not None for team in ranking.teams)
-    confidence = f"{ranking.methods.confidence * 100:g} %"
-    table.add_column("#", justify="right")
-    table.add_column("Team", overflow="fold", min_width=min(20, max(len(team.name) for team in ranking.teams) + 2))
-    headings = [deciding.score_title, *([f"Rank {confidence}", "1st"] if stability else [])]
-    for heading in (*headings, *(["Group"] if has_groups else []), "Scored"):
-        table.add_column(_line(heading).replace(" ", "\n", 1), justify="right")
-    for column in columns:
-        table.add_column(_line(column.title), justify="right", overflow="fold")
-    for number, team in enumerate(ranking.teams):
-        cells = [_figure(team.score, deciding.scores, team.score_interval)]
-        if stability:
-            low, high = stability.rank_intervals[number]
-            win = chance(stability.win_probabilities[number], cases=len(ranking.cases)).replace(" (", "\n(")
-            cells += [f"{low}-{high}" if low != high else f"{low}", win]
-        cells += ["-" if team.group is None else str(team.group)] if has_groups else []
-        cells.append(f"{team.scored}/{team.expected}")
-        for column in columns:
-            interval = column.intervals[number] if column.intervals else None
-            cells.append(_figure(column.values[number], column.values, interval, none="unknown"))
-        name = team.name + (" *" if team.finalist else "")
-        table.add_row("-" if team.rank is None else str(team.rank), _line(name), *map(escape, cells))
-    return table
-
-
-def _line(text: str) -> str:
-    """Text of a file as a terminal may get it: on one line, without control characters, and not as markup."""
-    return escape(escape_for_display(text, longest=_LONGEST_LINE))
-
-
-def _figure(value: float | None, column: Row, interval: Interval | None, *, none: str = "-") -> str:
-    """Figures of 0 to 1 need more places than those of 0 to 100; the interval stands below."""
-    if value is None:
-        return none
-    largest = max((abs(each) for each in column if each is not None), default=0.0)
-    places = 2 if largest > 10 else 3
-    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
-    return f"{value:.{places}f}{below}"
-
-
-def _lines_below(ranking: Ranking) -> Sequence[str]:
-    """What a reader must know comes first: few cases, doubts, teams that are left out."""
-    lines = [f"Rule: {ranking.deciding.words}."]
-    confidence = f"{ranking.methods.confidence * 100:g} %"
-    if ranking.deciding.score_intervals:
-        lines.append(f"In brackets: {confidence} intervals over cases.")
-    if any(team.finalist for team in ranking.teams):
-        lines.append("* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena")
-    if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
-        stable = ranking.deciding.stability
-        lines.append(
-            f"{stable.replicates:,} bootstrap replicates agree with this order to a median Kendall's tau of "
-            f"{stable.taus.median:.2f}; '1st' is the chance to win."
+def consensus_csv(result: Consensus) -> str:
+    """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
+    in every task."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = ("rank", "team", "mean_rank", "mean_rank_low", "mean_rank_high", "rank_low", "rank_high")
+    writer.writerow([*head, "win_probability", "kemeny_place", *(_csv_safe(f"rank.{task}") for task in result.tasks)])
+    for number, team in enumerate(result.teams):
+        stable = result.stability
+        ends = result.mean_rank_interval(number) or _NO_INTERVAL
+        low, high = stable.rank_intervals[number] if stable else _NO_INTERVAL
+        writer.writerow(
+            [
+                *(result.consensus_ranks[number], _csv_safe(team), result.mean_ranks[number], *ends, low, high),
+                stable.win_probabilities[number] if stable else "",
+                result.kemeny.index(team) + 1 if result.kemeny else "",
+                *(ranks[number] for ranks in result.ranks),
+            ]
         )
-    if ranking.differences:
-        lines.append("Teams of one group do not differ significantly from the best team of their group.")
-    return [*ranking.notes, *lines]
+    return text.getvalue()
 
 
-def print_consensus(consensus: Consensus, console: Console) -> None:
-    """The teams by mean rank over the tasks."""
-    table = Table(title=_line(f"{consensus.title}: consensus"), title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in (
-        "#",
-        "Team",
-        "Mean rank",
-        *([f"Rank {consensus.confidence * 100:g} %"] if consensus.stability else []),
-    ):
-        table.add_column(heading, justify="left" if heading == "Team" else "right")
-    for task in consensus.tasks:
-        table.add_column(_line(task), justify="right", overflow="fold")
-    for number, team in enumerate(consensus.teams):
-        mean = _figure(consensus.mean_ranks[number], (), consensus.mean_rank_interval(number))
-        cells = [str(consensus.consensus_ranks[number]), _line(team), mean]
-        if consensus.stability:
-            low, high = consensus.stability.rank_intervals[number]
-            cells.append(f"{low}-{high}" if low != high else f"{low}")
-        table.add_row(*cells, *(str(ranks[number]) for ranks in consensus.ranks))
-    console.print(table)
-    if consensus.kemeny:
-        console.print(_line(f"Kemeny order: {', '.join(consensus.kemeny)}."), highlight=False)
+def _csv_safe(name: str) -> str:
+    """A team may be called =HYPERLINK(...): spreadsheets must read its name as text."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+
+@cache
+def _consensus_adapter() -> TypeAdapter[Consensus]:
+    return TypeAdapter(Consensus)
+
+
+# A calibration of the judge: the same rows at the terminal and on a page.
+
+
+def figure_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
+    """The question, its figure, the interval and the total; questions without an answer are left out."""
+    return [
+        (
+            figure.title,
+            _measured(figure, figure.value),
+            _measured(figure, *figure.interval) if figure.interval else NOTHING,
+            f"{figure.total:,}",
+        )
+        for figure in calibration.figures
+        if figure.value is not None
+    ]
+
+
+def team_rows(calibration: Calibration) -> list[tuple[str, str, str, str, str, str]]:
+    """Points out of 100 with intervals, by votes, by the judge and by both; the votes, and what they are worth."""
+    return [
+        (
+            team.name,
+            _points(team.by_votes, team.by_votes_interval),
+            _points(team.by_judge, team.by_judge_interval),
+            _points(team.by_both, team.by_both_interval),
+            f"{team.votes:,}",
+            NOTHING if team.worth is None else f"{team.worth:,.0f}",
+        )
+        for team in calibration.teams
+    ]
+
+
+def calibration_sentences(calibration: Calibration) -> Iterator[str]:
+    """The method, for a page and a methods section."""
+    yield (
+        f"Clinicians cast {calibration.votes:,} votes on {calibration.voted_cases} of the {calibration.cases} cases "
+        f"that the judge {calibration.judge} rated. The judge prefers the report with the larger RadFact F1 in the "
+        "case; equal ones are a tie. It sees one report at a time, so it cannot favour a side."
+    )
+    yield (
+        "Comparisons won are the share of comparisons with the other teams of the arena that clinicians decide for a "
+        "team, a tie being half a win. The prediction-powered estimate (PPI++) corrects the votes by what the judge "
+        "says of all cases; a poor judge gets little weight and changes little. It assumes that the cases with "
+        "votes are like the others."
+    )
+
+
+def _measured(figure: Measured, *values: float) -> str:
+    return " to ".join(f"{100 * value:.0f} %" if figure.is_share else fixed(value, 2) for value in values)
+
+
+def _points(value: float, interval: Interval | None) -> str:
+    brackets = f" [{fixed(100 * interval[0], 1)}, {fixed(100 * interval[1], 1)}]" if interval else ""
+    return fixed(100 * value, 1) + brackets

@@ -1,93 +1,41 @@
 """The main job: a cohort of metrics.json files in, a `Ranking` out."""
 
 import math
-import platform
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from podium import __version__
 from podium.errors import UsageError
 from podium.figures import agrees, put
 from podium.metrics.resampling import Resamples
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.arena import arena_section
 from podium.tools.ranking.documents import Cohort
-from podium.tools.ranking.facts import Facts, gather_facts, replicate_figures
+from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures
 from podium.tools.ranking.official import (
     Bootstrap,
     MissingFigure,
     Official,
     Ranked,
     deciding_ranks,
-    figure,
     official_ranking,
     scheme_rankings,
     taus_between,
 )
-from podium.tools.ranking.result import (
-    Arena,
-    Calibration,
-    Difference,
-    Methods,
-    Ranking,
-    SchemeRanking,
-    read_calibration,
-)
+from podium.tools.ranking.result import Arena, Calibration, Difference, Ranking, read_calibration
 from podium.tools.ranking.schemes import MEAN, OFFICIAL, SCHEMES, RankingOptions, neighbour_differences, rank_groups
 from podium.tools.ranking.sections import (
     Groups,
-    MethodFacts,
     aggregate_columns,
     case_metrics,
+    methods,
     notes,
-    sentences,
     significance,
     team_lines,
 )
 from podium.tools.ranking.statistics import Ranks
-
-# Figures are recomputed, not believed: what the rows give replaces what a file says, which must agree with it.
-
-
-def with_recomputed_figures(facts: Facts) -> Facts:
-    """The facts with every column that the rows give computed again: published figures may be rounded.
-
-    Raises UsageError, naming file, figure and values, where an aggregate is not what the rows give, or a row has a
-    figure outside the range of its metric. What the rows do not tell, as anonymous ones may not, is not checked.
-    """
-    _refuse_out_of_range(facts)
-    if not facts.cases:
-        return facts
-    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
-    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
-        for team, expected in enumerate(values[0].tolist()):
-            published = figure(facts.aggregates[team], path)
-            if published is None or math.isnan(expected):  # undefined over these cases: what then stands is a rule
-                continue
-            if not agrees(published, expected):
-                raise UsageError(
-                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its own rows give "
-                    f"{expected:.10g}: it was changed after it was written, or written by another version."
-                )
-            put(again[team], path, expected)
-    return replace(facts, aggregates=again)
-
-
-def _refuse_out_of_range(facts: Facts) -> None:
-    for table in facts.tables.values():
-        metric = table.metric
-        with np.errstate(invalid="ignore"):
-            outside = (table.values < metric.lowest) | (table.values > metric.highest)
-        for team, case in np.argwhere(outside).tolist():
-            raise UsageError(
-                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
-                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +52,10 @@ def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
 
 
 def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:
-    """`rank`, for those who need the replicates too. A table of scores has no official rule: its mean decides."""
+    """`rank` with the replicates. A table of scores has no official rule: the mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
-    facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
+    facts = _in_final_order(_with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = _bootstrap(facts, options)
     ranked = scheme_rankings(facts, official, bootstrap, options)
@@ -144,7 +92,14 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
             significance(table, alpha=options.alpha, workers=options.workers) for table in facts.in_schemes
         ),
         arena=arena,
-        methods=_methods(facts, arena, deciding, options, division=cohort.division, not_resampled=not_resampled),
+        methods=methods(
+            facts,
+            division=cohort.division,
+            arena=arena,
+            deciding=deciding,
+            not_resampled=not_resampled,
+            options=options,
+        ),
         notes=tuple(
             notes(
                 facts,
@@ -170,7 +125,7 @@ def _bootstrap(facts: Facts, options: RankingOptions) -> Bootstrap | None:
 def _comparisons(
     facts: Facts, chosen: Ranked, arena: Arena | None, options: RankingOptions
 ) -> tuple[Groups, tuple[Difference, ...]]:
-    """Where the arena decided, its groups are the groups."""
+    """The groups and the differences between neighbours. Where the arena decided, the groups are the arena's."""
     nothing: tuple[None, ...] = (None,) * len(facts.teams)
     if arena is not None:
         return (tuple(team.group if team else None for team in arena.teams), nothing), ()
@@ -183,13 +138,13 @@ def _comparisons(
 def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
     if options.scheme in SCHEMES and not facts.in_schemes:
         raise UsageError(
-            f"The scheme '{options.scheme}' ranks by single cases, and the files hold none "
+            f"The scheme '{options.scheme}' ranks by per-case values, and the files contain none "
             '(per_case = "none", or figures that are not published).'
         )
     official = _official(facts, options)
     ranks = deciding_ranks(facts, official, options)
     last = len(ranks) + 1
-    ratings = np.zeros(len(ranks))  # of the arena: teams that share a rank stand in their order
+    ratings = np.zeros(len(ranks))  # of the arena: they order teams that share a rank
     if options.scheme == OFFICIAL and official is not None and official.ratings is not None:
         ratings = np.nan_to_num(official.ratings)
     order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
@@ -197,18 +152,18 @@ def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
 
 
 def _calibration(facts: Facts, options: RankingOptions) -> Calibration | None:
-    """As the file has it, if it is of teams that are ranked here."""
+    """The content of the file, if all of its teams are ranked here."""
     if options.calibration is None:
         return None
     found = read_calibration(options.calibration)
     strangers = [team.name for team in found.teams if team.name not in facts.teams]
     if strangers:
-        raise UsageError(f"{options.calibration} has an estimate of '{strangers[0]}', which is not ranked here.")
+        raise UsageError(f"{options.calibration} has an estimate for '{strangers[0]}', which is not ranked here.")
     return found
 
 
 def _official(facts: Facts, options: RankingOptions) -> Official | None:
-    """None where the files do not have what the official rule compares, and another scheme was asked for."""
+    """None where the files lack a figure of the official rule and another scheme was requested."""
     try:
         return official_ranking(facts, options)
     except MissingFigure:
@@ -217,50 +172,40 @@ def _official(facts: Facts, options: RankingOptions) -> Official | None:
         return None
 
 
-def _methods(  # noqa: PLR0913  (what the sentences are made of)
-    facts: Facts,
-    arena: Arena | None,
-    deciding: SchemeRanking,
-    options: RankingOptions,
-    *,
-    division: Mapping[str, str],
-    not_resampled: tuple[str, ...],
-) -> Methods:
-    versions = {
-        "Podium": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-    }
-    common = facts.files[0].content
-    prose = sentences(
-        MethodFacts(
-            title=escape_for_display(common.title),
-            version=escape_for_display(common.version),
-            division=division,
-            teams=len(facts.teams),
-            cases=common.counts.expected,
-            rule=facts.rule,
-            missing=str(common.settings["table"]["missing"]) if facts.rule is None else None,
-            deciding=deciding,
-            metrics=[table.metric for table in facts.in_schemes],
-            weights=facts.weights,
-            options=options,
-            bootstraps=options.bootstraps if facts.cases else 0,
-            versions=versions,
-            arena=arena,
-            not_resampled=not_resampled,
-        )
-    )
-    return Methods(
-        podium_version=versions["Podium"],
-        python_version=versions["Python"],
-        numpy_version=versions["NumPy"],
-        scipy_version=versions["SciPy"],
-        seed=options.seed,
-        bootstraps=options.bootstraps,
-        confidence=options.confidence,
-        alpha=options.alpha,
-        quantile=options.quantile,
-        sentences=tuple(prose),
-    )
+# Figures are recomputed from the rows: they replace the published ones, which must agree with them.
+
+
+def _with_recomputed_figures(facts: Facts) -> Facts:
+    """The facts with every column recomputed from the rows: published figures may be rounded.
+
+    Raises UsageError, naming file, figure and values, where an aggregate differs from what the rows give, or a row has
+    a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
+    """
+    _refuse_out_of_range(facts)
+    if not facts.cases:
+        return facts
+    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
+    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
+        for team, expected in enumerate(values[0].tolist()):
+            published = figure_at(facts.aggregates[team], path)
+            if published is None or math.isnan(expected):  # undefined over these cases: a rule sets the figure
+                continue
+            if not agrees(published, expected):
+                raise UsageError(
+                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its rows give "
+                    f"{expected:.10g}: it was changed after it was written, or written by another version."
+                )
+            put(again[team], path, expected)
+    return replace(facts, aggregates=again)
+
+
+def _refuse_out_of_range(facts: Facts) -> None:
+    for table in facts.tables.values():
+        metric = table.metric
+        with np.errstate(invalid="ignore"):
+            outside = (table.values < metric.lowest) | (table.values > metric.highest)
+        for team, case in np.argwhere(outside).tolist():
+            raise UsageError(
+                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
+                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
+            )

@@ -1,4 +1,4 @@
-"""What a ranking found: everything a table, a report or a paper needs, as plain frozen facts.
+"""What a ranking found, as plain frozen facts, and the files that hold them: ranking.json and calibration.json.
 
 Teams are always in the order of the final table, cases in sorted order: `[team][case]` and `[team][team]` tables follow
 these two orders and become arrays with `numpy.array(table, dtype=float)`, where a missing value turns into NaN.
@@ -6,131 +6,37 @@ these two orders and become arrays with `numpy.array(table, dtype=float)`, where
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from podium.errors import UsageError, first_problem
+from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.platform.metrics_file import Status
 
-# calibration.json: how far the judge agrees with the clinicians. `podium judge calibrate` writes it, `podium rank
-# --calibration` shows it.
+ARENA_PATH = "arena.rating"
+"""The path of the column with the arena's ratings, where they decided."""
+
+FEW_CASES = 10
+"""With fewer cases, no probability is written as certain."""
+
+NARROW_BELOW = 50
+"""Percentile intervals over fewer cases are too narrow."""
 
 Interval = tuple[float, float]
-Aspect = Literal["agreement", "position", "length", "repeats"]
-_STRICT_CALIBRATION = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """One figure. Shares are between 0 and 1.
-
-    title     what was counted, as a phrase
-    value     None where there was nothing to count
-    interval  over cases; None where there is no value, or fewer than two cases
-    total     of how many: votes, pairs of votes, repeats or matchups
-    is_share  else it is a coefficient or a difference, where 0 means none
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
-
-    aspect: Aspect
-    name: str
-    title: str
-    value: float | None
-    interval: Interval | None
-    total: int
-    is_share: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamEstimate:
-    """The share of comparisons with the other finalists that a team wins, a tie being half a win.
-
-    by_votes  of the votes alone
-    by_judge  by the judge's preference, over all judged cases
-    by_both   the prediction-powered estimate, from the votes and what the judge says of all cases
-    weight    how much the judge is followed in it (lambda of PPI++)
-    worth     how many votes the votes alone would have to be for an interval as narrow; None where that is unknown
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
-
-    name: str
-    votes: int
-    voted_cases: int
-    by_votes: float
-    by_votes_interval: Interval | None
-    by_judge: float
-    by_judge_interval: Interval | None
-    by_both: float
-    by_both_interval: Interval | None
-    weight: float
-    worth: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    """The whole result. `teams` without a vote are left out, and named in the notes; the others best first."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
-
-    schema: Literal["podium-calibration-1"] = "podium-calibration-1"
-    podium_version: str
-    judge: str
-    votes: int
-    raters: int
-    voted_cases: int
-    cases: int
-    confidence: float
-    replicates: int
-    seed: int
-    figures: tuple[Measured, ...]
-    teams: tuple[TeamEstimate, ...]
-    notes: tuple[str, ...]
-
-    def of(self, aspect: Aspect) -> tuple[Measured, ...]:
-        return tuple(figure for figure in self.figures if figure.aspect == aspect)
-
-
-def calibration_to_json(calibration: Calibration) -> str:
-    """The content of calibration.json, the same bytes for the same result."""
-    document = _calibration_adapter().dump_python(calibration, mode="json")
-    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def read_calibration(path: Path) -> Calibration:
-    """Raises UsageError where the file cannot be read, or is not one that `podium judge calibrate` wrote."""
-    try:
-        return _calibration_adapter().validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValidationError as error:
-        raise UsageError(
-            f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."
-        ) from None
-
-
-@cache
-def _calibration_adapter() -> TypeAdapter[Calibration]:
-    return TypeAdapter(Calibration)
-
-
-ARENA_PATH = "arena.rating"  # the column that holds the arena's ratings, once they have decided
-
+Intervals = tuple[Interval | None, ...]  # [team]
 Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
+Aspect = Literal["agreement", "position", "length", "repeats"]
 
-Intervals = tuple[Interval | None, ...]  # [team]
 _STRICT = ConfigDict(extra="forbid")
+_STRICT_CALIBRATION = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,13 +54,13 @@ class Trouble:
 class Team:
     """One line of the final table.
 
-    rank       by the deciding scheme; None for a team that scheme leaves unranked (only `platform` does)
-    score      what that scheme ranks by, in the scheme's own unit and direction
+    rank       by the deciding scheme; None for a team that it does not rank (only `platform` leaves teams out)
+    score      what this scheme ranks by, in its own unit and direction
     group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
-               others, and so on; None where the cases could not be drawn
-    group_p    p of the comparison with the group's best team after Holm's adjustment; None for that team itself
+               others, and so on; None without a bootstrap
+    group_p    p-value against the group's best team after Holm's adjustment; None for that team itself
     tied_with  the other teams that share the rank
-    finalist   goes to (or came through) the arena, where the challenge has one
+    finalist   goes on to the arena, or was in it, where the challenge has one
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -177,7 +83,7 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateColumn:
-    """One leaderboard column over all teams, cohort quantities recomputed; None where a team has none."""
+    """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -186,17 +92,17 @@ class AggregateColumn:
     direction: Direction
     headline: bool
     values: Row  # [team]
-    errors: Row | None  # [team], the spread beside it
-    intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or they cannot be drawn
+    errors: Row | None  # [team], standard deviations
+    intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or without a bootstrap
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseMetricResult:
     """One declared per-case figure of all teams.
 
-    values           as in the files: None where a team has none there, before any worst value is put in
+    values           as in the files: None where a team has none, not replaced by the worst value
     lowest, highest, worst
-                     as declared; None stands for an infinite bound
+                     as declared; None means infinite
     in_schemes       whether the general schemes rank by it
     undefined_cases  cases where no team has a value (such as Dice where the reference is empty): the metric is not
                      defined there, so they are left out of this metric for everybody
@@ -213,7 +119,7 @@ class CaseMetricResult:
     unit: str
     in_schemes: bool
     undefined_cases: int
-    means: Row  # [team], over the defined cases with the worst value where there is none; None where that is infinite
+    means: Row  # [team], over the defined cases, missing values counting as the worst; None if infinite
     mean_intervals: Intervals | None  # [team]; None without a bootstrap
     values: Table  # [team][case]
 
@@ -253,7 +159,7 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeRanking:
-    """The teams under one scheme. `official` is the challenge's own rule; the others rank by single cases."""
+    """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -266,7 +172,7 @@ class SchemeRanking:
     scores: Row  # [team]
     score_intervals: Intervals | None  # [team]; None where there is no stability
     stability: Stability | None
-    why_no_stability: str | None  # in words, where there is none
+    why_no_stability: str | None  # a sentence, where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +195,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Significance:
-    """One-sided paired Wilcoxon tests by one metric: is the row's team better than the column's?"""
+    """One-sided paired Wilcoxon tests by one metric: p-values that the row's team beats the column's."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -302,7 +208,7 @@ class Significance:
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaTeam:
-    """What the arena knows of a finalist, None where it does not say; `interval` is of the Bradley-Terry rating."""
+    """What arena.json says about a finalist, None where it says nothing; `interval` is of the Bradley-Terry rating."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -320,9 +226,9 @@ class ArenaTeam:
 class Arena:
     """The arena that decided among the finalists.
 
-    decided_by   the name of the rating; empty where the file does not say
-    ties_broken  whether teams of one group were ordered by their ratings all the same
-    teams        [team], None for those that were not in the arena
+    decided_by   the name of the rating; empty where the file does not name it
+    ties_broken  whether teams of the same group were nevertheless ordered by their ratings
+    teams        [team], None for teams that were not in the arena
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -339,7 +245,7 @@ class Arena:
 
 @dataclass(frozen=True, kw_only=True)
 class Methods:
-    """What has to be stated to repeat the ranking. `sentences` say it in prose, ready for a paper."""
+    """What is needed to repeat the ranking. `sentences` say it in prose, ready for a paper."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -356,17 +262,86 @@ class Methods:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One figure. Shares are between 0 and 1.
+
+    title     a phrase: what was counted
+    value     None where there was nothing to count
+    interval  over cases; None where there is no value, or fewer than two cases
+    total     the number of votes, pairs of votes, repeats or matchups
+    is_share  False for a coefficient or a difference, where 0 means none
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    aspect: Aspect
+    name: str
+    title: str
+    value: float | None
+    interval: Interval | None
+    total: int
+    is_share: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamEstimate:
+    """The share of comparisons with the other finalists that a team wins, a tie being half a win.
+
+    by_votes  of the votes alone
+    by_judge  by the judge's preference, over all judged cases
+    by_both   the prediction-powered estimate, from the votes and the judge's preferences in all cases
+    weight    of the judge in it (lambda of PPI++)
+    worth     how many votes would give an equally narrow interval without the judge; None where that is unknown
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    name: str
+    votes: int
+    voted_cases: int
+    by_votes: float
+    by_votes_interval: Interval | None
+    by_judge: float
+    by_judge_interval: Interval | None
+    by_both: float
+    by_both_interval: Interval | None
+    weight: float
+    worth: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The whole result of `podium judge calibrate`. `teams` are best first; the notes name teams without a vote."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
+
+    schema: Literal["podium-calibration-1"] = "podium-calibration-1"
+    podium_version: str
+    judge: str
+    votes: int
+    raters: int
+    voted_cases: int
+    cases: int
+    confidence: float
+    replicates: int
+    seed: int
+    figures: tuple[Measured, ...]
+    teams: tuple[TeamEstimate, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ranking:
     """The whole result.
 
-    division              the settings that part a challenge into separately ranked halves, such as the regime
-    deciding_scheme       the scheme the final table follows: `official` unless asked otherwise
-    statuses              [team][case]; empty, as `cases` is, where the files hold no single cases
-    differences           between every team and the next; empty where the cases could not be drawn
+    division              the setting that divides a challenge into separately ranked parts, such as the regime
+    deciding_scheme       the scheme the final table follows: `official` by default
+    statuses              [team][case]; empty, like `cases`, where the files contain no per-case rows
+    differences           between every team and the next; empty without a bootstrap
     not_resampled         titles of columns that do not come from the cases, such as the time
     scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
     calibration           of the judge by the arena's votes, where it was given
-    notes                 in words: what could not be done, what an organiser should look at
+    notes                 sentences: what could not be done, what an organiser should check
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -403,15 +378,27 @@ class Ranking:
         return self.scheme(self.deciding_scheme)
 
 
-# ranking.json: written, read, checked, and its JSON Schema.
+# From arrays to plain numbers.
+
+
+def plain_row(values: Floats) -> Row:
+    """For JSON, which has neither NaN nor infinity: they become None."""
+    return tuple(value if math.isfinite(value) else None for value in values.tolist())
+
+
+def plain_table(values: Floats) -> Table:
+    return tuple(plain_row(row) for row in values)
+
+
+# ranking.json and its JSON Schema.
 
 
 def ranking_to_json(ranking: Ranking) -> str:
-    """The content of ranking.json, the same bytes for the same ranking; NaN and infinity have no place in it.
+    """The content of ranking.json, the same bytes for the same ranking; without NaN and infinity.
 
-    One line per field: indented, the tables of single cases would have one line per number.
+    One line per field: indented, the tables of cases would have one line per number.
     """
-    document = _adapter().dump_python(ranking, mode="json")
+    document = ranking_adapter().dump_python(ranking, mode="json")
     lines = (
         f"{json.dumps(key)}: "
         + json.dumps(document[key], sort_keys=key != "settings", allow_nan=False, ensure_ascii=False)
@@ -421,9 +408,9 @@ def ranking_to_json(ranking: Ranking) -> str:
 
 
 def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranking:
-    """The ranking in a ranking.json; `name` stands for the file in error messages."""
+    """The ranking in a ranking.json; error messages call the file `name`."""
     try:
-        ranking = _adapter().validate_json(text)
+        ranking = ranking_adapter().validate_json(text)
     except ValidationError as error:
         raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {first_problem(error)}.") from None
     problem = next(_contradictions(ranking), None)
@@ -433,7 +420,7 @@ def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranki
 
 
 def _contradictions(ranking: Ranking) -> Iterator[str]:
-    """What types alone cannot say: tables that do not follow the teams and cases, and ranks that do not exist."""
+    """Problems that types alone do not reveal: tables of the wrong shape, and ranks that do not exist."""
     teams, cases, schemes = len(ranking.teams), len(ranking.cases), len(ranking.schemes)
     if not teams:
         yield "it has no teams"
@@ -494,81 +481,41 @@ def ranking_schema() -> dict[str, Any]:
     return schema
 
 
-def schema_of_the_classes() -> dict[str, Any]:
-    """What the shipped schema has to be, from the classes of `podium.tools.ranking.result`."""
+def class_schema(adapter: TypeAdapter[Any], file: str) -> dict[str, Any]:
+    """The JSON Schema that has to be shipped for a file, derived from its classes."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_adapter().json_schema(mode="serialization"),
-        "title": "ranking.json as Podium writes it",
+        **adapter.json_schema(mode="serialization"),
+        "title": f"{file} as Podium writes it",
     }
 
 
 @cache
-def _adapter() -> TypeAdapter[Ranking]:
+def ranking_adapter() -> TypeAdapter[Ranking]:
     return TypeAdapter(Ranking)
 
 
-# From arrays to plain numbers for JSON, which has neither NaN nor infinity, and to safe cells of a table.
+# calibration.json.
 
 
-def plain_row(values: NDArray[np.float64]) -> Row:
-    """What is not finite becomes None."""
-    return tuple(value if math.isfinite(value) else None for value in values.tolist())
+def calibration_to_json(calibration: Calibration) -> str:
+    """The content of calibration.json, the same bytes for the same result."""
+    document = _calibration_adapter().dump_python(calibration, mode="json")
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def plain_table(values: NDArray[np.float64]) -> Table:
-    return tuple(plain_row(row) for row in values)
+def read_calibration(path: Path) -> Calibration:
+    """Raises UsageError where the file cannot be read or was not written by `podium judge calibrate`."""
+    try:
+        return _calibration_adapter().validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UsageError(
+            f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."
+        ) from None
 
 
-def csv_safe(name: str) -> str:
-    """A team may be called =HYPERLINK(...): a spreadsheet must read its name as text."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-# How many decimals a column has: the same for all of its figures, and enough to tell different ones apart.
-
-
-def column_decimals(values: Iterable[float | None]) -> int:
-    """Two to six; none where all are whole numbers. Columns whose figures are all below ten have at least four.
-
-    A table whose neighbours read the same but rank differently would look wrong.
-    """
-    distinct = {value for value in values if value is not None and math.isfinite(value)}
-    if all(value == int(value) for value in distinct):
-        return 0
-    wanted = (n for n in range(2, 6) if len({fixed(value, n) for value in distinct}) == len(distinct))
-    return max(next(wanted, 6), 4 if max(map(abs, distinct)) < 10 else 2)
-
-
-def fixed(value: float, decimals: int) -> str:
-    """A figure with a fixed number of decimals and a true minus sign; what rounds to zero has none."""
-    text = f"{value:.{decimals}f}"
-    return text.replace("-", "−") if float(text) else text.removeprefix("-")
-
-
-def even_decimals(values: Iterable[float | None], *, most: int = 4) -> int:
-    """Decimals for a table of one kind of figure: `most` for figures up to 1, one less for each place before the point
-    of larger ones, at least one; none where all are whole numbers."""
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    if all(value == int(value) for value in known):
-        return 0
-    places = math.floor(math.log10(max(known))) + 1 if max(known) > 1 else 0
-    return max(1, most - places)
-
-
-# How probabilities are written: what few cases cannot show is never written as certain.
-
-FEW_CASES = 10
-NARROW_BELOW = 50
-"""Percentile intervals over fewer cases are too narrow."""
-
-
-def chance(share: float, *, cases: int) -> str:
-    """A share as a percentage. A share above 0 is never 0 %, one below 1 never 100 %; with fewer than ten cases
-    neither is ever written, and the number of cases stands beside it."""
-    few = f" (n = {cases} {'case' if cases == 1 else 'cases'})" if cases < FEW_CASES else ""
-    if share < 0.005 and (share > 0 or few):
-        return f"< 1 %{few}"
-    if share > 0.995 and (share < 1 or few):
-        return f"> 99 %{few}"
-    return f"{100 * share:.0f} %"
+@cache
+def _calibration_adapter() -> TypeAdapter[Calibration]:
+    return TypeAdapter(Calibration)

@@ -1,6 +1,7 @@
-"""The general ranking schemes, each written once for any number of replicates: the data as they are make one.
+"""The general ranking schemes, what an organiser may choose, and teams compared by the score that decides.
 
-A scheme ranks by one metric; by several metrics it ranks by each and then by the mean of the positions.
+Each scheme is written once for any number of replicates; the original data count as one. A scheme ranks by one metric;
+with several metrics it ranks by each and then by the mean of the positions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from podium.tools.ranking.statistics import (
     Ranks,
     case_positions,
     holm,
+    holm_over_pairs,
     mean_positions,
     pairwise_p,
     percentile_interval,
@@ -27,7 +29,41 @@ from podium.tools.ranking.statistics import (
     share_of_significant_wins,
 )
 
-# The single cases of all teams as arrays: what the general schemes rank by.
+OFFICIAL = "official"
+PLATFORM = "platform"
+PlatformMethod = Literal["absolute", "mean", "median"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingOptions:
+    """What an organiser may choose.
+
+    scheme            what the final table follows: `official`, `platform`, or a general scheme
+    metrics           per-case metrics for the general schemes instead of those the challenge declares
+    weights           of the positions by these metrics; 1 for metrics that are not named
+    confidence        of every interval
+    alpha             the level of every test
+    quantile          of the cases, for `quantile-then-rank`: 0.05 asks how a team does in its worst twentieth
+    platform_method   instead of the one in the challenge's phase settings
+    arena             arena.json, whose ratings decide among the finalists
+    break_arena_ties  order the teams of one arena group by their ratings instead of giving them the same rank
+    calibration       calibration.json of the judge, for the page
+    workers           threads; no figure depends on it
+    """
+
+    scheme: str = OFFICIAL
+    metrics: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    bootstraps: int = 1000
+    seed: int = 0
+    confidence: float = 0.95
+    alpha: float = 0.05
+    quantile: float = 0.05
+    platform_method: PlatformMethod | None = None
+    arena: Path | None = None
+    break_arena_ties: bool = False
+    calibration: Path | None = None
+    workers: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +77,18 @@ class CaseTable:
     def defined(self) -> NDArray[np.bool_]:
         """The cases where at least one team has a value.
 
-        Where no team has one the metric is undefined (Dice where the reference is empty), and there is nothing to
-        rank; where some team has one, it is missing for the teams without one.
+        Where no team has one, the metric is undefined (such as Dice with an empty reference) and the case is left out.
+        Where some team has one, it counts as missing for the teams without one.
         """
         return np.asarray(~np.isnan(self.values).all(axis=0))
 
     def filled(self) -> Floats:
-        """The defined cases, a missing value being the metric's worst."""
+        """The defined cases, with the worst value of the metric where a value is missing."""
         values = self.values[:, self.defined]
         return np.where(np.isnan(values), self.metric.worst, values)
 
     def gains(self) -> Floats:
-        """`filled`, turned so that larger is better."""
+        """`filled`, negated where lower is better: larger is always better."""
         return self.filled() if self.metric.direction == "higher" else -self.filled()
 
 
@@ -61,80 +97,63 @@ def case_table(metric: Metric, rows: Sequence[Sequence[float | None]]) -> CaseTa
     return CaseTable(metric=metric, values=np.array(rows, dtype=np.float64).reshape(len(rows), -1))
 
 
-@dataclass(frozen=True, kw_only=True)
-class SchemeOptions:
-    """quantile  of the cases, for `quantile-then-rank`: 0.05 asks how a team does in its worst twentieth
-    alpha     the level of the tests
-    workers   threads for the tests; no figure depends on it"""
-
-    quantile: float = 0.05
-    alpha: float = 0.05
-    workers: int = 1
-
-
-Score = Callable[[CaseTable, Resamples, SchemeOptions], Floats]
+ScoreFunction = Callable[[CaseTable, Resamples, RankingOptions], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
-    """`score` gives one figure per team from a table of cases, as `[replicate, team]`.
+    """A general scheme. `score` gives one figure per team from a table of cases, as `[replicate, team]`.
 
-    words        may hold {quantile}
-    direction    of that figure; None means the metric's own
-    score_title  of that figure; empty where it is the metric's own
+    words        one sentence; may contain {quantile}
+    direction    of the score; None if it is the metric's
+    score_title  of the score; empty if it is the metric's
     """
 
     name: str
     title: str
     words: str
-    score: Score
+    score: ScoreFunction
     direction: Direction | None = None
     score_title: str = ""
 
-    def direction_for(self, table: CaseTable) -> Direction:
-        return self.direction or table.metric.direction
 
-
-def _mean(table: CaseTable, resamples: Resamples, _: SchemeOptions) -> Floats:
+def _mean(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
     return resamples.only(table.defined).mean(table.filled().T)
 
 
-def _quantile(share: float, table: CaseTable, resamples: Resamples) -> Floats:
-    kept = resamples.only(table.defined)
-    return np.stack([kept.quantiles(values, [share])[0] for values in table.filled()], axis=1)
+def _median(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
+    return _quantile(0.5, table.filled(), resamples.only(table.defined))
 
 
-def _median(table: CaseTable, resamples: Resamples, _: SchemeOptions) -> Floats:
-    return _quantile(0.5, table, resamples)
-
-
-def _low_quantile(table: CaseTable, resamples: Resamples, options: SchemeOptions) -> Floats:
+def _low_quantile(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
     share = options.quantile if table.metric.direction == "higher" else 1 - options.quantile
-    return _quantile(share, table, resamples)
+    return _quantile(share, table.filled(), resamples.only(table.defined))
 
 
-def _positions_in_cases(table: CaseTable) -> Ranks:
-    return case_positions(table.values[:, table.defined], table.metric.direction)
-
-
-def _mean_position(table: CaseTable, resamples: Resamples, _: SchemeOptions) -> Floats:
+def _mean_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
     return resamples.only(table.defined).mean(_positions_in_cases(table).T)
 
 
-def _median_position(table: CaseTable, resamples: Resamples, _: SchemeOptions) -> Floats:
-    kept = resamples.only(table.defined)
-    ranks = _positions_in_cases(table).astype(np.float64)
-    return np.stack([kept.quantiles(values, [0.5])[0] for values in ranks], axis=1)
+def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
+    return _quantile(0.5, _positions_in_cases(table).astype(np.float64), resamples.only(table.defined))
 
 
-def _wins(table: CaseTable, resamples: Resamples, options: SchemeOptions) -> Floats:
+def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
     p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
     return share_of_significant_wins(p, alpha=options.alpha)
 
 
-def _wins_after_holm(table: CaseTable, resamples: Resamples, options: SchemeOptions) -> Floats:
+def _wins_after_holm(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
     p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
-    return share_of_significant_wins(holm(p), alpha=options.alpha)
+    return share_of_significant_wins(holm_over_pairs(p), alpha=options.alpha)
+
+
+def _quantile(share: float, by_team: Floats, resamples: Resamples) -> Floats:
+    return np.stack([resamples.quantiles(values, [share])[0] for values in by_team], axis=1)
+
+
+def _positions_in_cases(table: CaseTable) -> Ranks:
+    return case_positions(table.values[:, table.defined], table.metric.direction)
 
 
 MEAN = Scheme(
@@ -183,7 +202,7 @@ TEST_HOLM = Scheme(
     name="test-then-rank-holm",
     title="Test with Holm, then rank",
     words="teams are ranked by the share of the other teams they beat in a one-sided paired Wilcoxon signed-rank test, "
-    "the p values adjusted after Holm over all ordered pairs",
+    "the p values adjusted by Holm's method over all ordered pairs",
     score=_wins_after_holm,
     direction="higher",
     score_title="Significant wins",
@@ -195,7 +214,7 @@ SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, QUANTILE, TEST_HOLM
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeOutcome:
-    """`ranks[replicate, team]`, and what they were made from, `scores[replicate, team]`, better in `direction`."""
+    """`ranks[replicate, team]`, and the `scores[replicate, team]` that they follow from."""
 
     ranks: Ranks
     scores: Floats
@@ -207,12 +226,12 @@ def apply_scheme(
     scheme: Scheme,
     tables: Sequence[CaseTable],
     resamples: Resamples,
-    options: SchemeOptions,
+    options: RankingOptions,
     weights: Sequence[float] | None = None,
 ) -> SchemeOutcome:
-    """Rank by every table, and where there are several by the mean of the positions, `weights` being equal if None."""
+    """Rank by every table; with several, by the mean of the positions. `weights` are equal if None."""
     scores = [scheme.score(table, resamples, options) for table in tables]
-    directions = [scheme.direction_for(table) for table in tables]
+    directions = [scheme.direction or table.metric.direction for table in tables]
     ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
     if len(tables) == 1:
         title = scheme.score_title or tables[0].metric.title
@@ -223,94 +242,13 @@ def apply_scheme(
     )
 
 
-# The live leaderboard of Grand Challenge, computed offline: absolute, or the mean or median of positions.
-
-PlatformMethod = Literal["absolute", "mean", "median"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlatformPlace:
-    """`rank` as the platform counts: 0 for a submission it leaves out; `score` is what it ranks by."""
-
-    rank: int
-    score: float | None
-
-
-def platform_ranking(
-    submissions: Mapping[str, Sequence[float | None]],
-    directions: Sequence[Direction],
-    method: PlatformMethod,
-) -> dict[str, PlatformPlace]:
-    """Rank submissions by columns, the score's column first.
-
-    A submission without a number in any ranked column is never ranked (position 0), under `absolute` too. Each
-    column gives positions, equal values sharing the smaller; `absolute` takes those of the first column, `mean` and
-    `median` rank by that statistic of a submission's positions.
-    """
-    ranked = [name for name, values in submissions.items() if all(value is not None for value in values)]
-    places = {name: PlatformPlace(rank=0, score=None) for name in submissions}
-    if not ranked:
-        return places
-    figures = np.array([submissions[name] for name in ranked], dtype=np.float64)
-    by_column = np.stack([positions([(figures[:, number], direction)]) for number, direction in enumerate(directions)])
-    match method:
-        case "absolute":
-            scores = by_column[0].astype(np.float64)
-        case "mean":
-            scores = by_column.sum(axis=0) / len(directions)  # whole numbers: equal sums are equal
-        case "median":
-            scores = np.median(by_column, axis=0)
-    for name, rank, score in zip(ranked, positions([(scores, "lower")]), scores, strict=True):
-        places[name] = PlatformPlace(rank=int(rank), score=float(score))
-    return places
-
-
-# What an organiser may choose.
-
-OFFICIAL = "official"
-PLATFORM = "platform"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankingOptions:
-    """scheme           what the final table follows: `official`, `platform`, or a general scheme
-    metrics          per-case metrics for the general schemes instead of those the challenge declares
-    weights          of these metrics' positions where there are several; 1 where not named
-    confidence       of every interval
-    alpha            the level of every test
-    platform_method  instead of what the challenge's phase settings say
-    arena            the arena's result, to decide among the finalists
-    break_arena_ties order teams of one of the arena's groups by their ratings instead of letting them share the rank
-    calibration      of the judge by the arena's votes, for the page
-    workers          threads; no figure depends on it
-    """
-
-    scheme: str = OFFICIAL
-    metrics: tuple[str, ...] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
-    bootstraps: int = 1000
-    seed: int = 0
-    confidence: float = 0.95
-    alpha: float = 0.05
-    quantile: float = 0.05
-    platform_method: PlatformMethod | None = None
-    arena: Path | None = None
-    break_arena_ties: bool = False
-    calibration: Path | None = None
-    workers: int = 1
-
-
-# Teams compared by the score that decides: neighbours in the table, and groups of teams that cannot be told apart.
+# Teams compared by the score that decides: neighbours in the table, and groups of teams that do not differ.
 
 
 def neighbour_differences(
     teams: Sequence[str], full: SchemeOutcome, replicates: SchemeOutcome, *, confidence: float
 ) -> tuple[Difference, ...]:
-    """Every team and the next one, in the order of the final table.
-
-    The difference is the better team's score minus the other's. The probability that the better one is ahead is the
-    share of replicates in which its rank is better, an equal rank counting half.
-    """
+    """Every team compared with the next one, in the order of the final table."""
     scores, ranks = full.scores[0], replicates.ranks
     found = []
     for first in range(len(teams) - 1):
@@ -334,8 +272,8 @@ def neighbour_differences(
 def rank_groups(
     full: SchemeOutcome, replicates: SchemeOutcome, *, cases: int, alpha: float
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-    """For every team, in the order of the final table, the number of its group (from 1) and the adjusted p of its
-    comparison with the group's first team, which itself has none.
+    """The group of every team (from 1), in the order of the final table, and the adjusted p-value against the group's
+    first team, which itself has None.
 
     The best team is the anchor of the first group. A team that does not differ from it at `alpha`, after Holm's
     adjustment over all comparisons with this anchor, belongs to its group; the best team outside is the next anchor.
@@ -348,18 +286,19 @@ def rank_groups(
         group += 1
         anchor, *others = [team for team in range(teams) if not groups[team]]
         groups[anchor] = group
-        p = holm_adjusted([paired_p(full, replicates, anchor, other, cases=cases) for other in others])
-        for other, value in zip(others, p, strict=True):
+        p = np.array([paired_p(full, replicates, anchor, other, cases=cases) for other in others])
+        for other, value in zip(others, holm(p).tolist(), strict=True):
             if value > alpha:
                 groups[other], adjusted[other] = group, value
     return tuple(groups), tuple(adjusted)
 
 
 def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second: int, *, cases: int) -> float:
-    """Two-sided p of two teams' difference: t = difference / bootstrap standard error, n - 1 degrees of freedom.
+    """Two-sided p-value of the difference of two teams: t = difference / bootstrap standard error, n - 1 degrees of
+    freedom.
 
-    The standard error is the spread of the paired differences over the replicates times sqrt(n / (n - 1)): for a mean
-    over n cases this is the paired t test, but for the noise of the draws. 1 where the score or the cases cannot tell:
+    The standard error is the standard deviation of the paired differences over the replicates times sqrt(n / (n - 1)):
+    for a mean over n cases this is the paired t test, apart from the noise of the draws. 1 where there is no evidence:
     one case, equal scores, infinite scores.
     """
     with np.errstate(invalid="ignore"):
@@ -371,13 +310,3 @@ def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second:
     if error == 0:
         return 0.0
     return float(2 * stdtr(cases - 1, -abs(difference) / error))
-
-
-def holm_adjusted(p: Sequence[float]) -> list[float]:
-    """The i-th smallest of m times m - i + 1, made non-decreasing, at most 1; in the order given."""
-    adjusted = [0.0] * len(p)
-    largest = 0.0
-    for place, number in enumerate(sorted(range(len(p)), key=lambda each: p[each])):
-        largest = max(largest, min(1.0, p[number] * (len(p) - place)))
-        adjusted[number] = largest
-    return adjusted

@@ -1,21 +1,22 @@
-"""The parts of a result that restate the files: the lines of the table, its columns, the single cases, the tests."""
+"""The parts of a ranking: lines of the table, columns, per-case metrics, tests, notes, and the methods in prose."""
 
+import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy
 
-from podium.challenges.board import Criterion, RankingRule
+from podium import __version__
+from podium.challenges.board import Criterion
 from podium.figures import Figures
 from podium.metrics import Floats
-from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import CLOCKS
 from podium.platform.privacy import Column
 from podium.platform.runtime import clock_path
-from podium.tools.ranking.facts import Facts
-from podium.tools.ranking.official import Bootstrap, Official, figure
+from podium.readers.files import escape_for_display
+from podium.tools.ranking.facts import Facts, figure_at
+from podium.tools.ranking.official import Bootstrap, Official
 from podium.tools.ranking.result import (
     ARENA_PATH,
     FEW_CASES,
@@ -24,6 +25,7 @@ from podium.tools.ranking.result import (
     Arena,
     CaseMetricResult,
     Intervals,
+    Methods,
     SchemeRanking,
     Significance,
     Team,
@@ -32,13 +34,22 @@ from podium.tools.ranking.result import (
     plain_table,
 )
 from podium.tools.ranking.schemes import MEDIAN, OFFICIAL, RANK_MEDIAN, CaseTable, RankingOptions
-from podium.tools.ranking.statistics import holm, pairwise_p, percentile_intervals, positions
+from podium.tools.ranking.statistics import holm_over_pairs, pairwise_p, percentile_intervals, positions
+from podium.tools.ranking.wording import count, listed
 
-Groups = tuple[Sequence[int | None], Sequence[float | None]]  # of every team its group and the p beside it
+Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
+
+_MANY = 5  # more sentences of one kind are summarised
+_RATINGS = {"elo-averaged": "averaged Elo ratings", "elo": "Elo ratings", "bradley-terry": "Bradley-Terry ratings"}
+_MISSING = {
+    "worst": "A missing value counts as the worst value of its metric; the same cases count for every team.",
+    "exclude": "A case without a value from some team was left out of that metric for all teams.",
+    "error": "No value is missing.",
+}
 
 
 def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
-    """One line per team, in the order of the facts."""
+    """The lines of the final table."""
     return tuple(_team_line(facts, official, deciding, groups, number) for number in range(len(facts.files)))
 
 
@@ -71,7 +82,7 @@ def _team_line(facts: Facts, official: Official | None, deciding: SchemeRanking,
 def aggregate_columns(
     facts: Facts, arena: Arena | None, bootstrap: Bootstrap | None, options: RankingOptions
 ) -> tuple[AggregateColumn, ...]:
-    """The leaderboard's columns that any team has, and the arena's ratings."""
+    """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
     drawn = bootstrap.figures if bootstrap else {}
     columns = [
         AggregateColumn(
@@ -80,7 +91,7 @@ def aggregate_columns(
             direction=column.direction,
             headline=column.headline,
             values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
-            errors=tuple(figure(figures, column.error_path) for figures in facts.aggregates)
+            errors=tuple(figure_at(figures, column.error_path) for figures in facts.aggregates)
             if column.error_path
             else None,
             intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
@@ -93,12 +104,12 @@ def aggregate_columns(
 
 
 def _known_figure(aggregates: Figures, column: Column) -> float | None:
-    is_unknown = column.known_path and figure(aggregates, column.known_path) == 0
-    return None if is_unknown else figure(aggregates, column.path)
+    is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
+    return None if is_unknown else figure_at(aggregates, column.path)
 
 
 def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
-    """None for a team whose figure is not known."""
+    """None for a team whose figure is unknown."""
     found = percentile_intervals(drawn, confidence=options.confidence)
     return tuple(
         None if _known_figure(figures, column) is None else interval
@@ -107,7 +118,7 @@ def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOpti
 
 
 def _arena_column(arena: Arena) -> AggregateColumn:
-    """Intervals are those of the Bradley-Terry rating: they belong to it alone."""
+    """The arena's intervals are of the Bradley-Terry rating: another rating has none."""
     by_bradley_terry = arena.decided_by == "bradley-terry"
     return AggregateColumn(
         path=ARENA_PATH,
@@ -121,8 +132,8 @@ def _arena_column(arena: Arena) -> AggregateColumn:
 
 
 def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
-    """Every metric that the rows hold: those of the general schemes first and in the rule's order, for its first is
-    what reports call a case good or bad by."""
+    """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
+    good or bad by the first."""
     others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
     return (
         *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
@@ -154,9 +165,9 @@ def _case_metric(
 
 
 def significance(table: CaseTable, *, alpha: float, workers: int) -> Significance:
-    """Every team against every other by one metric, missing values being the worst."""
+    """Every team against every other by one metric; missing values count as the worst."""
     p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined), workers=workers)[0]
-    adjusted = holm(p)
+    adjusted = holm_over_pairs(p)
     return Significance(
         metric=table.metric.name,
         p=plain_table(p),
@@ -166,16 +177,14 @@ def significance(table: CaseTable, *, alpha: float, workers: int) -> Significanc
     )
 
 
-def _significant(p: NDArray[np.float64], alpha: float) -> tuple[tuple[bool, ...], ...]:
+def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
     return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
 
 
-# In words: what could not be done, and what an organiser should know before publishing.
-
-_MANY = 5  # sentences of one kind that are still read
+# Notes: what could not be done, and what an organiser should know before publishing.
 
 
-def notes(  # noqa: PLR0913  (all that can be remarked on)
+def notes(  # noqa: PLR0913  (everything that a note may be about)
     facts: Facts,
     *,
     official: Official | None,
@@ -194,11 +203,11 @@ def notes(  # noqa: PLR0913  (all that can be remarked on)
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
         yield (
-            "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
-            "schemes."
+            "The files contain no per-case rows: teams are ranked by aggregates alone, without bootstrap, tests or "
+            "other schemes."
         )
     elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
-        yield f"The official ranking has no interval. {by_the_rule.why_no_stability}"
+        yield f"The official ranking has no intervals. {by_the_rule.why_no_stability}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
@@ -213,8 +222,8 @@ def notes(  # noqa: PLR0913  (all that can be remarked on)
 
 
 def _about_the_lower_bound(facts: Facts, criterion: Criterion, path: str) -> Iterator[str]:
-    """Both orders where they differ; nothing where a file has no bound, as those of older versions."""
-    scores, bounds = ([figure(figures, each) for figures in facts.aggregates] for each in (criterion.path, path))
+    """Both orders where they differ; nothing where a file has no bound, like those of older versions."""
+    scores, bounds = ([figure_at(figures, each) for figures in facts.aggregates] for each in (criterion.path, path))
     if None in scores or None in bounds:
         return
     orders = [positions([(np.array([values]), criterion.direction)])[0] for values in (scores, bounds)]
@@ -231,21 +240,21 @@ def _about_the_lower_bound(facts: Facts, criterion: Criterion, path: str) -> Ite
 
 def _about_doubts(facts: Facts, doubts: Sequence[tuple[str, str]], lower_bound: str) -> Iterator[str]:
     for team, figures in zip(facts.teams, facts.aggregates, strict=True):
-        counted = [(figure(figures, path) or 0, words) for path, words in doubts]
-        bound = figure(figures, lower_bound)
+        counted = [(figure_at(figures, path) or 0, words) for path, words in doubts]
+        bound = figure_at(figures, lower_bound)
         if bound is not None and any(number for number, _ in counted):
             listed = ", ".join(f"{number:,.0f} {words}" for number, words in counted)
             yield f"{team}: {listed}; the lower bound of the score is {bound:.4f}."
 
 
 def _about_lost_cases(facts: Facts) -> Iterator[str]:
-    """A sentence per team; one for all where there are many."""
+    """One sentence per team; a single one for more than five teams."""
     lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
     if len(lost) > _MANY:
         shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
         yield (
-            f"{len(lost)} teams have failed or missing cases, counted with the worst values; how many stands in "
-            f"brackets: {shown}."
+            f"{len(lost)} teams have failed or missing cases, which count with the worst values (number in brackets): "
+            f"{shown}."
         )
         return
     for file in lost:
@@ -253,13 +262,13 @@ def _about_lost_cases(facts: Facts) -> Iterator[str]:
         words = [
             f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
         ]
-        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, counted with the worst values."
+        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, which count with the worst values."
 
 
 def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
     if cases < FEW_CASES:
-        shown = "1 case" if cases == 1 else f"{cases} cases"
-        yield f"There are only {shown}: intervals and probabilities are rough, and none of them is certain."
+        are = "is only 1 case" if cases == 1 else f"are only {cases} cases"
+        yield f"There {are}: intervals and probabilities are only rough estimates."
     if cases < NARROW_BELOW:
         yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
     elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
@@ -269,7 +278,7 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
         for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
     ):
         yield (
-            "An interval of the score does not contain the score itself: drawing cases moves positions to the middle "
+            "An interval does not contain the score itself: resampling cases shifts positions towards the middle "
             "of the field."
         )
 
@@ -279,124 +288,127 @@ def _about_clocks(facts: Facts) -> Iterator[str]:
         clock: [
             team
             for team, figures in zip(facts.teams, facts.aggregates, strict=True)
-            if figure(figures, clock_path(clock))
+            if figure_at(figures, clock_path(clock))
         ]
         for clock in CLOCKS
     }
     if all(teams.values()):
         named = "; ".join(f"{clock}_duration of {', '.join(theirs)}" for clock, theirs in teams.items())
         yield (
-            f"Warning: the times were measured by different clocks: {named}. exec_duration includes starting the "
-            "container, invoke_duration does not: comparing them is unfair."
+            f"Warning: runtimes were measured by different clocks: {named}. exec_duration includes starting the "
+            "container, invoke_duration does not, so they are not comparable."
         )
 
 
 def _about_the_finalists(official: Official, places: int) -> Iterator[str]:
-    count = int(np.count_nonzero(official.finalists))
+    number = int(np.count_nonzero(official.finalists))
     if official.ratings is None:
-        if count > places:
-            yield f"A tie brings {count} teams to the arena's {places} places: the organisers have to decide."
-    elif count < min(places, official.finalists.size):
-        yield f"The arena rated the best {count} teams; it has places for {places}."
+        if number > places:
+            yield f"Due to a tie, {number} teams qualify for the arena's {places} places: the organisers must decide."
+    elif number < min(places, official.finalists.size):
+        yield f"The arena rated only the best {number} teams; it has {places} places."
 
 
 def _about_metrics(facts: Facts) -> Iterator[str]:
     for name in facts.missing_metrics:
         rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
-        yield f"{rows} do not hold '{name}', so the general schemes do not use it."
+        yield f"{rows} do not contain '{name}', so the general schemes do not use it."
     absent: dict[str, int] = {}
     for table in facts.in_schemes:
         undefined = int(np.count_nonzero(~table.defined))
         if undefined:
             yield (
-                f"'{table.metric.title}' exists for no team in {undefined} of {len(facts.cases)} cases; the general "
-                "schemes leave these out."
+                f"No team has a value of '{table.metric.title}' in {undefined} of {len(facts.cases)} cases; the "
+                "general schemes leave these out."
             )
         number = int(np.count_nonzero(np.isnan(table.values[:, table.defined])))
         if number:
             absent[table.metric.title] = number
     if len(absent) > _MANY:
         total = sum(absent.values())
-        yield f"Values are missing in {len(absent)} metrics, {total} in all; each counts as its worst value."
+        yield f"{total} values are missing in {len(absent)} metrics; each counts as the worst value of its metric."
         return
     for title, number in absent.items():
-        times = "once; it" if number == 1 else f"{number} times; each"
-        yield f"'{title}' is missing {times} counts as its worst value."
+        values = "1 value is missing; it counts" if number == 1 else f"{number} values are missing; each counts"
+        yield f"'{title}': {values} as the worst value."
 
 
-# The method of a ranking in prose that can go into a paper.
-
-_RATINGS = {"elo-averaged": "averaged Elo ratings", "elo": "Elo ratings", "bradley-terry": "Bradley-Terry ratings"}
-_MISSING = {
-    "worst": "A missing value counts as the worst value of its metric; the same cases count for every team.",
-    "exclude": "A case that lacks a team's value of a metric was left out of that metric for all teams.",
-    "error": "No value is missing.",
-}
+# The methods, in prose for a paper.
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodFacts:
-    """What the sentences are made of; `missing` says how a table's missing values count, None for a challenge."""
+def methods(  # noqa: PLR0913  (everything that the sentences are about)
+    facts: Facts,
+    *,
+    division: Mapping[str, str],
+    arena: Arena | None,
+    deciding: SchemeRanking,
+    not_resampled: Sequence[str],
+    options: RankingOptions,
+) -> Methods:
+    """The versions and settings behind a ranking, and its method in sentences."""
+    versions = {
+        "Podium": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+    }
+    sentences = [_about_the_data(facts, division), *_about_the_rule(facts, deciding, arena), _about_missing(facts)]
+    if options.bootstraps and facts.cases:
+        sentences += _about_the_bootstrap(facts, deciding, arena, not_resampled, options)
+    if facts.in_schemes and len(facts.teams) > 1:
+        sentences += _about_the_schemes(facts, options)
+    sentences.append(f"Computed with {', '.join(f'{name} {version}' for name, version in versions.items())}.")
+    return Methods(
+        podium_version=versions["Podium"],
+        python_version=versions["Python"],
+        numpy_version=versions["NumPy"],
+        scipy_version=versions["SciPy"],
+        seed=options.seed,
+        bootstraps=options.bootstraps,
+        confidence=options.confidence,
+        alpha=options.alpha,
+        quantile=options.quantile,
+        sentences=tuple(sentences),
+    )
 
-    title: str
-    version: str
-    division: Mapping[str, str]
-    teams: int
-    cases: int
-    rule: RankingRule | None
-    missing: str | None
-    deciding: SchemeRanking
-    metrics: Sequence[Metric]
-    weights: Sequence[float]
-    options: RankingOptions
-    bootstraps: int
-    versions: Mapping[str, str]
-    arena: Arena | None
-    not_resampled: Sequence[str]
 
-
-def sentences(facts: MethodFacts) -> Iterator[str]:
-    """One statement per sentence, in the order of a methods section."""
-    teams = "1 team" if facts.teams == 1 else f"{facts.teams} teams"
-    cases = "1 case" if facts.cases == 1 else f"{facts.cases} cases"
-    parts = [f"version {facts.version}"] if facts.version else []
-    parts += [f"{name} {value}" for name, value in facts.division.items()]
+def _about_the_data(facts: Facts, division: Mapping[str, str]) -> str:
+    common = facts.files[0].content
+    parts = [f"version {escape_for_display(common.version)}"] if common.version else []
+    parts += [f"{name} {value}" for name, value in division.items()]
     shown = f" ({', '.join(parts)})" if parts else ""
-    yield f"{teams} took part in {facts.title}{shown}, evaluated on {cases}."
-    yield from _about_the_rule(facts)
-    if facts.missing is not None:
-        yield _MISSING[facts.missing]
-    else:
-        yield (
-            "A case without a prediction, or with one that could not be read, counts with the worst "
-            "value of all that teams are ranked by; the same cases count for every team."
-        )
-    if facts.bootstraps:
-        yield from _about_the_bootstrap(facts)
-    if facts.metrics and facts.teams > 1:
-        yield from _about_the_schemes(facts)
-    yield f"Computed with {', '.join(f'{name} {version}' for name, version in facts.versions.items())}."
+    teams, cases = count(len(facts.teams), "team"), count(common.counts.expected, "case")
+    return f"{teams} took part in {escape_for_display(common.title)}{shown}, evaluated on {cases}."
 
 
-def _about_the_rule(facts: MethodFacts) -> Iterator[str]:
-    rule, is_official = facts.rule, facts.deciding.scheme == OFFICIAL
+def _about_missing(facts: Facts) -> str:
+    if facts.rule is None:
+        return _MISSING[str(facts.files[0].content.settings["table"]["missing"])]
+    return (
+        "A case without a prediction, or with one that could not be read, counts with the worst value of everything "
+        "that teams are ranked by; the same cases count for every team."
+    )
+
+
+def _about_the_rule(facts: Facts, deciding: SchemeRanking, arena: Arena | None) -> Iterator[str]:
+    rule, is_official = facts.rule, deciding.scheme == OFFICIAL
     if rule is None:
-        names = " and ".join(metric.title for metric in facts.metrics)
-        yield f"For the table shown here, {facts.deciding.words} ({names})."
+        names = listed([table.metric.title for table in facts.in_schemes])
+        yield f"For the table shown here, {deciding.words} ({names})."
     else:
         yield f"By the official rule, {rule.words}."
         if not is_official:
-            yield f"The table shown here follows another scheme instead: {facts.deciding.words}."
+            yield f"The table shown here follows another scheme instead: {deciding.words}."
     if is_official and rule is not None and rule.tie_breaks:
         names = ", then ".join(f"{each.direction} {each.title.lower()}" for each in rule.tie_breaks)
-        yield f"Teams with equal scores are ordered by {names}; teams equal in that too share the smaller position."
+        yield f"Teams with equal scores are ordered by {names}; if still equal, they share the smaller position."
     else:
         yield "Teams with equal scores share the smaller position (1, 1, 3)."
     if rule is not None and rule.finalists is not None:
         best = f"The best {rule.finalists} teams by the official rule go on to pairwise comparison by experts"
-        yield f"{best}, whose ratings decided among them." if facts.arena else f"{best}."
-    if facts.arena is not None:
-        yield from _about_the_arena(facts.arena)
+        yield f"{best}, whose ratings decided among them." if arena else f"{best}."
+    if arena is not None:
+        yield from _about_the_arena(arena)
 
 
 def _about_the_arena(arena: Arena) -> Iterator[str]:
@@ -406,13 +418,13 @@ def _about_the_arena(arena: Arena) -> Iterator[str]:
     has_groups = any(team is not None and team.group is not None for team in arena.teams)
     if has_groups:
         shared = (
-            "teams of one group are ordered by their ratings all the same"
+            "teams of the same group are nevertheless ordered by their ratings"
             if arena.ties_broken
-            else "teams of one group share the rank"
+            else "teams of the same group share the rank"
         )
         yield (
             f"Finalists are ordered by their {rating}; those whose intervals (percentile bootstrap over cases of the "
-            f"Bradley-Terry rating) overlap, be it by way of a third, form a group, and {shared}."
+            f"Bradley-Terry rating) overlap, directly or through other teams, form a group, and {shared}."
         )
     else:
         yield f"Finalists are ordered by their {rating}."
@@ -421,10 +433,16 @@ def _about_the_arena(arena: Arena) -> Iterator[str]:
         yield f"The arena's stop rule {held} when the ratings were taken."
 
 
-def _about_the_bootstrap(facts: MethodFacts) -> Iterator[str]:
-    options, confidence = facts.options, f"{facts.options.confidence * 100:g} %"
+def _about_the_bootstrap(
+    facts: Facts,
+    deciding: SchemeRanking,
+    arena: Arena | None,
+    not_resampled: Sequence[str],
+    options: RankingOptions,
+) -> Iterator[str]:
+    confidence = f"{options.confidence * 100:g} %"
     yield (
-        f"The stability of the ranking was assessed with {facts.bootstraps:,} bootstrap replicates over cases, "
+        f"The stability of the ranking was assessed with {options.bootstraps:,} bootstrap replicates over cases, "
         f"drawn with replacement by a PCG64 generator with seed {options.seed}; a case drawn twice counts twice."
     )
     yield (
@@ -434,35 +452,37 @@ def _about_the_bootstrap(facts: MethodFacts) -> Iterator[str]:
     )
     yield (
         f"Scores, means and differences between neighbours have {confidence} percentile intervals from the same "
-        "replicates, the cases of both teams being drawn together; the probability that the better of two neighbours "
+        "replicates, the same cases being drawn for both teams; the probability that the better of two neighbours "
         "is ahead is its share of the replicates, an equal rank counting half."
     )
-    if facts.arena is None and facts.deciding.stability is not None and facts.teams > 1:
+    if arena is None and deciding.stability is not None and len(facts.teams) > 1:
         yield (
             "Teams form a group with the best team from which they do not differ: two-sided paired tests of the score "
             "(the difference over its bootstrap standard error, t distribution with one degree of freedom less than "
             f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {options.alpha:g}; "
             "the best team outside leads the next group."
         )
-    if facts.not_resampled:
-        yield f"Not resampled, since it is one figure per team: {', '.join(facts.not_resampled)}."
+    if not_resampled:
+        yield f"Not resampled, because each team has only one figure: {', '.join(not_resampled)}."
 
 
-def _about_the_schemes(facts: MethodFacts) -> Iterator[str]:
-    weighted = len(set(facts.weights)) > 1
-    names = " and ".join(
-        f"{metric.title} (weight {weight:g})" if weighted else metric.title
-        for metric, weight in zip(facts.metrics, facts.weights, strict=True)
+def _about_the_schemes(facts: Facts, options: RankingOptions) -> Iterator[str]:
+    weighted, teams = len(set(facts.weights)) > 1, len(facts.teams)
+    names = listed(
+        [
+            f"{table.metric.title} (weight {weight:g})" if weighted else table.metric.title
+            for table, weight in zip(facts.in_schemes, facts.weights, strict=True)
+        ]
     )
     mean = "weighted mean" if weighted else "mean"
-    several = f", each metric giving positions whose {mean} is ranked" if len(facts.metrics) > 1 else ""
+    several = f", each metric giving positions whose {mean} is ranked" if len(facts.in_schemes) > 1 else ""
     yield (
         f"For comparison, teams were also ranked by {names}{several}, under the schemes mean-then-rank, "
         "median-then-rank, rank-then-mean, rank-then-median and test-then-rank."
     )
     yield (
         "Pairs of teams were compared with one-sided paired Wilcoxon signed-rank tests (normal approximation with "
-        f"continuity correction, zero differences dropped) at a level of {facts.options.alpha:g}, without adjustment "
-        f"in test-then-rank and with Holm's adjustment over all {facts.teams * (facts.teams - 1)} ordered pairs in "
+        f"continuity correction, zero differences dropped) at a level of {options.alpha:g}, without adjustment "
+        f"in test-then-rank and with Holm's adjustment over all {teams * (teams - 1)} ordered pairs in "
         "the significance map."
     )

@@ -1,4 +1,7 @@
-"""One-sided paired Wilcoxon signed-rank tests of every team against every other, for a whole bootstrap at once."""
+"""The statistics of a ranking: positions, paired tests, the agreement of rankings, and what a bootstrap says.
+
+Every function works on the data as they are and on all replicates of a bootstrap at once.
+"""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,18 +17,70 @@ from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples, running_sums
 from podium.tools.ranking.result import Interval, Intervals, Stability, Taus
 
+Ranks = NDArray[np.int64]
+
+MOST_TEAMS = 12
+"""Up to how many teams the Kemeny order is found: it takes 2^n steps."""
+
+_COMPARISONS_AT_ONCE = 2**24
 # Rank sums are multiples of one half up to n(n+1)/2: single precision, twice as fast, holds them exactly up to here.
 _EXACT_IN_SINGLE = 4000
 
+# Positions: 1 is best, and equal scores share the smaller position (1, 1, 3).
+
+
+def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
+    """Positions along the last axis by the first key, among its equals by the second, and so on.
+
+    A position is one more than the number of teams that are better. NaN never outranks a value and is never outranked:
+    where no team has a figure, all share the first position.
+    """
+    signed = [key if direction == "higher" else -key for key, direction in keys]
+    shape = np.broadcast_shapes(*(key.shape for key in signed))
+    teams = shape[-1]
+    rows = [np.broadcast_to(key, shape).reshape(-1, teams) for key in signed]
+    ranks = np.empty((rows[0].shape[0], teams), dtype=np.int64)
+    step = max(1, _COMPARISONS_AT_ONCE // max(1, teams * teams))
+    for start in range(0, ranks.shape[0], step):
+        part = slice(start, start + step)
+        better = np.zeros((ranks[part].shape[0], teams, teams), dtype=bool)
+        for row in reversed(rows):
+            mine, theirs = row[part, :, None], row[part, None, :]
+            better = (theirs > mine) | ((theirs == mine) & better)
+        ranks[part] = 1 + np.count_nonzero(better, axis=-1)
+    return ranks.reshape(shape)
+
+
+def mean_positions(ranks: Sequence[Ranks], weights: Sequence[float]) -> Floats:
+    """The weighted mean of several positions, rounded to 9 decimals so that equal means tie."""
+    total = sum(weight * rank for weight, rank in zip(weights, ranks, strict=True))
+    return np.asarray(np.round(np.asarray(total, dtype=np.float64) / sum(weights), 9))
+
+
+def case_positions(values: Floats, direction: Direction) -> Ranks:
+    """Positions of the teams in every case: `values[team, case]` to `[team, case]`, NaN where there is no value.
+
+    A team without a value comes last, at the largest position of the others plus one (as in challengeR: .9, .9, .9,
+    none give 1, 1, 1, 2). Where no team has a value, all share position 1.
+    """
+    by_case = values.T
+    missing = np.isnan(by_case)
+    ranks = positions([(by_case, direction)])
+    largest = np.where(missing, 0, ranks).max(axis=1, initial=0)
+    return np.where(missing, largest[:, None] + 1, ranks).T
+
+
+# One-sided paired Wilcoxon signed-rank tests of every team against every other.
+
 
 def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Floats:
-    """`p[replicate, row, column]`: the chance of the row's team looking this much better if it were not.
+    """`p[replicate, row, column]`: one-sided p-value that the row's team beats the column's.
 
     `values[team, case]`, larger is better. The same figure as SciPy's `wilcoxon(x, y, alternative="greater",
     correction=True, method="asymptotic", zero_method="wilcox")`: the normal approximation with continuity correction,
     zero differences dropped, ties by middle ranks. NaN on the diagonal and where two teams never differ.
 
-    A case drawn twice is two cases with equal differences, hence a tie: nothing is removed before testing.
+    A case drawn twice counts as two cases that tie: duplicates are not removed before testing.
     """
     teams = values.shape[0]
     p = np.full((resamples.replicates, teams, teams), np.nan)
@@ -36,7 +91,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     def test(pair: tuple[int, int]) -> None:
         first, second = pair
         x, y = values[first], values[second]
-        # Two infinite worst values are equal, their difference is not a number.
+        # Two infinite worst values are equal, but their difference is NaN.
         with np.errstate(invalid="ignore"):
             difference = np.where(x == y, 0.0, x - y)
         p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
@@ -49,7 +104,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
 
 @dataclass(frozen=True, kw_only=True)
 class _CaseSums:
-    """Of all cases in every replicate, where each case is a group of its own: what no pair of teams changes."""
+    """For every replicate: the number of cases, and the tie sum where only repeated draws of a case tie."""
 
     numbers: Floats
     ties: Floats
@@ -78,7 +133,7 @@ def _both_p(difference: Floats, counts: NDArray[np.floating], by_case: _CaseSums
         dropped = counts[size == 0]  # few, or none
         number = by_case.numbers - dropped.sum(axis=0, dtype=np.float64)
         ties = by_case.ties - (_tie_sum(dropped) if dropped.size else 0.0)
-    # A group's middle rank is what came up to its end, less half of itself, plus one half.
+    # A group's middle rank: the count up to its end, minus half its own size, plus one half.
     greater = (
         _sum_of_products(positive, running)
         - _sum_of_products(positive, groups) / 2
@@ -105,22 +160,25 @@ def _tie_sum(group_sizes: NDArray[np.floating]) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's adjustment over all ordered pairs of `p[..., row, column]`; what was NaN stays NaN and counts as a test.
+    """Holm's adjustment along the last axis; NaN stays NaN and counts as a test.
 
-    The i-th smallest of m is multiplied by m - i + 1, made non-decreasing, and cut off at 1.
+    The i-th smallest of m is multiplied by m - i + 1, made non-decreasing, and capped at 1.
     """
-    teams = p.shape[-1]
-    pairs = ~np.eye(teams, dtype=bool)
-    flat = p[..., pairs]
-    tests = flat.shape[-1]
-    order = np.argsort(flat, axis=-1, kind="stable")  # NaN comes last
-    stepped = np.take_along_axis(flat, order, axis=-1) * (tests - np.arange(tests))
+    tests = p.shape[-1]
+    order = np.argsort(p, axis=-1, kind="stable")  # NaN comes last
+    stepped = np.take_along_axis(p, order, axis=-1) * (tests - np.arange(tests))
     stepped = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
-    adjusted = np.empty_like(flat)
+    adjusted = np.empty_like(p)
     np.put_along_axis(adjusted, order, stepped, axis=-1)
-    result = np.full_like(p, np.nan)
-    result[..., pairs] = adjusted
-    return result
+    return adjusted
+
+
+def holm_over_pairs(p: Floats) -> Floats:
+    """`holm` over all ordered pairs of teams in `p[..., row, column]`; NaN on the diagonal."""
+    pairs = ~np.eye(p.shape[-1], dtype=bool)
+    adjusted = np.full_like(p, np.nan)
+    adjusted[..., pairs] = holm(p[..., pairs])
+    return adjusted
 
 
 def share_of_significant_wins(p: Floats, *, alpha: float) -> Floats:
@@ -134,7 +192,7 @@ def share_of_significant_wins(p: Floats, *, alpha: float) -> Floats:
     return np.asarray(wins / max(1, others))
 
 
-# Kendall's tau-b between rankings, many at once.
+# Rankings compared with each other.
 
 
 def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
@@ -152,60 +210,9 @@ def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
     return taus
 
 
-# From scores to positions: 1 is best, and equal scores share the smaller position (1, 1, 3).
-
-Ranks = NDArray[np.int64]
-
-_COMPARISONS_AT_ONCE = 2**24
-
-
-def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
-    """Positions along the last axis by the first key, among its equals by the second, and so on.
-
-    A position is one more than the number of those that are better. NaN is better than nothing and nothing is better
-    than it: where a figure exists for no team, all share the first position.
-    """
-    signed = [key if direction == "higher" else -key for key, direction in keys]
-    shape = np.broadcast_shapes(*(key.shape for key in signed))
-    teams = shape[-1]
-    rows = [np.broadcast_to(key, shape).reshape(-1, teams) for key in signed]
-    ranks = np.empty((rows[0].shape[0], teams), dtype=np.int64)
-    step = max(1, _COMPARISONS_AT_ONCE // max(1, teams * teams))
-    for start in range(0, ranks.shape[0], step):
-        part = slice(start, start + step)
-        better = np.zeros((ranks[part].shape[0], teams, teams), dtype=bool)
-        for row in reversed(rows):
-            mine, theirs = row[part, :, None], row[part, None, :]
-            better = (theirs > mine) | ((theirs == mine) & better)
-        ranks[part] = 1 + np.count_nonzero(better, axis=-1)
-    return ranks.reshape(shape)
-
-
-def mean_positions(ranks: Sequence[Ranks], weights: Sequence[float]) -> Floats:
-    """The weighted mean of several positions, freed of the last digits' noise so that equal means stay equal."""
-    total = sum(weight * rank for weight, rank in zip(weights, ranks, strict=True))
-    return np.asarray(np.round(np.asarray(total, dtype=np.float64) / sum(weights), 9))
-
-
-def case_positions(values: Floats, direction: Direction) -> Ranks:
-    """Positions of the teams in every case: `values[team, case]` to `[team, case]`, NaN meaning no value.
-
-    A team without a value comes after all others: the largest position there, plus one (as in challengeR:
-    .9, .9, .9, none give 1, 1, 1, 2). Where no team has a value, all share position 1.
-    """
-    by_case = values.T
-    missing = np.isnan(by_case)
-    ranks = positions([(by_case, direction)])
-    largest = np.where(missing, 0, ranks).max(axis=1, initial=0)
-    return np.where(missing, largest[:, None] + 1, ranks).T
-
-
-# The Kemeny order: of all orders of the teams the one that contradicts the given rankings in the fewest pairs.
-#
-# Found exactly by dynamic programming over sets of teams (Held and Karp's scheme): 2^n sets, hence few teams only.
+# The Kemeny order: of all orders of the teams, the one that contradicts the given rankings in the fewest pairs. Found
+# exactly by dynamic programming over sets of teams (Held and Karp's scheme).
 # Source: J. G. Kemeny, Mathematics without numbers, Daedalus 88, 1959.
-
-MOST_TEAMS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,12 +224,12 @@ class KemenyOrder:
 
 
 def kemeny_order(ranks: Ranks) -> KemenyOrder:
-    """`ranks[ranking, team]`, 1 being best; two teams that tie in a ranking contradict no order.
+    """`ranks[ranking, team]`, 1 being best; teams that tie in a ranking do not contradict any order.
 
-    Of several best orders the one that stands first when teams are compared by their number.
+    Of several best orders, the lexicographically first by team number.
     """
     teams = ranks.shape[1]
-    # cost[i][j]: how many rankings have j before i, which placing i before j contradicts
+    # cost[i][j]: how many rankings have j before i and so contradict placing i before j
     cost = (ranks[:, :, None] > ranks[:, None, :]).sum(axis=0).tolist()
     everybody = (1 << teams) - 1
     # fewest[rest]: disagreements among the teams of the set `rest` when they are ordered best
@@ -243,19 +250,19 @@ def kemeny_order(ranks: Ranks) -> KemenyOrder:
     return KemenyOrder(order=tuple(order), disagreements=int(fewest[everybody]))
 
 
-# Percentile intervals of a bootstrap.
+# What the replicates of a bootstrap say.
 
 
 def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | None:
-    """The central part of the replicates, linear between neighbours; None where there is none or an end is infinite.
+    """The central part of the replicates, linearly interpolated; None where there are none or an end is infinite.
 
-    Replicates without a value (a group of which no case was drawn) are left out.
+    Replicates without a value (no case of a group was drawn) are left out.
     """
     defined = replicates[~np.isnan(replicates)]
     if not defined.size:
         return None
     tail = (1 - confidence) / 2
-    if np.isinf(defined).any():  # between a number and infinity there is nothing to interpolate
+    if np.isinf(defined).any():  # nothing can be interpolated between a number and infinity
         low, high = np.quantile(defined, tail, method="lower"), np.quantile(defined, 1 - tail, method="higher")
     else:
         low, high = np.quantile(defined, [tail, 1 - tail])
@@ -267,14 +274,11 @@ def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
     return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
 
 
-# What the replicates of a bootstrap say about a ranking.
-
-
 def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability:
     """`replicates[replicate, team]` against `full[team]`.
 
-    The interval's ends are ranks that occurred: the lower quantile rounds down to one, the upper up, so that no more
-    replicates lie beyond an end than the confidence allows.
+    The interval's ends are ranks that occurred: the lower quantile is rounded down and the upper one up, so that no
+    more replicates are outside than the confidence allows.
     """
     teams = full.size
     counts = np.stack([(replicates == rank).sum(axis=0) for rank in range(1, teams + 1)], axis=1)
@@ -289,11 +293,11 @@ def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability
         rank_intervals=tuple((int(a), int(b)) for a, b in zip(low, high, strict=True)),
         mean_ranks=tuple(replicates.mean(axis=0).tolist()),
         win_probabilities=tuple(wins.tolist()),
-        taus=summary(tau_b(replicates, full)),
+        taus=_summary(tau_b(replicates, full)),
     )
 
 
-def summary(taus: NDArray[np.float64]) -> Taus:
+def _summary(taus: Floats) -> Taus:
     """The distribution of the taus that exist, and how many do not."""
     defined = taus[~np.isnan(taus)]
     if not defined.size:

@@ -1,4 +1,8 @@
-"""Any table of scores as cohorts that can be ranked: for challenges that were not scored by Podium."""
+"""Tables of scores of challenges that Podium did not score: read, checked, and turned into cohorts, one per task.
+
+A long table has the columns `team, case, value` and may have `metric, task, group, direction`; a wide one has
+`team, case`, may have `task, group`, and every other column is a metric.
+"""
 
 import csv
 import io
@@ -27,20 +31,22 @@ from podium.platform.privacy import Column, column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, TeamFile
 
-# Score tables from CSV, TSV, Parquet or standard input: one record per team, case and metric, checked.
-#
-# A long table has the columns `team, case, value` and may have `metric, task, group, direction`; a wide one has
-# `team, case`, may have `task, group`, and every other column is a metric.
-
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")
 _ABSENT = {"", "na", "n/a", "nan", "null", "none"}
 _KEYS = ("team", "case", "task", "group")
+_GROUP = "group"  # the key of a row that contains its group
+_SHOWN_COLUMNS = 4
+
+Missing = Literal["worst", "exclude", "error"]
+Given = TypeVar("Given")
+
+# Reading a table from CSV, TSV, Parquet or standard input.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One value; `value` is None where the cell says that there is none."""
+    """One cell with a value; None where the cell says that there is none."""
 
     team: str
     case: str
@@ -52,8 +58,7 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
-    """All scores of a table in its order. `metrics` in the order of the columns, or of their first row;
-    `directions` as far as the table itself says them."""
+    """All scores in the order of the table; `directions` as far as the table contains them."""
 
     name: str
     scores: Sequence[Score]
@@ -89,7 +94,9 @@ def read_score_table(path: Path) -> ScoreTable:
                 f"{name} has the columns 'value' and '{unknown[0]}': it is neither a long nor a wide table."
             )
     elif not others:
-        raise UsageError(f"{name} has no column of values: a long table needs 'value', a wide one a column per metric.")
+        raise UsageError(
+            f"{name} has no column with values: a long table needs 'value', a wide one a column per metric."
+        )
     scores: list[Score] = []
     directions: dict[str, Direction] = {}
     for number, cells in rows:
@@ -117,7 +124,7 @@ def read_score_table(path: Path) -> ScoreTable:
 
 
 def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[Any]]]]:
-    """The header, and the rows with their numbers as a spreadsheet counts them."""
+    """The header, and the rows with their numbers, counted as in a spreadsheet."""
     if path.suffix.lower() == ".parquet":
         return _parquet(path, name)
     try:
@@ -126,9 +133,9 @@ def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Se
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{name} is not a text in UTF-8.") from None
+        raise UsageError(f"{name} is not UTF-8 text.") from None
     first = text.split("\n", 1)[0]
-    delimiter = max("\t;,", key=first.count)  # a spreadsheet in a language with decimal commas writes semicolons
+    delimiter = max("\t;,", key=first.count)  # spreadsheets write semicolons where commas are decimal points
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
@@ -151,7 +158,7 @@ def _parquet(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, 
     try:
         table = parquet.read_table(path)
     except (OSError, ArrowException):
-        raise UsageError(f"{name} is not a Parquet file that can be read.") from None
+        raise UsageError(f"{name} is not a readable Parquet file.") from None
     columns = [column.to_pylist() for column in table.columns]
     return table.column_names, ((number, row) for number, row in enumerate(zip(*columns, strict=True), start=2))
 
@@ -179,17 +186,15 @@ def _note_direction(directions: dict[str, Direction], metric: str, cell: Any, pl
         shown = escape_for_display(str(cell), longest=40)
         raise UsageError(f"{place}: the direction is '{shown}', not 'higher' or 'lower'.")
     if directions.setdefault(metric, direction) != direction:
-        raise UsageError(f"{place}: the direction of '{metric}' is '{direction}', but further up it is another.")
+        raise UsageError(
+            f"{place}: the direction of '{metric}' is '{direction}', but an earlier row has the other direction."
+        )
 
 
 def as_direction(text: str) -> Direction | None:
-    """The direction a text names; None where it names none."""
-    match text.lower():
-        case "higher":
-            return "higher"
-        case "lower":
-            return "lower"
-    return None
+    """The direction in a text; None where it is neither "higher" nor "lower"."""
+    names: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
+    return names.get(text.lower())
 
 
 def _refuse_duplicates(scores: Sequence[Score], name: str) -> None:
@@ -204,18 +209,15 @@ def _refuse_duplicates(scores: Sequence[Score], name: str) -> None:
         seen.add(key)
 
 
-# What has to be said of a table of scores that it does not say itself.
-
-Missing = Literal["worst", "exclude", "error"]
-Given = TypeVar("Given")
+# What a table does not say about itself.
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What a table does not say of itself.
+    """What the user adds to a table.
 
-    directions  by metric, or by a pattern such as "hd95*"; under "" of all metrics that are not named
-    worst       by metric or pattern: what a missing value counts as, and no value may be worse
+    directions  by metric or by a pattern such as "hd95*"; the key "" is for all other metrics
+    worst       by metric or pattern: the value that missing values count as; no value may be worse
     missing     worst: a missing value counts as the worst; exclude: the case is left out of the metric for all teams;
                 error: nothing may be missing
     """
@@ -226,12 +228,8 @@ class TableOptions:
     missing: Missing = "worst"
 
 
-def refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
-    for option, given in (
-        ("direction", options.directions),
-        ("worst", options.worst),
-        ("weights", options.weights),
-    ):
+def _refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
+    for option, given in (("direction", options.directions), ("worst", options.worst), ("weights", options.weights)):
         for metric in given:
             if metric and not any(metric == each or fnmatchcase(each, metric) for each in table.metrics):
                 raise UsageError(
@@ -239,8 +237,8 @@ def refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
                 )
 
 
-def by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, Given]:
-    """What was given for each metric: under its own name, else under the last pattern that fits it."""
+def _by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, Given]:
+    """What was given for each metric: under its own name, otherwise under the last pattern that matches it."""
     found: dict[str, Given] = {}
     for metric in metrics:
         fitting = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
@@ -249,20 +247,17 @@ def by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, G
     return found
 
 
-def direction_of(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
-    given = by_metric(options.directions, [metric])
+def _direction_of(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
+    given = _by_metric(options.directions, [metric])
     found = given.get(metric) or table.directions.get(metric) or options.directions.get("")
     if found is None:
         raise UsageError(
-            f"Is higher or lower better in '{metric}'? Say it: --direction {metric}=higher or {metric}=lower."
+            f"Is higher or lower better in '{metric}'? Give --direction {metric}=higher or {metric}=lower."
         )
     return found
 
 
-# From a table of scores to cohorts, one per task: rows as if a challenge with these metrics had scored the teams.
-
-_GROUP = "group"  # the key of a row that holds its group
-_SHOWN_COLUMNS = 4
+# From a table to cohorts: rows as if a challenge with these metrics had scored the teams.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,14 +279,14 @@ class TableRules:
 
 
 def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[TableRules]]:
-    """One cohort per task in the order of the table, each with all teams: one that a task does not have misses all of
-    its cases.
+    """One cohort per task in the order of the table, each with all teams: a team without rows in a task misses all its
+    cases.
 
-    Raises UsageError where a direction or a worst value is needed and not given, or a value is missing that must not.
+    Raises UsageError where a direction or a worst value is needed but not given, or a value must not be missing.
     """
-    refuse_unknown(table, options)
-    options = replace(options, worst=by_metric(options.worst, table.metrics))
-    directions = {metric: direction_of(metric, table, options) for metric in table.metrics}
+    _refuse_unknown(table, options)
+    options = replace(options, worst=_by_metric(options.worst, table.metrics))
+    directions = {metric: _direction_of(metric, table, options) for metric in table.metrics}
     tasks: dict[str, list[Score]] = defaultdict(list)
     for score in table.scores:
         tasks[score.task].append(score)
@@ -304,7 +299,7 @@ def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[Table
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """The part of a table that is ranked on its own."""
+    """The part of a table that is ranked separately."""
 
     table: ScoreTable
     name: str
@@ -324,7 +319,7 @@ class _Task:
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
-        """The group of every case; empty where there is none."""
+        """The group of every case; empty where it has none."""
         groups: dict[str, str] = {}
         for score in self.scores:
             before = groups.setdefault(score.case, score.group)
@@ -408,7 +403,7 @@ class _Task:
             case=case,
             status="missing" if is_lost else "scored",
             metrics=figures,
-            error="The table has no value of this team for this case." if is_lost else None,
+            error="The table has no value for this team and case." if is_lost else None,
         )
 
     def _rules(self) -> TableRules:
@@ -444,13 +439,15 @@ class _Task:
         if absent and (self.options.missing == "error" or needs_worst):
             team, case = min(absent)
             where = f" in the task '{self.name}'" if self.name else ""
-            advice = f" Say what it counts as (--worst {metric}=VALUE), or leave such cases out (--missing exclude)."
+            advice = f" Give its value (--worst {metric}=VALUE), or leave out such cases (--missing exclude)."
             raise UsageError(
                 f"The team '{team}' has no '{metric}' for the case '{case}'{where} "
                 f"({len(absent)} such).{advice if needs_worst else ''}"
             )
         if len(self.excluded[metric]) == len(self.cases):
-            raise UsageError(f"No case has a value of '{metric}' from every team, so --missing exclude leaves nothing.")
+            raise UsageError(
+                f"No case has a value of '{metric}' from every team, so --missing exclude leaves no cases."
+            )
         if worst is None:
             return
         sign = 1 if self.directions[metric] == "higher" else -1
@@ -506,7 +503,7 @@ def _group_mean(name: str, group: str) -> Any:
 
 
 def _keys(names: Sequence[str]) -> dict[str, str]:
-    """Every name as a key of metrics.json: letters, digits, _ and - only, and different ones for different names."""
+    """A unique key of metrics.json for every name: letters, digits, _ and - only."""
     keys: dict[str, str] = {}
     for name in names:
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "metric"

@@ -269,7 +269,7 @@ def _document(drawing: _Drawing, width: float, height: float) -> bytes:
     return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + ending
 
 
-# A plot of the page as a file of its own: with its stylesheet, on white paper.
+# A plot of the page as a separate file: with its stylesheet, on white paper.
 
 _FONT = "font-family:Helvetica,Arial,sans-serif;font-size:14px"
 

@@ -1,13 +1,14 @@
-"""The figures of the metrics: a panel for each while there are few, heat maps where there are many."""
+"""The cases of a ranking by metric, and their plots: a panel for each of a few metrics, heat maps for many."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.metrics import Floats
 from podium.metrics.declaration import Metric
 from podium.tools.ranking.result import CaseMetricResult, Interval, Intervals, Ranking, Row
 from podium.tools.ranking.statistics import Ranks, case_positions
@@ -15,21 +16,26 @@ from podium.tools.report.page import Exhibit
 from podium.tools.report.plots.axes import drawable
 from podium.tools.report.plots.values import box_and_dots, figure_heatmap, is_yes_or_no, share_bars
 
-# The per-case figures of a ranking as arrays, ready for plots.
+MOST_PANELS = 12
+MOST_DETAILED = 4
+"""How many metrics that the schemes rank by have their own maps and plots."""
+
+_MEAN = "mean"
+_SEPARATORS = (".", "/", ":", "|", "_", " ")
 
 
 @dataclass(frozen=True, eq=False)
 class CaseValues:
-    """One metric over (teams, cases).
+    """One metric of a ranking, as arrays over (teams, cases).
 
-    filled     the worst value where a team has no value; NaN where no team has one, or the worst value is infinite
-    means      [team], as the ranking has them: None where a worst value is infinite; `intervals` of them
-    ranks      of the teams in every case, as the general schemes count them: teams without a value are last
-    in_schemes whether the general schemes rank by it
+    filled      the worst value where a team has none; NaN where no team has a value, or the worst value is infinite
+    ranks       of the teams in every case, as the general schemes count them: teams without a value are last
+    in_schemes  whether the general schemes rank by it
+    means       [team], from the ranking, with their `intervals`: None where a worst value is infinite
     """
 
     metric: Metric
-    filled: NDArray[np.float64]
+    filled: Floats
     ranks: Ranks
     in_schemes: bool
     means: Row
@@ -42,7 +48,7 @@ class CaseValues:
 
 
 def case_values(ranking: Ranking) -> list[CaseValues]:
-    """Every per-case metric that at least one team has a value in, those the schemes rank by first."""
+    """Every metric in which at least one team has a value; those that the schemes rank by come first."""
     found = []
     for declared in ranking.metrics:
         shape = len(ranking.teams), len(ranking.cases)
@@ -60,7 +66,7 @@ def case_values(ranking: Ranking) -> list[CaseValues]:
 
 
 def _metric(declared: CaseMetricResult) -> Metric:
-    """The declaration, its infinite bounds restored (JSON has none)."""
+    """The declaration with its infinite bounds, which JSON does not have."""
     lowest = -math.inf if declared.lowest is None else declared.lowest
     highest = math.inf if declared.highest is None else declared.highest
     unbounded = lowest if declared.direction == "higher" else highest
@@ -75,16 +81,24 @@ def _metric(declared: CaseMetricResult) -> Metric:
     )
 
 
-MOST_PANELS = 12
-MOST_DETAILED = 4
-"""Of how many metrics that the schemes rank by maps and plots of their own are drawn."""
+@dataclass(frozen=True, kw_only=True)
+class ScoredCases:
+    """One submission's scored cases by one metric: case to value."""
 
-_MEAN = "mean"
-_SEPARATORS = (".", "/", ":", "|", "_", " ")
+    metric: Metric
+    values: Mapping[str, float]
+
+    def worst_first(self) -> list[str]:
+        """The cases in order, equals by name."""
+        sign = 1 if self.metric.direction == "higher" else -1
+        return sorted(self.values, key=lambda case: (sign * self.values[case], case))
+
+
+# The plots.
 
 
 def metric_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
-    """A panel for every metric; of more than twelve only for the first that the schemes rank by, and maps of all."""
+    """A panel for every metric; for more than twelve metrics, maps of all and panels of the first that decide."""
     if len(values) <= MOST_PANELS:
         return [_panel(ranking, each) for each in values]
     names = [team.name for team in ranking.teams]
@@ -163,8 +177,8 @@ def _maps(teams: Sequence[str], values: Sequence[CaseValues]) -> list[Exhibit]:
 
 
 def _family_title(family: str, grid: Grid, values: Sequence[CaseValues]) -> str:
-    """What the titles of its metrics begin with, as in "Dice liver" and "Dice spleen"; the family's name where they
-    have nothing in common. The mean over labels may have a title of its own."""
+    """The common beginning of its titles, as in "Dice liver" and "Dice spleen"; the family's name where there is none.
+    The mean over labels may have a different title."""
     words = [values[grid.places[family, label]].metric.title.split() for label in grid.labels if label != _MEAN]
     common = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))]
     return " ".join(common) or family
@@ -181,7 +195,7 @@ def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
     *,
     numbers: Sequence[int],
     columns: Sequence[str],
-    means: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    means: Floats,
 ) -> Exhibit:
     chosen = [values[number] for number in numbers]
     units = {each.metric.unit for each in chosen if each.metric.unit}
@@ -190,7 +204,7 @@ def _map(  # noqa: PLR0913  (some of the metrics, by their numbers)
     unit = f" in {next(iter(units))}" if len(units) == 1 else ""
     return figure_heatmap(
         title,
-        f"The mean over cases{unit} of every team above its interval; worst values stand in for missing ones.{better}",
+        f"The mean over cases{unit} of every team above its interval; missing values count as the worst.{better}",
         teams,
         columns,
         values=means[:, list(numbers)],
@@ -204,11 +218,11 @@ def _title(each: CaseValues) -> str:
     return f"{each.metric.title} ({each.metric.unit})" if each.metric.unit else each.metric.title
 
 
-def _range(column: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Interval | None:
+def _range(column: Floats) -> Interval | None:
     known = column[~np.isnan(column)]
     return (float(known.min()), float(known.max())) if known.size else None
 
 
-def _median(column: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+def _median(column: Floats) -> float:
     known = column[~np.isnan(column)]
     return float(np.median(known)) if known.size else float("nan")

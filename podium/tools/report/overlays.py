@@ -1,6 +1,9 @@
-"""Overlays of a submission's worst cases, for organisers: the only part of a report that opens images."""
+"""Overlays of a submission's worst cases, for organisers: prediction and reference as outlines over the image.
 
-from collections.abc import Iterator, Mapping, Sequence
+This is the only part of a report that opens images.
+"""
+
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -20,77 +23,26 @@ from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
-from podium.tools.report.page import on_one_line
+from podium.tools.ranking.wording import figure, on_one_line
+from podium.tools.report.metric_section import ScoredCases
 from podium.tools.report.png import grey_levels, png_data_address, reduced
 from podium.tools.report.svg import element
 
-# The outline of a mask along its pixels' edges, as one SVG path: exact, and dashes run on around it.
+OVERLAYS = 4
+"""How many of a submission's worst cases are drawn."""
+
+MOST_BYTES = 3_000_000
+"""All overlays of a ranking's report together: the page has to stay below 5 MB."""
 
 _STEPS = {"right": (1, 0), "down": (0, 1), "left": (-1, 0), "up": (0, -1)}
-_TURNS: dict[
-    str, tuple[str, ...]
-] = {  # at a corner where two outlines touch, turn right first: pixels that meet at a corner stay apart
+# Where two outlines touch at a corner, turn right first, so that pixels that meet at a corner stay separate.
+_TURNS: dict[str, tuple[str, ...]] = {
     "right": ("down", "right", "up"),
     "down": ("left", "down", "right"),
     "left": ("up", "left", "down"),
     "up": ("right", "up", "left"),
 }
 Corner = tuple[int, int]  # x, y
-
-
-def outline_path(mask: NDArray[np.bool_]) -> str:
-    """`M x y h n v n ... z` for every closed outline, holes included; empty for an empty mask."""
-    edges = _edges(mask)
-    paths = []
-    while edges:
-        start = min(edges, key=lambda corner: (corner[1], corner[0]))
-        paths.append(_path(start, _walk(start, edges)))
-    return "".join(paths)
-
-
-def _edges(mask: NDArray[np.bool_]) -> dict[Corner, set[str]]:
-    """Every edge between mask and background, directed so that the mask lies on its right, by its first corner."""
-    padded = np.pad(mask, 1).astype(np.int8)
-    across, along = np.diff(padded, axis=0)[:, 1:-1], np.diff(padded, axis=1)[1:-1]
-    edges: dict[Corner, set[str]] = {}
-
-    def add(places: NDArray[np.bool_], heading: str, shift: Corner) -> None:
-        for y, x in np.argwhere(places).tolist():
-            edges.setdefault((x + shift[0], y + shift[1]), set()).add(heading)
-
-    add(across == 1, "right", (0, 0))
-    add(across == -1, "left", (1, 0))
-    add(along == 1, "up", (0, 1))
-    add(along == -1, "down", (0, 0))
-    return edges
-
-
-def _walk(start: Corner, edges: dict[Corner, set[str]]) -> list[str]:
-    """The headings of one closed outline from `start`, its top left corner; its edges are taken out."""
-    headings: list[str] = []
-    wanted: tuple[str, ...]
-    corner, wanted = start, ("right", "down")  # of a pixel or of a hole; where no corner lies before, only one leads on
-    while not headings or corner != start:
-        heading = next(each for each in wanted if each in edges[corner])
-        edges[corner].discard(heading)
-        if not edges[corner]:
-            del edges[corner]
-        headings.append(heading)
-        dx, dy = _STEPS[heading]
-        corner, wanted = (corner[0] + dx, corner[1] + dy), _TURNS[heading]
-    return headings
-
-
-def _path(start: Corner, headings: list[str]) -> str:
-    runs = []
-    for heading, run in groupby(headings):
-        length = sum(1 for _ in run)
-        dx, dy = _STEPS[heading]
-        runs.append(f"h{dx * length}" if dx else f"v{dy * length}")
-    return f"M{start[0]} {start[1]}{''.join(runs)}z"
-
-
-# Overlays: a team's prediction and the reference, as outlines over the image.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +56,7 @@ class OverlayPicture:
 
     @property
     def size(self) -> int:
-        """How much of the file it takes."""
+        """Its share of the HTML file, in characters."""
         return sum(map(len, self.panels))
 
 
@@ -155,11 +107,11 @@ def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
     )
 
 
-OVERLAYS = 4
-"""How many of a submission's worst cases are drawn."""
-
-MOST_BYTES = 3_000_000
-"""All overlays of a ranking's report together: the page has to stay below 5 MB."""
+def worst_captions(scored: ScoredCases | None) -> dict[str, str]:
+    """The worst cases, each with the figure that makes it one."""
+    if scored is None:
+        return {}
+    return {case: f"{scored.metric.title} {figure(scored.values[case])}" for case in scored.worst_first()[:OVERLAYS]}
 
 
 @dataclass(frozen=True)
@@ -173,21 +125,21 @@ class OverlaySource:
     @classmethod
     @contextmanager
     def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> Iterator["OverlaySource"]:
-        """Read the ground truth of `challenge` and list the images; submissions are decoded apart meanwhile."""
+        """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
         if not images.is_dir():
-            raise UsageError("There are no images: the folder given with --images does not exist.", detail=str(images))
+            raise UsageError("The folder given with --images does not exist.", detail=str(images))
         folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
         folder = choose_challenge(folders, named=challenge)
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.format.libraries, logged=False):
             yield cls(prepare(folder, loaded, executor), list_files(images, trusted=True).files, executor)
 
-    def draw(self, worst: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
-        """The cases of `worst`, each with its caption, out of one team's submission.
+    def draw(self, scored: ScoredCases | None, submission: Path, *, label: str) -> list[OverlayPicture]:
+        """The worst cases of one team's submission; `label` names the file that `scored` comes from.
 
-        Anonymous names are recognised by the ground truth they came from; `label` stands for the file that has them.
+        Pseudonyms are resolved with the ground truth.
         """
-        captions = {self._true_name(case, label): caption for case, caption in worst.items()}
+        captions = {self._true_name(case, label): caption for case, caption in worst_captions(scored).items()}
         challenge = self.task.challenge
         limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
         with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
@@ -195,8 +147,8 @@ class OverlaySource:
             lost = sorted(set(captions) - set(collected.predictions))
             if lost:
                 raise UsageError(
-                    f"{submission} has no prediction for '{lost[0]}', which {label} has scored; "
-                    "give the submission that the file was made from."
+                    f"{submission} has no prediction for '{lost[0]}', which is scored in {label}; "
+                    "give the submission that this file was made from."
                 )
 
             def draw(case: str) -> OverlayPicture | None:
@@ -222,3 +174,58 @@ class OverlaySource:
         if found is None:
             raise UsageError(f"{label} has the case '{case}', which this ground truth does not have.")
         return found
+
+
+# The outline of a mask along the edges of its pixels, as one SVG path: exact, and dashes continue around it.
+
+
+def outline_path(mask: NDArray[np.bool_]) -> str:
+    """`M x y h n v n ... z` for every closed outline, holes included; empty for an empty mask."""
+    edges = _edges(mask)
+    paths = []
+    while edges:
+        start = min(edges, key=lambda corner: (corner[1], corner[0]))
+        paths.append(_path(start, _walk(start, edges)))
+    return "".join(paths)
+
+
+def _edges(mask: NDArray[np.bool_]) -> dict[Corner, set[str]]:
+    """Every edge between mask and background, directed so that the mask is on its right, by its first corner."""
+    padded = np.pad(mask, 1).astype(np.int8)
+    across, along = np.diff(padded, axis=0)[:, 1:-1], np.diff(padded, axis=1)[1:-1]
+    edges: dict[Corner, set[str]] = {}
+
+    def add(places: NDArray[np.bool_], heading: str, shift: Corner) -> None:
+        for y, x in np.argwhere(places).tolist():
+            edges.setdefault((x + shift[0], y + shift[1]), set()).add(heading)
+
+    add(across == 1, "right", (0, 0))
+    add(across == -1, "left", (1, 0))
+    add(along == 1, "up", (0, 1))
+    add(along == -1, "down", (0, 0))
+    return edges
+
+
+def _walk(start: Corner, edges: dict[Corner, set[str]]) -> list[str]:
+    """The headings of one closed outline from `start`, its top left corner; its edges are removed."""
+    headings: list[str] = []
+    wanted: tuple[str, ...]
+    corner, wanted = start, ("right", "down")  # of a pixel or of a hole: only one of them leads on
+    while not headings or corner != start:
+        heading = next(each for each in wanted if each in edges[corner])
+        edges[corner].discard(heading)
+        if not edges[corner]:
+            del edges[corner]
+        headings.append(heading)
+        dx, dy = _STEPS[heading]
+        corner, wanted = (corner[0] + dx, corner[1] + dy), _TURNS[heading]
+    return headings
+
+
+def _path(start: Corner, headings: list[str]) -> str:
+    runs = []
+    for heading, run in groupby(headings):
+        length = sum(1 for _ in run)
+        dx, dy = _STEPS[heading]
+        runs.append(f"h{dx * length}" if dx else f"v{dy * length}")
+    return f"M{start[0]} {start[1]}{''.join(runs)}z"

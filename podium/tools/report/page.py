@@ -1,25 +1,32 @@
-"""The page around a report: templates that escape whatever they are given, colours and style inside the file."""
+"""The page around a report: what its sections show, its colours, and templates that escape everything.
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+The colours and the style are part of the HTML file.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium import __version__
 from podium.errors import UsageError
-from podium.tools.ranking.result import Interval, column_decimals
+from podium.tools.ranking.wording import on_one_line
 
-# What a section of a report shows: a plot, its words, and the same figures as a table.
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-HINT_LIMITS_REM = tuple(range(16, 77, 2))  # the widths that the page's stylesheet knows
+HINT_LIMITS_REM = tuple(range(16, 77, 2))
+"""Widths of a table's frame for which the stylesheet has a rule."""
+
+SERIES = 7
+"""How many lines have their own colour, marker and dash; the others are drawn in grey behind them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Plain words in rows; the first column names the row. The template escapes every cell."""
+    """Rows of plain text; the first column names the row. The template escapes every cell."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -27,7 +34,7 @@ class Table:
 
     @property
     def hint(self) -> str:
-        """Below which width of its frame a reader has to be told that the table goes on: estimated by its words."""
+        """The CSS class for the width below which a hint says that the table scrolls, estimated from its text."""
         widths = [
             max(len(cell) for cell in (*(row[column] for row in self.rows), self._longest_word(self.head[column])))
             for column in range(len(self.head))
@@ -42,10 +49,10 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Exhibit:
-    """A plot (SVG that our writer has escaped) with a caption, and its table for those who cannot see it.
+    """A plot (SVG that our writer has escaped) with a caption, and its figures as a table for those who cannot see it.
 
-    `wide` plots take the whole width of the page, the others stand two by two where there is room. `file` is the
-    name of the figure's files, without ending; empty where there are none.
+    `wide` plots take the whole width of the page, the others are shown two by two where there is room. `file` is the
+    name of the figure's files, without suffix; empty where there are none.
     """
 
     title: str
@@ -56,10 +63,10 @@ class Exhibit:
     file: str = ""
 
 
-# The colours of a report, for light and dark paper: one place, so that a test can hold their contrast to WCAG 2.2.
+# The colours, for light and dark screens: in one place, so that a test can check their contrast against WCAG 2.2.
 #
-# Hues follow Okabe and Ito, told apart with every common kind of colour blindness. No colour stands alone: teams
-# differ by label, marker and dash, cells carry their figure or a sign.
+# Hues follow Okabe and Ito and can be told apart with every common kind of colour blindness. Nothing is shown by colour
+# alone: teams also differ by label, marker and dash, and cells contain their figure or a sign.
 
 LIGHT: Mapping[str, str] = {
     "paper": "#ffffff",
@@ -109,12 +116,9 @@ DARK: Mapping[str, str] = {
     "series-7": "#dde3ea",
 }
 
-SERIES = 7
-"""How many lines have a colour, a marker and a dash of their own; the others are drawn in grey behind them."""
-
 
 def stylesheet_variables() -> str:
-    """The colours as CSS custom properties; paper is light whatever the screen was."""
+    """The colours as CSS custom properties; printed pages are always light."""
 
     def block(colours: Mapping[str, str]) -> str:
         return ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}"
@@ -122,116 +126,11 @@ def stylesheet_variables() -> str:
     return f"{block(LIGHT)}\n@media screen and (prefers-color-scheme: dark){{{block(DARK)}}}\n"
 
 
-# How text and figures are shown on a page and in a plot.
-
-NOTHING = "–"  # what stands where there is no figure
-
-
-def on_one_line(text: str, longest: int | None = None) -> str:
-    """`text` without control characters, changes of writing direction or line breaks; its end cut where too long.
-
-    It still has to be escaped: this is about what a reader sees, not about markup.
-    """
-    printable = "".join(c if c.isprintable() else _escaped(c) for c in text)
-    line = " ".join(printable.split()) or NOTHING
-    if longest is None or len(line) <= longest:
-        return line
-    return f"{line[: longest - 1].rstrip()}…"
-
-
-def _escaped(character: str) -> str:
-    """A space for what breaks lines, the escape of anything else that would not show or would turn the text around."""
-    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
-
-
-def figure(value: float | None, digits: int = 4) -> str:
-    """A figure with `digits` significant digits, whole numbers as they are, a true minus sign."""
-    if value is None or math.isnan(value):
-        return NOTHING
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == int(value) and abs(value) < 1e6:
-        text = f"{int(value)}"
-    elif 1e-4 <= abs(value) < 1e6:
-        decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-        text = f"{value:.{decimals}f}"
-    else:
-        text = f"{value:.{digits - 1}e}"
-    return text.replace("-", "−")
-
-
-def tick(value: float) -> str:
-    """A figure on an axis, without trailing zeros."""
-    return f"{value:g}".replace("-", "−")
-
-
-def telling(values: Iterable[float | None]) -> Callable[[float | None], str]:
-    """How to print a column: with as many decimals as it takes to tell its different figures apart, two to six.
-
-    A table whose neighbours read the same but rank differently would look wrong.
-    """
-    return partial(fixed, decimals=column_decimals(values))
-
-
-def fixed(value: float | None, decimals: int) -> str:
-    """A figure with a fixed number of decimals: for columns whose figures are compared."""
-    if value is None or not math.isfinite(value) or abs(value) >= 1e9:
-        return figure(value)
-    text = f"{value:.{decimals}f}"
-    return text.replace("-", "−") if float(text) else text.removeprefix("-")
-
-
-def interval_words(interval: Interval | None, decimals: int) -> str:
-    """`0.81 to 0.86`; nothing where there is none."""
-    return "" if interval is None else f"{fixed(interval[0], decimals)} to {fixed(interval[1], decimals)}"
-
-
-def with_interval(value: float | None, interval: Interval | None, decimals: int) -> str:
-    """`0.83 (0.81 to 0.86)`."""
-    words = interval_words(interval, decimals)
-    return f"{fixed(value, decimals)} ({words})" if words else fixed(value, decimals)
-
-
-def percent(share: float | None) -> str:
-    """A share as a percentage; a share above 0 is never printed as 0 %, one below 1 never as 100 %."""
-    if share is None or math.isnan(share):
-        return NOTHING
-    if 0 < share < 0.005:
-        return "<1 %"
-    if 0.995 < share < 1:
-        return ">99 %"
-    return f"{100 * share:.0f} %"
-
-
-def probability(p: float | None) -> str:
-    """A p value as papers print it."""
-    if p is None or math.isnan(p):
-        return NOTHING
-    if p < 0.001:
-        return "<0.001"
-    return f"{p:.3f}"
-
-
-def sentence(words: str) -> str:
-    """Words with a capital at the start and a full stop at the end."""
-    words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`1 case`, `2 cases`, `1,000 cases`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def listed(words: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+# The HTML file.
 
 
 def render(template: str, **content: Any) -> str:
-    """The whole HTML file. Nothing is marked as safe but the stylesheet and what our SVG writer has escaped."""
+    """The whole HTML file. Only the stylesheet and SVG that our writer has escaped are marked as safe."""
     from markupsafe import Markup
 
     page: str = (
@@ -247,7 +146,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write the file, its folder too where there is none."""
+    """Write the file, and create its folder if needed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8", newline="\n")
@@ -255,19 +154,26 @@ def write_page(page: str, path: Path) -> None:
         raise UsageError(f"The report cannot be written to {path}: {error.strerror}.") from None
 
 
-@cache
-def _environment() -> Any:
+def template_environment(package: str) -> "Environment":
+    """Jinja for the templates of a package: everything is escaped, and an unknown variable is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("podium.tools.report"),
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
     )
+
+
+@cache
+def _environment() -> "Environment":
+    from markupsafe import Markup
+
+    environment = template_environment("podium.tools.report")
     environment.filters["line"] = on_one_line
     environment.filters["drawn"] = Markup
     return environment
@@ -285,7 +191,7 @@ def _stylesheet() -> str:
 
 @cache
 def plot_stylesheet() -> str:
-    """The rules of the plots, with variables for colours."""
+    """The CSS rules of the plots, with variables for colours."""
     style = files("podium.tools.report").joinpath("templates/plots.css").read_text("utf-8")
     series = "".join(
         f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n},.many-series-{n}{{stroke:var(--series-{n})}}\n"

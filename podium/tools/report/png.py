@@ -1,4 +1,4 @@
-"""Grey images as PNG, without an imaging library."""
+"""Grey images as PNG files and inside a page, without an imaging library."""
 
 import base64
 import struct
@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+LONGEST_SIDE_PX = 320
+"""Of an image inside a page: larger ones would make the page too large."""
 
 
 def smallest(data: bytes) -> bytes:
@@ -31,12 +34,6 @@ def png_file(image: NDArray[np.uint8], *, compress: Callable[[bytes], bytes] = s
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-# Grey images inside a page.
-
-LONGEST_SIDE_PX = 320
-"""An overlay is for a look, not for a diagnosis: larger images would fill the file."""
 
 
 def grey_levels(image: NDArray[Any]) -> NDArray[np.uint8]:

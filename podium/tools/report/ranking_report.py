@@ -1,36 +1,38 @@
-"""The report of a ranking: podium, table, how sure it is, metric by metric, team by team, and the methods."""
+"""The reports of a ranking and of a consensus: podium, table, stability, metric by metric, team by team, methods."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from podium.tools.ranking.arena import calibration_sentences
 from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.result import Ranking, chance
-from podium.tools.report.files import FigureNames, Report
-from podium.tools.report.metric_section import MOST_DETAILED, CaseValues, case_values, metric_exhibits
-from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import (
+from podium.tools.ranking.output import calibration_sentences, confidence_words, rank_range
+from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.wording import (
     NOTHING,
-    Exhibit,
-    Table,
+    chance,
+    column_decimals,
     count,
     figure,
     fixed,
-    percent,
-    render,
     sentence,
-    telling,
     with_interval,
 )
+from podium.tools.report.files import FigureNames, Report
+from podium.tools.report.metric_section import MOST_DETAILED, CaseValues, case_values, metric_exhibits
+from podium.tools.report.overlays import OverlayPicture
+from podium.tools.report.page import Exhibit, Table, render
 from podium.tools.report.plots.curves import significance_map
 from podium.tools.report.plots.podium import MOST_TEAMS, PodiumPlace, podium_plot, podium_steps
 from podium.tools.report.plots.ranks import blob_plot, rank_counts, rank_heatmap, scheme_lines, tau_violin
 from podium.tools.report.plots.values import is_yes_or_no
-from podium.tools.report.tables import arena_tables, calibration_tables, differences_table, final_table, settings_table
-from podium.tools.report.team_pages import team_pages
-
-# The methods section of a ranking's report: prose for a paper, every setting, and whose methods they are.
+from podium.tools.report.tables import (
+    arena_tables,
+    calibration_tables,
+    differences_table,
+    final_table,
+    settings_table,
+    team_pages,
+)
 
 REFERENCES = (
     "Wiesenfarth M, Reinke A, Landman BA, et al. Methods and open-source toolkit for analyzing and visualizing "
@@ -49,28 +51,8 @@ CALIBRATION_REFERENCES = (
 )
 
 
-def ranking_settings(ranking: Ranking) -> Table:
-    """The challenge's settings and those of the ranking itself."""
-    methods = ranking.methods
-    return settings_table(
-        ranking.settings,
-        {
-            "ranking scheme": ranking.deciding.title,
-            "bootstrap replicates": figure(methods.bootstraps),
-            "seed": str(methods.seed),
-            "confidence": percent(methods.confidence),
-            "significance level": f"{methods.alpha:g}",
-            "quantile of aggregate-then-rank": f"{methods.quantile:g}",
-            "Podium": methods.podium_version,
-            "Python": methods.python_version,
-            "NumPy": methods.numpy_version,
-            "SciPy": methods.scipy_version,
-        },
-    )
-
-
 MOST_UNFOLDED = 12
-"""Of how many teams the page shows everything at once; of more, a reader opens what he looks for."""
+"""With more teams, the details of each team are folded."""
 
 
 def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
@@ -84,7 +66,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
     arena_words, arena_table = arena_tables(ranking)
     contents = [
         ("ranking", "Ranking"),
-        ("stability", "How sure?"),
+        ("stability", "How certain?"),
         *([("arena", "Arena")] if ranking.arena else []),
         *([("judge", "Judge")] if ranking.calibration else []),
         *([("metrics", "Metrics")] if drawn_metrics else []),
@@ -113,12 +95,12 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         stability_exhibits=stability_exhibits,
         scheme_taus=_scheme_taus(ranking),
         metric_exhibits=drawn_metrics,
-        rank_words="What one case says about the teams: their ranks within each case.",
+        rank_words="The ranks of the teams within each case.",
         rank_exhibits=rank_exhibits,
         fold_teams=len(ranking.teams) > MOST_UNFOLDED,
         teams=team_pages(ranking, values, overlays or {}),
         methods=" ".join(ranking.methods.sentences),
-        settings=ranking_settings(ranking),
+        settings=_settings(ranking),
         references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
     )
     return Report(page=page, exhibits=names.exhibits)
@@ -140,14 +122,14 @@ def _facts(ranking: Ranking) -> list[tuple[str, str]]:
 
 
 def _places(ranking: Ranking) -> list[PodiumPlace]:
-    """A finalist of the arena stands there by its rating."""
-    score = telling(team.score for team in ranking.teams)
+    """Finalists of the arena are shown with their rating instead of the score."""
+    decimals = column_decimals(team.score for team in ranking.teams)
     ratings = ranking.arena.teams if ranking.arena else (None,) * len(ranking.teams)
     return [
         PodiumPlace(
             rank=team.rank,
             team=team.name,
-            score=f"{ranking.deciding.score_title} {score(team.score)}"
+            score=f"{ranking.deciding.score_title} {fixed(team.score, decimals)}"
             if found is None
             else f"Arena rating {fixed(found.rating, 1)}",
         )
@@ -166,15 +148,15 @@ def _stability_words(ranking: Ranking) -> list[str]:
         best = max(range(len(wins)), key=lambda row: wins[row])
         taus = deciding.stability.taus
         words.append(
-            f"Had other cases of the same kind been drawn, {ranking.teams[best].name} would have won "
-            f"with a probability of {chance(wins[best], cases=len(ranking.cases))}."
+            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
+            f"{chance(wins[best], cases=len(ranking.cases))}."
         )
         replicates = count(deciding.stability.replicates, "replicate")
         words[0] += (
-            f" Over {replicates} the ranking agrees with the one above at a median Kendall's τ-b of "
+            f" Over {replicates}, the median Kendall's τ-b to the ranking above is "
             f"{fixed(taus.median, 2)} (quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
             if taus.median is not None
-            else f" In none of {replicates} is there an order to compare with the one above."
+            else f" None of {replicates} has an order that can be compared with the one above."
         )
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
@@ -238,7 +220,7 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
 
 
 def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
-    """Podium plots and heat maps of the metrics the schemes rank by; of all metrics they would fill pages."""
+    """Podium plots and heat maps of the metrics that the schemes rank by: all metrics would fill pages."""
     podiums, heat_maps = [], []
     names = _names(ranking)
     for each in [each for each in values if each.in_schemes][:MOST_DETAILED]:
@@ -249,6 +231,26 @@ def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhib
             counts = rank_counts(each.ranks[:, each.defined])
             heat_maps.append(rank_heatmap(each.metric.title, names, counts=counts))
     return [*podiums, *heat_maps]
+
+
+def _settings(ranking: Ranking) -> Table:
+    """The settings of the challenge and of the ranking."""
+    methods = ranking.methods
+    return settings_table(
+        ranking.settings,
+        {
+            "ranking scheme": ranking.deciding.title,
+            "bootstrap replicates": figure(methods.bootstraps),
+            "seed": str(methods.seed),
+            "confidence": confidence_words(methods.confidence),
+            "significance level": f"{methods.alpha:g}",
+            "quantile of aggregate-then-rank": f"{methods.quantile:g}",
+            "Podium": methods.podium_version,
+            "Python": methods.python_version,
+            "NumPy": methods.numpy_version,
+            "SciPy": methods.scipy_version,
+        },
+    )
 
 
 # The report of several tasks: the consensus of their rankings.
@@ -262,15 +264,15 @@ def consensus_report(consensus: Consensus) -> Report:
         for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
     ]
     podium = names.named(podium_steps(places))
-    exhibits = [names.named(each) for each in _exhibits(consensus)]
+    exhibits = [names.named(each) for each in _consensus_exhibits(consensus)]
     page = render(
         "consensus.html.jinja",
         kicker="Consensus ranking",
         heading=consensus.title,
         facts=[("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")],
-        contents=[("ranking", "Ranking"), ("stability", "How sure?"), ("methods", "Methods")],
+        contents=[("ranking", "Ranking"), ("stability", "How certain?"), ("methods", "Methods")],
         podium=podium,
-        ranking=_ranking(consensus),
+        ranking=_consensus_table(consensus),
         kemeny=_kemeny(consensus),
         exhibits=exhibits,
         taus=Table(
@@ -279,24 +281,23 @@ def consensus_report(consensus: Consensus) -> Report:
                 (task, NOTHING if tau is None else fixed(tau, 2))
                 for task, tau in zip(consensus.tasks, consensus.task_taus, strict=True)
             ],
-            caption="How near each task is to the consensus",
+            caption="Agreement of each task with the consensus",
         ),
         methods=" ".join(consensus.sentences),
     )
     return Report(page=page, exhibits=names.exhibits)
 
 
-def _ranking(consensus: Consensus) -> Table:
+def _consensus_table(consensus: Consensus) -> Table:
     stable = consensus.stability
-    drawn = [f"Rank, {percent(consensus.confidence)} interval", "Chance of winning"] if stable else []
+    drawn = [f"Rank, {confidence_words(consensus.confidence)} interval", "Chance of winning"] if stable else []
     kemeny = ["Kemeny place"] if consensus.kemeny else []
     rows = []
     for number, team in enumerate(consensus.teams):
         mean = with_interval(consensus.mean_ranks[number], consensus.mean_rank_interval(number), 2)
         cells = [str(consensus.consensus_ranks[number]), team, mean]
         if stable:
-            low, high = stable.rank_intervals[number]
-            cells.append(str(low) if low == high else f"{low} to {high}")
+            cells.append(rank_range(stable.rank_intervals[number], " to "))
             cells.append(chance(stable.win_probabilities[number], cases=consensus.cases))
         if consensus.kemeny:
             cells.append(str(consensus.kemeny.index(team) + 1))
@@ -314,7 +315,7 @@ def _kemeny(consensus: Consensus) -> str:
     )
 
 
-def _exhibits(consensus: Consensus) -> list[Exhibit]:
+def _consensus_exhibits(consensus: Consensus) -> list[Exhibit]:
     exhibits = []
     if consensus.stability is not None:
         exhibits.append(

@@ -1,4 +1,4 @@
-"""The report of one submission, for its authors: every metric's distribution, the worst cases, curves, problems."""
+"""The report of one submission, for its authors: scores, problems, curves, worst cases and every metric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from podium import __version__
 from podium.challenges.base import AnyChallenge, Diagram
 from podium.errors import UsageError
 from podium.figures import Figures
@@ -14,64 +15,39 @@ from podium.metrics.displacement import stretched
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import Cohort, TeamFile
-from podium.tools.ranking.facts import gather_facts, replicate_figures
-from podium.tools.ranking.official import figure as figure_at
+from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
+from podium.tools.ranking.output import confidence_words
 from podium.tools.ranking.result import NARROW_BELOW, Interval
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import percentile_interval
+from podium.tools.ranking.wording import NOTHING, count, figure, listed
+from podium.tools.report.metric_section import ScoredCases
 from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import NOTHING, Exhibit, Table, count, figure, listed, percent, render
+from podium.tools.report.page import Exhibit, Table, render
 from podium.tools.report.plots.curves import curves, diagram
 from podium.tools.report.plots.values import distribution, figure_heatmap
 from podium.tools.report.tables import settings_table
-
-# The curves of a submission, out of its result rows.
-
-_LONGEST = 1_000_000  # a file that announces more is not believed
-
-
-def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
-    """The values along one case: a list at the curve's path, or one value of every object in a list on the way.
-
-    None where the row does not have it, as anonymous rows may not.
-    """
-    values = _follow(figures, curve.name.split("."))
-    if not isinstance(values, list) or not values:
-        return None
-    if not all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-        return None
-    length = _follow(figures, curve.length.split(".")) if curve.length else None
-    return stretched(values, length=length) if isinstance(length, int) and 0 < length <= _LONGEST else values
-
-
-def _follow(value: Any, path: Sequence[str]) -> Any:
-    for number, part in enumerate(path):
-        if isinstance(value, list):
-            return [_follow(each, path[number:]) for each in value]
-        if not isinstance(value, dict) or part not in value:
-            return None
-        value = value[part]
-    return value
-
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
 WORST_CASES = 10
 _MOST_TROUBLES = 50
 _MOST_WARNINGS = 50
+_LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
 
 
 def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] | None = None) -> str:
-    """The whole HTML file; it says nothing that metrics.json does not, except for `overlays`, the organiser's own."""
+    """The whole HTML file. It contains nothing that metrics.json does not, except for the organiser's `overlays`."""
     content = file.content
     counts = content.counts
     metrics = shown_metrics(challenge, content.results)
-    deciding = deciding_metric(challenge, metrics)
+    scored = submission_cases(file, challenge)
+    deciding = scored.metric if scored else None
     troubles = [row for row in content.results if row.status != "scored"]
     warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
     drawn = _curves(challenge, content.results)
     pictures = _pictures(challenge, content.results, content.aggregates)
-    worst = worst_cases(content.results, deciding)[:WORST_CASES] if deciding else []
+    worst = scored.worst_first()[:WORST_CASES] if scored else []
     contents = [
         ("result", "Result"),
         *([("problems", "Problems")] if troubles else []),
@@ -101,12 +77,12 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
         troubles=troubles[:_MOST_TROUBLES],
         more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
         trouble_words=(
-            "Each of these counts with the worst value of all that teams are ranked by. Fix them first: nothing else "
-            "gains as much."
+            "Each of these counts with the worst value of everything that teams are ranked by. Fix them first: nothing "
+            "else gains as much."
         ),
         curves=drawn,
         pictures=pictures,
-        worst=_worst_table(worst, metrics, deciding) if deciding and worst else None,
+        worst=_worst_table(content.results, worst, metrics, deciding) if deciding and worst else None,
         worst_words=f"The scored cases with the worst {deciding.title}, the worst first." if deciding else "",
         overlays=overlays or (),
         distributions=[_distribution(metric, content.results) for metric in metrics],
@@ -119,51 +95,39 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
 
 def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, Interval]:
     """The interval of every figure that comes from the cases, by its path: percentile bootstrap over the rows, as in a
-    ranking. None where rows hold what is no number; anonymous ones may lack what a figure is made of."""
+    ranking. Empty where a row contains something that is not a number; anonymous rows may not suffice for a figure."""
     if not file.content.results:
         return {}
     try:
         facts = gather_facts(Cohort(challenge=challenge, division={}, files=[file]), RankingOptions())
     except UsageError:
         return {}
-    own = replace(facts, aggregates=[file.content.aggregates])  # alone it is no cohort whose quantities are compared
+    own = replace(facts, aggregates=[file.content.aggregates])  # one file is not a cohort
     drawn = replicate_figures(own, Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0))
     found = {path: percentile_interval(values[:, 0], confidence=CONFIDENCE) for path, values in drawn.items()}
     return {path: interval for path, interval in found.items() if interval is not None}
 
 
 def value_of(row: CaseResult, metric: Metric) -> float | None:
-    """A row's figure; None where it is undefined or the row does not show it."""
+    """A row's figure; None where it is undefined or not published."""
     return figure_at(row.metrics, metric.name)
 
 
 def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Metric]:
-    """The declared metrics that at least one row has a value of; an offline tool may have added some."""
+    """The declared metrics with a value in at least one row; an offline tool may have added some."""
     declared = challenge.scoreboard.all_metrics
     return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
 
 
-def deciding_metric(challenge: AnyChallenge, metrics: Sequence[Metric]) -> Metric | None:
-    """What cases are called good or bad by: the first metric of the challenge's ranking rule that the rows show."""
-    wanted = challenge.ranking.case_metrics
-    shown = {metric.name: metric for metric in metrics}
-    return next((shown[name] for name in wanted if name in shown), metrics[0] if metrics else None)
-
-
-def worst_cases(rows: Sequence[CaseResult], metric: Metric) -> list[CaseResult]:
-    """The scored cases with a value, the worst first."""
-    sign = 1 if metric.direction == "higher" else -1
-    found = [(value, row) for row in rows if row.status == "scored" and (value := value_of(row, metric)) is not None]
-    return [row for _, row in sorted(found, key=lambda pair: (sign * pair[0], pair[1].case))]
-
-
-def worst_captions(file: TeamFile, challenge: AnyChallenge, *, most: int) -> dict[str, str]:
-    """The worst scored cases with the figure that makes them so, for overlays."""
-    metric = deciding_metric(challenge, shown_metrics(challenge, file.content.results))
-    if metric is None:
-        return {}
-    rows = worst_cases(file.content.results, metric)[:most]
-    return {row.case: f"{metric.title} {figure(value_of(row, metric))}" for row in rows}
+def submission_cases(file: TeamFile, challenge: AnyChallenge) -> ScoredCases | None:
+    """The scored cases by the metric that decides which are bad: the first one of the challenge's ranking rule that the
+    rows contain, otherwise their first metric; None where they contain none."""
+    shown = {metric.name: metric for metric in shown_metrics(challenge, file.content.results)}
+    name = next((name for name in (*challenge.ranking.case_metrics, *shown) if name in shown), None)
+    if name is None:
+        return None
+    values = {row.case: value_of(row, shown[name]) for row in file.content.results if row.status == "scored"}
+    return ScoredCases(metric=shown[name], values={case: value for case, value in values.items() if value is not None})
 
 
 def _summary(file: TeamFile) -> str:
@@ -171,15 +135,16 @@ def _summary(file: TeamFile) -> str:
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
     lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
     if lost:
-        words += f" {listed(lost)}: each counts with the worst value of all that teams are ranked by."
+        words += f" {listed(lost)}: each counts with the worst value of everything that teams are ranked by."
     if counts.unmatched:
-        words += f" {count(counts.unmatched, 'submitted file or job', 'submitted files or jobs')} belonged to no case."
+        files = count(counts.unmatched, "submitted file or job", "submitted files or jobs")
+        words += f" {files} did not belong to any case."
     return words
 
 
 def _notes(file: TeamFile) -> list[str]:
     if not file.content.results:
-        return ["The organisers publish no single cases, so there is nothing to plot but the scores."]
+        return ["The organisers publish no per-case results, so only the scores can be shown."]
     return []
 
 
@@ -194,7 +159,7 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
             interval = None if is_unknown else intervals.get(column.path)
             ends = f"{figure(interval[0])} to {figure(interval[1])}" if interval else NOTHING
             rows.append((column.title, shown, ends, figure(spread), column.direction))
-    head = ("Figure", "Value", f"{percent(CONFIDENCE)} interval", "SD over cases", "Better is")
+    head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
     return Table(head=head, rows=rows, caption="Scores")
 
 
@@ -212,8 +177,32 @@ def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit
     return exhibits
 
 
+def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
+    """The values along one case: a list at the curve's path, or one value from every object of a list on the path.
+
+    None where the row does not have it, as with anonymous rows.
+    """
+    values = _follow(figures, curve.name.split("."))
+    if not isinstance(values, list) or not values:
+        return None
+    if not all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+        return None
+    length = _follow(figures, curve.length.split(".")) if curve.length else None
+    return stretched(values, length=length) if isinstance(length, int) and 0 < length <= _LONGEST else values
+
+
+def _follow(value: Any, path: Sequence[str]) -> Any:
+    for number, part in enumerate(path):
+        if isinstance(value, list):
+            return [_follow(each, path[number:]) for each in value]
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
 def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
-    """Curves, scatter plots and grids of figures over all cases, as far as the rows show what they are made of."""
+    """Curves, scatter plots and grids of figures over all cases, as far as the rows contain their data."""
     if challenge.pictures is None or not rows:
         return []
     exhibits = []
@@ -222,11 +211,10 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
             exhibits.append(diagram(each))
         else:
             values = np.array([[np.nan if value is None else value for value in row] for row in each.values])
-            caption = "Means over all cases."
             exhibits.append(
                 figure_heatmap(
                     each.title,
-                    caption,
+                    "Means over all cases.",
                     each.rows,
                     each.columns,
                     values=values,
@@ -237,11 +225,14 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
     return exhibits
 
 
-def _worst_table(rows: Sequence[CaseResult], metrics: Sequence[Metric], deciding: Metric) -> Table:
+def _worst_table(
+    rows: Sequence[CaseResult], cases: Sequence[str], metrics: Sequence[Metric], deciding: Metric
+) -> Table:
+    by_case = {row.case: row for row in rows}
     shown = [deciding, *(metric for metric in metrics if metric.name != deciding.name)]
     return Table(
         head=("Case", *(f"{metric.title} ({metric.unit})" if metric.unit else metric.title for metric in shown)),
-        rows=[(row.case, *(figure(value_of(row, metric)) for metric in shown)) for row in rows],
+        rows=[(case, *(figure(value_of(by_case[case], metric)) for metric in shown)) for case in cases],
         caption="Worst cases",
     )
 
@@ -251,8 +242,6 @@ def _more(number: int, what: str) -> str:
 
 
 def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
-    from podium import __version__
-
     content = file.content
     words = (
         f"Scored by the rules of '{content.challenge}', version {content.version}; report made by Podium {__version__}."
@@ -262,8 +251,8 @@ def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
         words += f" Ranges: {'; '.join(bounded)}."
     if content.results:
         words += (
-            f" Intervals are {percent(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over the cases; "
-            "figures that do not come from the cases, such as the time, have none."
+            f" Intervals are {confidence_words(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over "
+            "the cases; figures that do not come from the cases, such as the time, have none."
         )
         if len(content.results) < NARROW_BELOW:
             words += f" Over fewer than {NARROW_BELOW} cases (here {len(content.results)}) they are too narrow."

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from podium.tools.report.page import on_one_line
+from podium.tools.ranking.wording import on_one_line
 
 FONT_PX = 14
 _CHARACTER_PX = 0.63 * FONT_PX  # a mean width of wide fonts; labels are cut by it, never measured

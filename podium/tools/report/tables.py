@@ -1,121 +1,154 @@
-"""The final table of a ranking's report, the neighbours compared, and what the arena knows."""
+"""The tables of a ranking's report: the final table, neighbours, the arena, the judge, every team, and the settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from podium.tools.ranking.arena import figure_rows, team_rows
-from podium.tools.ranking.output import headline_columns
-from podium.tools.ranking.result import AggregateColumn, Calibration, Ranking, chance, column_decimals, even_decimals
-from podium.tools.report.page import NOTHING, Table, fixed, interval_words, listed, percent
+import numpy as np
+
+from podium.metrics import Floats
+from podium.tools.ranking.output import (
+    TableColumn,
+    confidence_words,
+    figure_rows,
+    lost_words,
+    rank_range,
+    table_columns,
+    team_rows,
+)
+from podium.tools.ranking.result import Calibration, Ranking, Team, Trouble
+from podium.tools.ranking.statistics import Ranks, case_positions
+from podium.tools.ranking.wording import (
+    NOTHING,
+    chance,
+    column_decimals,
+    count,
+    even_decimals,
+    figure,
+    fixed,
+    interval_words,
+    listed,
+    with_interval,
+)
+from podium.tools.report.metric_section import CaseValues, ScoredCases, case_values
+from podium.tools.report.overlays import OverlayPicture
+from podium.tools.report.page import Table
 from podium.tools.report.plots.ranks import rank_interval
-from podium.tools.report.team_pages import anchor, rank_words
+
+MOST_TROUBLES = 12
+WORST_CASES = 5
+_METRICS_WITH_WORST_CASES = 2
+_MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
+_NAME_LENGTH = 20  # characters of a team's name before it is wrapped
 
 
-def final_table(ranking: Ranking) -> dict[str, Any]:
-    """What the template shows as the final table."""
-    columns = headline_columns(ranking)
-    score_decimals = column_decimals(team.score for team in ranking.teams)
-    decimals = [even_decimals(column.values) for column in columns]
-    rows = []
-    for row, team in enumerate(ranking.teams):
-        cells = [_cell(column, row, places) for column, places in zip(columns, decimals, strict=True)]
-        score = {
-            "value": fixed(team.score, score_decimals),
-            "interval": interval_words(team.score_interval, score_decimals),
-        }
-        rows.append({**_row(ranking, row), "score": score, "columns": cells})
-    return {
-        "score_title": ranking.deciding.score_title,
-        "has_stability": ranking.deciding.stability is not None,
-        "has_groups": any(team.group is not None for team in ranking.teams),
-        "interval_title": f"Rank, {percent(ranking.methods.confidence)} interval",
-        "column_titles": [column.title for column in columns],
-        "rows": rows,
-        "hint": _hint(ranking, columns, rows),
-        "note": _note(ranking),
-    }
+@dataclass(frozen=True, kw_only=True)
+class FinalCell:
+    """A cell of the final table, in the order in which the page shows its parts."""
+
+    kind: str
+    text: str
+    drawing: str = ""
+    interval: str = ""
+    remark: str = ""
 
 
-def _hint(ranking: Ranking, columns: Sequence[AggregateColumn], rows: Sequence[dict[str, Any]]) -> str:
-    """As of a plain table with the same words; an interval of a rank takes its small bar too."""
-    titles = ("Rank", "Team", ranking.deciding.score_title, "Group", "interval", "winning")
-    figures = [
-        [max(cell["value"], cell["interval"], key=len) for cell in (row["score"], *row["columns"])] for row in rows
+@dataclass(frozen=True, kw_only=True)
+class FinalRow:
+    """A team in the final table; `anchor` is its place on the page."""
+
+    rank: str
+    team: Team
+    anchor: str
+    starts_group: bool
+    cells: Sequence[FinalCell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalTable:
+    """The final table, with rank and team before the `columns`; `hint` is the CSS class of `Table.hint`."""
+
+    columns: Sequence[TableColumn]
+    rows: Sequence[FinalRow]
+    hint: str
+    note: str
+
+
+def final_table(ranking: Ranking) -> FinalTable:
+    """The columns of `table_columns` as the page shows them."""
+    columns = table_columns(ranking)
+    rows = [
+        FinalRow(
+            rank=rank_words(team),
+            team=team,
+            anchor=anchor(number),
+            starts_group=number > 0 and team.group != ranking.teams[number - 1].group,
+            cells=[_final_cell(ranking, column, number) for column in columns],
+        )
+        for number, team in enumerate(ranking.teams)
     ]
-    lines = []
-    for row, (score, *others) in zip(rows, figures, strict=True):
-        drawn = (row.get("interval", "") + " " * 9, row.get("win", ""))
-        lines.append((row["rank"], row["name"][:20], score, row["group"], *drawn, *others, row["scored"]))
-    return Table(head=(*titles, *(column.title for column in columns), "scored"), rows=lines).hint
+    head = ("Rank", "Team", *(column.title for column in columns))
+    widest = [(row.rank, row.team.name[:_NAME_LENGTH], *map(_widest_line, row.cells)) for row in rows]
+    return FinalTable(columns=columns, rows=rows, hint=Table(head=head, rows=widest).hint, note=_note(ranking))
 
 
-def _row(ranking: Ranking, row: int) -> dict[str, Any]:
-    team, stability = ranking.teams[row], ranking.deciding.stability
-    lost = [f"{number} {what}" for number, what in ((team.failed, "failed"), (team.missing, "missing")) if number]
-    shown = {
-        "rank": rank_words(team),
-        "first": team.rank == 1,
-        "group": NOTHING if team.group is None else str(team.group),
-        "starts_group": row > 0 and team.group != ranking.teams[row - 1].group,
-        "anchor": anchor(row),
-        "name": team.name,
-        "finalist": team.finalist,
-        "scored": f"{team.scored} of {team.expected}",
-        "lost": ", ".join(lost),
-    }
-    if stability is not None:
-        low, high = stability.rank_intervals[row]
-        shown["interval"] = str(low) if low == high else f"{low} to {high}"
-        shown["interval_svg"] = rank_interval(low=low, high=high, rank=team.rank, teams=len(ranking.teams))
-        shown["win"] = chance(stability.win_probabilities[row], cases=len(ranking.cases))
-    return shown
+def _final_cell(ranking: Ranking, column: TableColumn, number: int) -> FinalCell:
+    cell, interval = column.cells[number], column.interval(number)
+    remark = column.remarks[number] if column.remarks else ""
+    if cell is None or isinstance(cell, str):
+        return FinalCell(kind=column.kind, text=cell or NOTHING, remark=remark)
+    if isinstance(cell, tuple):
+        low, high = cell
+        drawing = rank_interval(low=low, high=high, rank=ranking.teams[number].rank, teams=len(ranking.teams))
+        return FinalCell(kind=column.kind, text=rank_range(cell, " to "), drawing=drawing, remark=remark)
+    text = fixed(cell, column.decimals)
+    spread = column.spreads[number] if column.spreads and interval is None else None
+    if spread is not None:
+        text += f" ± {fixed(spread, column.decimals)}"
+    return FinalCell(kind=column.kind, text=text, interval=interval_words(interval, column.decimals), remark=remark)
 
 
-def _cell(column: AggregateColumn, row: int, decimals: int) -> dict[str, str]:
-    value = column.values[row]
-    if value is None:
-        return {"value": "unknown", "interval": ""}
-    interval = column.intervals[row] if column.intervals else None
-    spread = column.errors[row] if column.errors is not None and interval is None else None
-    words = fixed(value, decimals) + ("" if spread is None else f" ± {fixed(spread, decimals)}")
-    return {"value": words, "interval": interval_words(interval, decimals)}
+def _widest_line(cell: FinalCell) -> str:
+    """The drawing of an interval of ranks is about as wide as nine characters."""
+    first = cell.text + (" " * 9 if cell.drawing else "")
+    return max(first, cell.interval, cell.remark, key=len)
 
 
 def _note(ranking: Ranking) -> str:
     words = ["Teams of equal rank are marked with =."]
-    confidence = percent(ranking.methods.confidence)
+    confidence = confidence_words(ranking.methods.confidence)
     if ranking.deciding.score_intervals is not None or any(column.intervals for column in ranking.columns):
-        words.append(f"Below a figure stands its {confidence} interval over cases.")
+        words.append(f"Below a figure is its {confidence} interval over cases.")
     if ranking.not_resampled:
-        words.append(f"One figure per team, hence without an interval: {listed(list(ranking.not_resampled))}.")
+        words.append(f"One figure per team, so without an interval: {listed(list(ranking.not_resampled))}.")
     if any(column.errors and not column.intervals for column in ranking.columns if column.headline):
         words.append("± is the standard deviation over cases.")
     if ranking.differences:
         words.append(
-            "A line between two teams separates groups: the teams of a group do not differ significantly from its best "
-            "team."
+            "A line between two teams separates groups: teams in the same group do not differ significantly from the "
+            "group's best team."
         )
     elif ranking.arena is not None and any(team.group is not None for team in ranking.teams):
-        words.append("Groups are the arena's: the votes do not tell their teams apart.")
+        words.append("Groups are the arena's: the votes do not separate the teams of a group.")
     if any(team.failed or team.missing for team in ranking.teams):
-        words.append("Failed and missing cases count with the worst value of all that teams are ranked by.")
+        words.append("Failed and missing cases count with the worst value of everything that teams are ranked by.")
     if ranking.deciding.stability is not None:
         words.append(
-            "Interval and chance of winning come from resampling the cases with replacement; a shared first place "
-            "is an equal part of a win."
+            "The intervals and the chance of winning come from resampling the cases with replacement; a shared first "
+            "place counts as an equal part of a win."
         )
     return " ".join(words)
 
 
 def differences_table(ranking: Ranking) -> Table | None:
-    """Every team and the next one."""
+    """Every team compared with the next one."""
     if not ranking.differences:
         return None
     decimals = column_decimals(team.score for team in ranking.teams)
-    groups = {team.name: team for team in ranking.teams}
+    groups = {team.name: team.group for team in ranking.teams}
     rows = []
     for each in ranking.differences:
-        same = groups[each.better].group == groups[each.worse].group
+        same = groups[each.better] == groups[each.worse]
         rows.append(
             (
                 each.better,
@@ -130,15 +163,15 @@ def differences_table(ranking: Ranking) -> Table | None:
         "Team",
         "Next team",
         f"Difference in {ranking.deciding.score_title}",
-        f"{percent(ranking.methods.confidence)} interval",
+        f"{confidence_words(ranking.methods.confidence)} interval",
         "Probability of being ahead",
         "Groups",
     )
-    return Table(head=head, rows=rows, caption="Every team and the next one, over the same resampled cases")
+    return Table(head=head, rows=rows, caption="Every team compared with the next one over the same resampled cases")
 
 
 def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
-    """Sentences on the arena, and what it knows of every finalist."""
+    """Sentences on the arena, and its figures of every finalist."""
     arena = ranking.arena
     if arena is None:
         return (), None
@@ -172,7 +205,7 @@ def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
 
 def calibration_tables(calibration: Calibration) -> list[Table]:
     """Agreement and biases of the judge, and the teams by votes, by the judge and by both."""
-    interval = f"{percent(calibration.confidence)} interval"
+    interval = f"{confidence_words(calibration.confidence)} interval"
     return [
         Table(
             head=("Judge and clinicians", "Value", interval, "Of"),
@@ -182,18 +215,198 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
         Table(
             head=("Team", "By votes", "By the judge", "By both", "Votes", "Worth votes"),
             rows=team_rows(calibration),
-            caption=f"Comparisons won, of 100, with {interval}s",
+            caption=f"Comparisons won out of 100, with {interval}s",
         ),
     ]
 
 
-# A challenge's settings as a table of dotted names, so that a reader sees by which rules a figure came about.
+# Team by team.
 
-_MANY = 5  # numbers of one table, such as a tolerance for every label, that stand in one row
+
+@dataclass(frozen=True, kw_only=True)
+class WorstTable:
+    """A team's worst cases by one metric."""
+
+    caption: str
+    table: Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamPage:
+    """What the page shows about one team."""
+
+    anchor: str
+    rank: str
+    name: str
+    summary: str
+    strengths: str
+    standing: Table
+    worst: Sequence[WorstTable]
+    troubles: Sequence[Trouble]
+    more_troubles: str
+    overlays: Sequence[OverlayPicture]
+
+
+def team_pages(
+    ranking: Ranking, values: Sequence[CaseValues], overlays: Mapping[str, Sequence[OverlayPicture]]
+) -> list[TeamPage]:
+    """In the order of the ranking; `overlays` by team, where the organiser gave images."""
+    means = {each.metric.name: np.array(each.means, dtype=np.float64) for each in values}
+    ranks = {
+        each.metric.name: case_positions(means[each.metric.name][:, None], each.metric.direction)[:, 0]
+        for each in values
+    }
+    deciding = [each for each in values if each.in_schemes] or list(values)
+    pages = []
+    for row, team in enumerate(ranking.teams):
+        shown = team.troubles[:MOST_TROUBLES]
+        left_out = len(team.troubles) - len(shown)
+        pages.append(
+            TeamPage(
+                anchor=anchor(row),
+                rank=rank_words(team),
+                name=team.name,
+                summary=_summary(ranking, row),
+                strengths=_strengths(row, values, ranks),
+                standing=_standing(row, values, means, ranks),
+                worst=[
+                    _worst(row, each, ranking)
+                    for each in deciding[:_METRICS_WITH_WORST_CASES]
+                    if _scored_cases(row, each, ranking).values
+                ],
+                troubles=shown,
+                more_troubles=f"and {count(left_out, 'more case')}." if left_out else "",
+                overlays=overlays.get(team.name, ()),
+            )
+        )
+    return pages
+
+
+def anchor(row: int) -> str:
+    """The place of a team on the page: by its number, because a name may contain anything."""
+    return f"team-{row + 1}"
+
+
+def rank_words(team: Team) -> str:
+    """`3`, `3=` for a shared rank, a dash for an unranked team."""
+    return figure(team.rank) + ("=" if team.tied_with else "")
+
+
+def _summary(ranking: Ranking, row: int) -> str:
+    team, deciding = ranking.teams[row], ranking.deciding
+    place = "Not ranked" if team.rank is None else f"Rank {team.rank} of {len(ranking.teams)}"
+    if team.tied_with:
+        place += f", shared with {listed(list(team.tied_with[:5]))}"
+        if len(team.tied_with) > 5:
+            place += " and others"
+    decimals = column_decimals(deciding.scores)
+    words = f"{place}. {deciding.score_title}: {with_interval(team.score, team.score_interval, decimals)}."
+    if deciding.stability is not None:
+        low, high = deciding.stability.rank_intervals[row]
+        win = chance(deciding.stability.win_probabilities[row], cases=len(ranking.cases))
+        span = f"rank {low}" if low == high else f"ranks {low} to {high}"
+        words += f" {confidence_words(ranking.methods.confidence)} interval: {span}; chance of winning: {win}."
+    words += f" {team.scored} of {count(team.expected, 'case')} scored"
+    lost = lost_words(team.failed, team.missing)
+    words += f" ({lost})." if lost else "."
+    if team.unmatched:
+        words += (
+            f" {count(team.unmatched, 'submitted file or job', 'submitted files or jobs')} did not belong to any case."
+        )
+    for tests in ranking.significance[:1]:
+        beaten = sum(tests.significant_holm[row])
+        beaten_by = sum(other[row] for other in tests.significant_holm)
+        title = next((metric.title for metric in ranking.metrics if metric.name == tests.metric), tests.metric)
+        words += f" In {title}, significantly better than {count(beaten, 'team')} and worse than {beaten_by} (Holm)."
+    return words
+
+
+def _strengths(row: int, values: Sequence[CaseValues], ranks: Mapping[str, Ranks]) -> str:
+    """The metrics with the best and with the worst position; empty where all positions are equal."""
+    places = [(int(ranks[each.metric.name][row]), each.metric.title) for each in values]
+    if len({place for place, _ in places}) < 2:
+        return ""
+    best, worst = min(places)[0], max(places)[0]
+    strong = [title for place, title in places if place == best]
+    weak = [title for place, title in places if place == worst]
+    return f"Strongest in {_some(strong)} (rank {best}); weakest in {_some(weak)} (rank {worst})."
+
+
+def _some(titles: list[str]) -> str:
+    return listed(titles if len(titles) <= 3 else [*titles[:3], f"{len(titles) - 3} more"])
+
+
+def _standing(
+    row: int,
+    values: Sequence[CaseValues],
+    means: Mapping[str, Floats],
+    ranks: Mapping[str, Ranks],
+) -> Table:
+    rows = []
+    for each in values:
+        metric = each.metric
+        all_means = means[metric.name]
+        best = float((np.fmax if metric.direction == "higher" else np.fmin).reduce(all_means))
+        unit = f" ({metric.unit})" if metric.unit else ""
+        decimals = even_decimals(each.means)
+        interval = each.intervals[row] if each.intervals else None
+        rows.append(
+            (
+                f"{metric.title}{unit}",
+                str(ranks[metric.name][row]),
+                fixed(float(all_means[row]), decimals),
+                interval_words(interval, decimals) or NOTHING,
+                fixed(best, decimals),
+            )
+        )
+    return Table(head=("Metric", "Rank", "Mean", "Its interval", "Best"), rows=rows)
+
+
+def team_cases(ranking: Ranking, row: int) -> ScoredCases | None:
+    """The cases of a team by the metric that decides which are bad; None where the ranking has no per-case values."""
+    values = case_values(ranking)  # those that the schemes rank by come first
+    return _scored_cases(row, values[0], ranking) if values else None
+
+
+def _scored_cases(row: int, each: CaseValues, ranking: Ranking) -> ScoredCases:
+    """The scored cases with a value; a perfect case is never a bad one."""
+    perfect = each.metric.highest if each.metric.direction == "higher" else each.metric.lowest
+    return ScoredCases(
+        metric=each.metric,
+        values={
+            case: float(value)
+            for case, status, value in zip(ranking.cases, ranking.statuses[row], each.filled[row], strict=True)
+            if status == "scored" and not np.isnan(value) and value != perfect
+        },
+    )
+
+
+def _worst(row: int, each: CaseValues, ranking: Ranking) -> WorstTable:
+    """The worst scored cases, compared with the results of all teams."""
+    rows = []
+    for name in _scored_cases(row, each, ranking).worst_first()[:WORST_CASES]:
+        case = ranking.cases.index(name)
+        column = each.filled[:, case]
+        median = float(np.median(column[~np.isnan(column)]))
+        rows.append(
+            (
+                name,
+                figure(float(each.filled[row, case])),
+                figure(median),
+                f"{each.ranks[row, case]} of {len(ranking.teams)}",
+            )
+        )
+    return WorstTable(
+        caption=f"Worst scored cases: {each.metric.title}",
+        table=Table(head=("Case", "Value", "Median of all teams", "Rank in the case"), rows=rows),
+    )
+
+
+# The settings.
 
 
 def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
-    """Every setting that has a value by its name in challenge.toml, then what else has to be known."""
+    """Every setting that has a value, by its dotted name in challenge.toml, followed by `extra` rows."""
     rows = [*_leaves(settings, ""), *(extra or {}).items()]
     return Table(head=("Setting", "Value"), rows=rows)
 

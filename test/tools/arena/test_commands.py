@@ -22,10 +22,10 @@ from podium.tools.arena import voting
 from podium.tools.arena.archive import COLUMNS, votes_csv
 from podium.tools.arena.raters import open_session
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import result_schema, schema_of_the_classes
+from podium.tools.arena.standing import result_adapter, result_schema
 from podium.tools.arena.store import Answer, Ballot, OpenArena, VoteRecord, read_ballots, read_raters
 from podium.tools.arena.voting import Matchup
-from podium.tools.ranking.result import ranking_from_json
+from podium.tools.ranking.result import class_schema, ranking_from_json
 
 Said = Callable[[], tuple[list[str], list[str]]]
 
@@ -239,7 +239,7 @@ class TestResult:
         assert written[0] == written[1]
         document = json.loads(written[0])
         jsonschema.Draft202012Validator(result_schema()).validate(document)
-        assert result_schema() == schema_of_the_classes()
+        assert result_schema() == class_schema(result_adapter(), "arena.json")
         assert document["schema"] == "podium-arena-1"
         assert document["decided_by"] == "elo-averaged"
         assert sorted(document["ratings"], key=document["ratings"].__getitem__) == ["alpha", "beta", "gamma"]

@@ -182,7 +182,7 @@ def test_a_calibration_of_other_teams_or_another_file_is_refused_by_rank(
     calibration.write_text(json.dumps(document))
     arguments = ["rank", str(undisturbed.output), "--output", str(tmp_path / "r"), "--calibration", str(calibration)]
     assert main(arguments) == 2
-    assert "has an estimate of 'zeta', which is not ranked here." in last_line(capfd)
+    assert "has an estimate for 'zeta', which is not ranked here." in last_line(capfd)
     calibration.write_text("{}")
     assert main(arguments) == 2
     assert "is not a calibration.json written by 'podium judge calibrate'" in last_line(capfd)

@@ -84,7 +84,7 @@ def test_teams_of_one_group_share_the_rank_in_the_order_of_their_ratings(four_te
 def test_ties_may_be_broken(four_teams: Path) -> None:
     ranking = run(four_teams, arena_file(four_teams), "--break-arena-ties")
     assert order(ranking) == [("team3", 1, 1), ("team2", 2, 2), ("team1", 3, 2), ("team4", 4, 3)]
-    assert any("ordered by their ratings all the same" in each for each in ranking.methods.sentences)
+    assert any("nevertheless ordered by their ratings" in each for each in ranking.methods.sentences)
 
 
 def test_votes_and_stop_rule_are_told(four_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:

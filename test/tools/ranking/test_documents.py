@@ -137,7 +137,7 @@ def test_other_cases(tmp_path: Path) -> None:
         f"{zebra} does not have the case 'case_0' that {fair} has (1 such): they cannot be ranked together."
     )
     write_teams(tmp_path, {"zebra": carotid_document(GOOD, per_case="none")})
-    assert refusal(tmp_path) == f"{zebra} holds no single cases, but {fair} does: they cannot be ranked together."
+    assert refusal(tmp_path) == f"{zebra} contains no per-case rows, but {fair} does: they cannot be ranked together."
 
 
 def test_anonymous_rows_and_rows_with_names(tmp_path: Path) -> None:

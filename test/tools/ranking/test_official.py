@@ -18,8 +18,9 @@ from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.arena import read_arena
-from podium.tools.ranking.official import apply_rule, figure, rule_figures
-from podium.tools.ranking.schemes import PlatformMethod, platform_ranking
+from podium.tools.ranking.facts import figure_at
+from podium.tools.ranking.official import apply_rule, platform_ranking, rule_figures
+from podium.tools.ranking.schemes import PlatformMethod
 
 SCORE = Criterion(path="score", title="Score", direction="higher")
 
@@ -87,9 +88,9 @@ def test_every_replicate_is_ranked_alone_and_a_constant_tie_break_serves_all() -
 
 @pytest.mark.parametrize("value", [None, True, "0.5", {}, float("nan"), 10**400])
 def test_what_is_no_number_is_no_figure(value: Any) -> None:
-    assert figure({"a": {"b": value}}, "a.b") is None
-    assert figure({"a": 0}, "a.b") is None
-    assert figure({}, "a.b") is None
+    assert figure_at({"a": {"b": value}}, "a.b") is None
+    assert figure_at({"a": 0}, "a.b") is None
+    assert figure_at({}, "a.b") is None
 
 
 def test_a_lacking_figure_is_named_with_its_file_and_the_advice() -> None:
@@ -111,14 +112,14 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
     for ranks in ({"b": 1, "a": 2}, {"b": 1, "a": 2, "c": 3, "d": 4}, {"b": 1, "a": 2, "c": 2}):
         assert read_arena(path, ranks=ranks, places=3).ratings == {"a": 1010.0, "b": 990.5}
     for ranks, words in (
-        ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating of the finalist 'c'."),
+        ({"a": 1, "c": 2, "b": 3}, f"{path} has no rating for the finalist 'c'."),
         ({"a": 1, "c": 2, "d": 3, "b": 4}, f"{path} rates 'b', which is not among the finalists."),
         ({"a": 1}, f"{path} rates 'b', which is not among the finalists."),
     ):
         with pytest.raises(UsageError) as refused:
             read_arena(path, ranks=ranks, places=3)
         assert str(refused.value) == words
-    with pytest.raises(UsageError, match="has no rating of anybody"):
+    with pytest.raises(UsageError, match="has no rating for any team"):
         read_arena(arena(path, {"ratings": {}}), ranks={"a": 1}, places=3)
 
 

@@ -22,10 +22,11 @@ from podium.tools.ranking.documents import read_cohorts
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import (
     Ranking,
+    class_schema,
+    ranking_adapter,
     ranking_from_json,
     ranking_schema,
     ranking_to_json,
-    schema_of_the_classes,
 )
 from podium.tools.ranking.schemes import RankingOptions
 
@@ -72,7 +73,7 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path:
         ("case_2", "missing"),
         ("case_5", "missing"),
     ]
-    assert "poor: 2 missing of 6 cases, counted with the worst values." in ranking.notes
+    assert "poor: 2 missing of 6 cases, which count with the worst values." in ranking.notes
     # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
     assert ranking.columns[2].path == "segmentation_score"
     assert ranking.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
@@ -123,7 +124,7 @@ def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
     clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
     teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
     (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
-    assert "Warning: the times were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
+    assert "Warning: runtimes were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
         warning
     )
     alike = {team: teams[team] for team in ("a", "file")}
@@ -281,7 +282,7 @@ def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[s
         ),
         (("--scheme", "platform", "--arena", "a.json"), "--arena belongs to --scheme official."),
         (("--arena", "a.json"), "The challenge 'carotid' has no arena."),
-        (("--metric", "beauty"), "There is no metric 'beauty'; there is: dice.long_vessel, "),
+        (("--metric", "beauty"), "There is no metric 'beauty'; the metrics are: dice.long_vessel, "),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -307,9 +308,9 @@ def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Pat
     assert names(ranking) == ["good", "fair", "poor"]
     assert [scheme.scheme for scheme in ranking.schemes] == ["official"]
     assert ranking.deciding.stability is None
-    assert ranking.deciding.why_no_stability == "The files hold no single cases, so none can be drawn."
+    assert ranking.deciding.why_no_stability == "The files contain no per-case rows, so cases cannot be resampled."
     assert ranking.notes[0] == (
-        "The files hold no single cases: teams are ranked by aggregates alone, without bootstrap, tests or other "
+        "The files contain no per-case rows: teams are ranked by aggregates alone, without bootstrap, tests or other "
         "schemes."
     )
 
@@ -318,7 +319,7 @@ def test_a_scheme_by_cases_without_cases(podium: Any, tmp_path: Path) -> None:
     write_teams(tmp_path, three_teams(per_case="none"))
     ended = podium("rank", tmp_path, "--output", tmp_path / "out", "--scheme", "test-then-rank")
     assert ended.code == 2
-    assert ended.err.startswith("The scheme 'test-then-rank' ranks by single cases, and the files hold none")
+    assert ended.err.startswith("The scheme 'test-then-rank' ranks by per-case values, and the files contain none")
 
 
 def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
@@ -326,17 +327,18 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     assert ranking.deciding.stability is None
     assert ranking.scheme("mean-then-rank").stability is not None
     assert (
-        "The official ranking has no interval. The rows are anonymous and do not contain everything the official score "
-        "is computed from, so it cannot be recomputed."
+        "The official ranking has no intervals. The rows are anonymous and do not contain everything the official "
+        "score is computed from, so it cannot be recomputed."
     ) in ranking.notes
     assert (
-        "The rows are anonymous and do not hold 'risk.correct', so the general schemes do not use it." in ranking.notes
+        "The rows are anonymous and do not contain 'risk.correct', so the general schemes do not use it."
+        in ranking.notes
     )
 
 
 def test_no_bootstrap_on_request(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=0))
-    assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was asked for."}
+    assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was requested."}
 
 
 @pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
@@ -361,7 +363,7 @@ def test_a_file_that_was_tampered_with_costs_the_interval_alone(
     ranking = ranked(tmp_path, teams)
     assert names(ranking) == ["good", "fair", "poor"]
     assert ranking.deciding.stability is None
-    assert any(note.startswith("The official ranking has no interval. The rows") for note in ranking.notes)
+    assert any(note.startswith("The official ranking has no intervals. The rows") for note in ranking.notes)
 
 
 # Odd cohorts
@@ -422,7 +424,7 @@ def test_ranking_json_follows_the_shipped_schema_which_follows_the_classes(tmp_p
     text = ranking_to_json(ranking)
     jsonschema.Draft202012Validator(ranking_schema()).validate(json.loads(text))
     assert ranking_from_json(text) == ranking
-    assert ranking_schema() == schema_of_the_classes()
+    assert ranking_schema() == class_schema(ranking_adapter(), "ranking.json")
 
 
 @pytest.mark.parametrize(
@@ -506,7 +508,7 @@ def test_aggregates_that_contradict_their_rows_are_refused(podium: Any, tmp_path
     assert ended.code == 2
     expected = 100 * sum(FAIR) / 6
     assert ended.err == (
-        f"{tmp_path / 'fair' / 'metrics.json'} has aggregates.segmentation_score = {expected + 1:.10g}, but its own "
+        f"{tmp_path / 'fair' / 'metrics.json'} has aggregates.segmentation_score = {expected + 1:.10g}, but its "
         f"rows give {expected:.10g}: it was changed after it was written, or written by another version.\n"
     )
 
@@ -554,7 +556,7 @@ def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
     assert intervals is not None
     assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
     assert ranking.teams[0].score_interval == ranking.deciding.score_intervals[0]  # type: ignore[index]
-    assert "Not resampled, since it is one figure per team: Time, Seconds." in ranking.methods.sentences
+    assert "Not resampled, because each team has only one figure: Time, Seconds." in ranking.methods.sentences
     dice = next(metric for metric in ranking.metrics if metric.name == "dice.long_plaque")
     assert dice.means[0] == pytest.approx(sum(GOOD) / 6)
     assert dice.mean_intervals is not None
@@ -579,7 +581,7 @@ def test_confidence_and_alpha(tmp_path: Path) -> None:
 def test_small_numbers_are_said_first(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
     assert ranking.notes[:2] == (
-        "There are only 6 cases: intervals and probabilities are rough, and none of them is certain.",
+        "There are only 6 cases: intervals and probabilities are only rough estimates.",
         "Percentile intervals over fewer than 50 cases (here 6) are too narrow.",
     )
     assert [(each.better, each.worse) for each in ranking.differences] == [("good", "fair"), ("fair", "poor")]

@@ -248,7 +248,7 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
     column = next(column for column in ranking.columns if column.path == "arena.rating")
     assert column.values == (1200, 1200, 1005, 1004, 1003, 1002, 1001, None, None)
     assert ranking.deciding.stability is None
-    assert any(note.startswith("The official ranking has no interval. The arena decides") for note in ranking.notes)
+    assert any(note.startswith("The official ranking has no intervals. The arena decides") for note in ranking.notes)
     assert any("whose ratings decided among them" in sentence for sentence in ranking.methods.sentences)
     assert "* ordered by the arena's ratings" in capfd.readouterr().out
 
@@ -258,7 +258,7 @@ def test_an_arena_without_a_finalist_is_refused(nine_teams: Path, capfd: pytest.
     arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 8) if number != 3}}))
     code, _ = run(nine_teams, "--arena", str(arena))
     assert code == 2
-    assert capfd.readouterr().err == f"{arena} has no rating of the finalist 'team3'.\n"
+    assert capfd.readouterr().err == f"{arena} has no rating for the finalist 'team3'.\n"
 
 
 def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
@@ -270,7 +270,7 @@ def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
     assert [team.rank for team in ranking.teams] == list(range(1, 10))
     assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
-    assert "The arena rated the best 5 teams; it has places for 7." in ranking.notes
+    assert "The arena rated only the best 5 teams; it has 7 places." in ranking.notes
 
 
 def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> 
     _, ranking = run(nine_teams)
     assert ranking is not None
     assert sum(team.finalist for team in ranking.teams) == 8
-    assert "A tie brings 8 teams to the arena's 7 places: the organisers have to decide." in ranking.notes
+    assert "Due to a tie, 8 teams qualify for the arena's 7 places: the organisers must decide." in ranking.notes
 
 
 @pytest.mark.parametrize(
@@ -325,4 +325,4 @@ def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: p
         in ranking.notes
     )
     assert "official" not in [scheme.scheme for scheme in ranking.schemes]
-    assert "The rows do not hold 'radfact.f1', so the general schemes do not use it." in ranking.notes
+    assert "The rows do not contain 'radfact.f1', so the general schemes do not use it." in ranking.notes

@@ -146,7 +146,7 @@ def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
     ]
     assert ranking.division == {"regime": "simulated"}
     assert ranking.deciding.stability is not None
-    assert "'AUC-Dice' exists for no team in 1 of 3 cases; the general schemes leave these out." in ranking.notes
+    assert "No team has a value of 'AUC-Dice' in 1 of 3 cases; the general schemes leave these out." in ranking.notes
 
 
 def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from tools.ranking.files import METRIC, TABLE, VALUES
 
 from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.schemes import SCHEMES, SchemeOptions, SchemeOutcome, apply_scheme, case_table
-from podium.tools.ranking.statistics import case_positions, holm, pairwise_p, stability, tau_b
+from podium.tools.ranking.schemes import SCHEMES, RankingOptions, SchemeOutcome, apply_scheme, case_table
+from podium.tools.ranking.statistics import case_positions, holm_over_pairs, pairwise_p, stability, tau_b
 
 Values = list[list[float | None]]
 LOWER = replace(METRIC, direction="lower", worst=1.0)
@@ -38,7 +38,7 @@ def tables(draw: st.DrawFn, *, missing: bool = True) -> Values:
 
 def apply(scheme: str, values: Values, resamples: Resamples | None = None, metric: Metric = METRIC) -> SchemeOutcome:
     table = case_table(metric, values)
-    return apply_scheme(SCHEMES[scheme], [table], resamples or Resamples.whole(len(values[0])), SchemeOptions())
+    return apply_scheme(SCHEMES[scheme], [table], resamples or Resamples.whole(len(values[0])), RankingOptions())
 
 
 def literally(values: Values, direction: Direction) -> dict[str, tuple[list[float], bool]]:
@@ -192,7 +192,7 @@ def test_several_metrics_rank_by_the_mean_of_the_positions() -> None:
     # Positions 1, 2, 3 by the first and 3, 1, 2 by the second: means 2, 1.5, 2.5.
     first = case_table(METRIC, [[0.9], [0.8], [0.7]])
     second = case_table(LOWER, [[0.9], [0.7], [0.8]])
-    outcome = apply_scheme(SCHEMES["mean-then-rank"], [first, second], Resamples.whole(1), SchemeOptions())
+    outcome = apply_scheme(SCHEMES["mean-then-rank"], [first, second], Resamples.whole(1), RankingOptions())
     assert outcome.scores.tolist() == [[2.0, 1.5, 2.5]]
     assert outcome.ranks.tolist() == [[2, 1, 3]]
 
@@ -234,7 +234,7 @@ P = [
 
 
 def ranks(scheme: str) -> np.ndarray:
-    return apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, SchemeOptions()).ranks[0]
+    return apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, RankingOptions()).ranks[0]
 
 
 def test_all_schemes_have_a_golden_row() -> None:
@@ -243,7 +243,7 @@ def test_all_schemes_have_a_golden_row() -> None:
 
 @pytest.mark.parametrize("scheme", EXPECTED)
 def test_scores_and_ranks(scheme: str) -> None:
-    outcome = apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, SchemeOptions())
+    outcome = apply_scheme(SCHEMES[scheme], [TABLE], WHOLE, RankingOptions())
     scores, positions = EXPECTED[scheme]
     assert outcome.scores[0] == pytest.approx(scores, abs=1e-12)
     assert outcome.ranks[0].tolist() == positions
@@ -265,7 +265,7 @@ def test_p_values() -> None:
 
 def test_holm_against_a_calculation_by_hand() -> None:
     # 12 pairs; the smallest is 12 * .01035311, the second 11 * .0111271 = .1223976 and may not be below the first.
-    adjusted = holm(pairwise_p(TABLE.gains(), WHOLE)[0])
+    adjusted = holm_over_pairs(pairwise_p(TABLE.gains(), WHOLE)[0])
     assert adjusted[2, 3] == pytest.approx(12 * 0.0103531, abs=1e-6)
     assert adjusted[1, 3] == pytest.approx(12 * 0.0103531, abs=1e-6)
     assert adjusted[0, 3] == pytest.approx(10 * 0.0704970, abs=1e-5)

@@ -14,25 +14,25 @@ from scipy.stats import ttest_rel
 
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.result import chance, column_decimals, even_decimals
 from podium.tools.ranking.schemes import (
     MEAN,
     CaseTable,
-    SchemeOptions,
+    RankingOptions,
     SchemeOutcome,
     apply_scheme,
-    holm_adjusted,
     neighbour_differences,
     paired_p,
     rank_groups,
 )
 from podium.tools.ranking.statistics import (
     holm,
+    holm_over_pairs,
     kemeny_order,
     pairwise_p,
     percentile_interval,
     share_of_significant_wins,
 )
+from podium.tools.ranking.wording import chance, column_decimals, even_decimals
 
 METRIC = Metric(name="m", title="M", direction="higher", lowest=-np.inf, highest=np.inf, worst=-np.inf)
 
@@ -42,7 +42,7 @@ def means(values: np.ndarray, *, replicates: int, seed: int = 0) -> tuple[Scheme
     table = CaseTable(metric=METRIC, values=values)
     draws = Resamples.draw(cases=values.shape[1], replicates=replicates, seed=seed)
     whole = Resamples.whole(values.shape[1])
-    return tuple(apply_scheme(MEAN, [table], each, SchemeOptions()) for each in (whole, draws))  # type: ignore[return-value]
+    return tuple(apply_scheme(MEAN, [table], each, RankingOptions()) for each in (whole, draws))  # type: ignore[return-value]
 
 
 def sorted_teams(seed: int, teams: int, cases: int, step: float) -> np.ndarray:
@@ -117,9 +117,9 @@ def test_groups_by_hand() -> None:
 
 
 def test_holm_by_hand() -> None:
-    assert holm_adjusted([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-    assert holm_adjusted([0.5, 0.9]) == [1.0, 1.0]
-    assert holm_adjusted([]) == []
+    assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm(np.array([0.5, 0.9])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
 
 
 def test_neighbours_by_literal_drawing() -> None:
@@ -205,7 +205,7 @@ def test_p_is_scipys(values: np.ndarray) -> None:
     p = pairwise_p(values, Resamples.whole(values.shape[1]))[0]
     expected = literal.p_table(values.tolist(), 0.0, higher_is_better=True)
     np.testing.assert_allclose(p, expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(holm(p), literal.holm(expected), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(holm_over_pairs(p), literal.holm(expected), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("cases", [40, 5000])  # single and double precision

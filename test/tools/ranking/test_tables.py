@@ -131,7 +131,7 @@ def test_excluded_cases_count_for_no_team(tmp_path: Path) -> None:
     ranking = ranked(table(tmp_path, text), options)
     assert by_team(ranking) == {"a": (1, 0.25), "b": (1, 0.25)}
     assert any("1 of 3 cases are left out of 'value' for all teams" in note for note in ranking.notes)
-    assert "A case that lacks a team's value of a metric was left out of that metric for all teams." in (
+    assert "A case without a value from some team was left out of that metric for all teams." in (
         ranking.methods.sentences
     )
 
@@ -152,7 +152,7 @@ def test_means_by_group(tmp_path: Path) -> None:
     [
         ("", "is empty."),
         ("case,value\n1,2\n", "has no column 'team'; a table of scores needs team, case and value or metrics."),
-        ("team,case\na,1\n", "has no column of values: a long table needs 'value', a wide one a column per metric."),
+        ("team,case\na,1\n", "has no column with values: a long table needs 'value', a wide one a column per metric."),
         ("team,case,value\n", "has no rows."),
         ("team,case,Team,value\na,1,b,2\n", "has the column 'team' twice."),
         (
@@ -168,7 +168,7 @@ def test_means_by_group(tmp_path: Path) -> None:
         ("team,case,value,direction\na,1,1,up\n", ", row 2: the direction is 'up', not 'higher' or 'lower'."),
         (
             "team,case,value,direction\na,1,1,lower\nb,1,1,higher\n",
-            ", row 3: the direction of 'value' is 'higher', but further up it is another.",
+            ", row 3: the direction of 'value' is 'higher', but an earlier row has the other direction.",
         ),
         ('team,case,value\na,1,"2\n', ", row 2: unexpected end of data."),
     ],
@@ -181,18 +181,18 @@ def test_what_is_no_table_of_scores(tmp_path: Path, text: str, words: str) -> No
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_bytes(b"team,case,value\n\xff\xfe,1,2\n")
-    with pytest.raises(UsageError, match="is not a text in UTF-8"):
+    with pytest.raises(UsageError, match="is not UTF-8 text"):
         read_score_table(tmp_path / "scores.csv")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (TableOptions(), "Is higher or lower better in 'value'? Say it: --direction value=higher or value=lower."),
+        (TableOptions(), "Is higher or lower better in 'value'? Give --direction value=higher or value=lower."),
         (
             TableOptions(directions={"": "higher"}),
-            "The team 'D' has no 'value' for the case 'c3' (1 such). Say what it counts as (--worst value=VALUE), or "
-            "leave such cases out (--missing exclude).",
+            "The team 'D' has no 'value' for the case 'c3' (1 such). Give its value (--worst value=VALUE), or "
+            "leave out such cases (--missing exclude).",
         ),
         (
             replace(HIGHER, missing="error"),

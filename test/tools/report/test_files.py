@@ -106,12 +106,12 @@ def test_the_same_ranking_gives_the_same_files() -> None:
 def test_the_table_for_a_paper() -> None:
     names = ("B & C_1", "100 %", r"\input{x}", "D")
     lines = ranking_latex(golden_ranking(names)).splitlines()
-    assert lines[6] == r"Rank & Team & Mean Dice & Rank, 95\,\% & First & Group \\"
-    assert lines[8] == r"1 & B \& C\_1 & 0.8688 [0.6100, 0.8900] & 1--3 & 50 \% & 1 \\"
+    assert lines[6] == r"Rank & Team & Mean Dice & Rank 95 \% & 1st & Group & Scored \\"
+    assert lines[8] == r"1 & B \& C\_1 & 0.8688 [0.6100, 0.8900] & 1--3 & 50 \% & 1 & 8/8 \\"
     assert r"\textbackslash{}input\{x\}" in lines[10]
-    assert lines[11].endswith(r"4 & \textless{} 1 \% (n = 8 cases) & 2 \\")
+    assert lines[11].endswith(r"4 & \textless{} 1 \% (n = 8 cases) & 2 & 7/8 \\")
     rows = lines[6:7] + lines[8:12]
-    assert {row.count(" & ") for row in rows} == {5}
+    assert {row.count(" & ") for row in rows} == {6}
 
 
 def test_escapes_of_latex() -> None:

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from podium.tools.report.page import (
-    DARK,
-    LIGHT,
-    SERIES,
+from podium.tools.ranking.wording import (
+    column_decimals,
     count,
     figure,
     fixed,
@@ -19,10 +17,9 @@ from podium.tools.report.page import (
     percent,
     probability,
     sentence,
-    stylesheet_variables,
-    telling,
     tick,
 )
+from podium.tools.report.page import DARK, LIGHT, SERIES, stylesheet_variables
 from podium.tools.report.plots.ranks import STRONGEST
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -134,7 +131,7 @@ def test_four_significant_digits(value: float | None, shown: str) -> None:
 
 def test_figures_without_measure_do_not_fill_a_page() -> None:
     assert fixed(1e200, 4) == "1.000e+200"
-    assert len(telling([1e300, 1.5])(1e300)) < 12
+    assert len(fixed(1e300, column_decimals([1e300, 1.5]))) < 12
 
 
 def test_fixed_decimals_never_show_minus_zero() -> None:
@@ -155,11 +152,10 @@ def test_p_values_as_papers_print_them() -> None:
 
 def test_a_column_shows_enough_decimals_to_tell_its_figures_apart() -> None:
     values = [83.3321, 83.3324, 10.0]
-    write = telling(values)
-    assert [write(value) for value in values] == ["83.3321", "83.3324", "10.0000"]
-    assert telling([91.65, 77.03])(91.65) == "91.65"
-    assert telling([1.0, 3.0])(3.0) == "3"
-    assert telling([None])(None) == "–"
+    assert [fixed(value, column_decimals(values)) for value in values] == ["83.3321", "83.3324", "10.0000"]
+    assert fixed(91.65, column_decimals([91.65, 77.03])) == "91.65"
+    assert fixed(3.0, column_decimals([1.0, 3.0])) == "3"
+    assert fixed(None, column_decimals([None])) == "–"
 
 
 def test_text_of_strangers_stays_on_one_line_and_keeps_its_direction() -> None:

@@ -87,7 +87,7 @@ def test_the_podium_plot_gives_every_place_once() -> None:
     assert places[:, 4].tolist() == [1, 3, 0, 2]
     exhibit = podium_plot(DICE, ["B", "C", "A", "D"], np.nan_to_num(values))
     assert exhibit.table.rows[2] == ("A", "6", "1", "0", "1")
-    assert "A stands on rank 1 most often, in 6 cases." in exhibit.svg
+    assert "A has rank 1 most often, in 6 cases." in exhibit.svg
     assert len(of_class(exhibit.svg, "case-link")) == 8
 
 

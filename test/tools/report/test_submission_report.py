@@ -124,7 +124,7 @@ def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
 def test_without_single_cases_there_are_scores_alone(metrics: Path, tmp_path: Path) -> None:
     page = page_of(changed(metrics, tmp_path, results=[]), output=tmp_path / "page.html")
     assert not page.plots
-    assert "The organisers publish no single cases" in page.all_words
+    assert "The organisers publish no per-case results" in page.all_words
 
 
 def test_what_the_judge_added_is_shown(tmp_path: Path) -> None:
@@ -205,14 +205,14 @@ def test_overlays_of_other_submissions_or_cases_are_refused(
     (few / "csv_0007_pred.h5").write_bytes((GROUND_TRUTH / "references/csv_0007_label.h5").read_bytes())
     said = refusal(capfd, metrics, *overlay_options(submission=few))
     assert "has no prediction for 'csv_0023'" in said
-    assert said.endswith("give the submission that the file was made from.")
+    assert said.endswith("give the submission that this file was made from.")
     rows = json.loads(metrics.read_text(encoding="utf-8"))["results"]
     rows[0]["case"] = "elsewhere"
     file = changed(metrics, tmp_path, results=rows)
     assert refusal(capfd, file, *overlay_options()).endswith(
         "has the case 'elsewhere', which this ground truth does not have."
     )
-    assert "the folder given with --images does not exist" in refusal(
+    assert "The folder given with --images does not exist" in refusal(
         capfd, metrics, "--images", tmp_path / "none", *overlay_options()[2:]
     )
 

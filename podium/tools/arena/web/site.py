@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from podium.tools.arena.raters import Visitor
 from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.viewer import LIBRARY
+from podium.tools.report.page import template_environment
 
 ENGLISH = "en"
 LANGUAGES = ("en", "it", "de", "fr", "es", "zh")
@@ -80,14 +81,7 @@ def _static_address(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("podium.tools.arena.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    environment = template_environment("podium.tools.arena.web")
     environment.globals["static"] = _static_address
     environment.globals["library"] = LIBRARY.name if LIBRARY.name in _static() else None
     return environment

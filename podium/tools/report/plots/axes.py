@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.tools.report.page import tick
+from podium.tools.ranking.wording import tick
 from podium.tools.report.svg import FONT_PX, AnyScale, BrokenScale, Scale, label_width, line, text
 
 LONGEST_LABEL = 22

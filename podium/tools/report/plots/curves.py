@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from podium.challenges.base import Diagram
 from podium.metrics.declaration import Curve
-from podium.tools.report.page import NOTHING, Exhibit, Table, count, figure, probability
+from podium.tools.ranking.wording import NOTHING, count, figure, probability
+from podium.tools.report.page import Exhibit, Table
 from podium.tools.report.plots.axes import (
     AXIS_HEIGHT,
     column_labels,
@@ -76,8 +77,8 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
     return Exhibit(
         title=f"{curve.title} over {curve.along.lower()}s",
         caption=(
-            f"{told} Thin lines are {count(len(values), 'case')}, the thick line is the mean of those that reach so "
-            f"far, the band their middle half.{thin}"
+            f"{told} Thin lines are {count(len(values), 'case')}, the thick line is the mean of those that are "
+            f"long enough, the band their middle half.{thin}"
         ),
         svg=picture(
             width=_WIDTH,
@@ -267,7 +268,9 @@ def significance_map(  # noqa: PLR0913  (two tables of p values, two of decision
     return Exhibit(
         wide=size > 12,
         title=f"Significance map: {title}",
-        caption=(f"Is the row's team better than the column's? One-sided paired Wilcoxon tests in {title}. {told}"),
+        caption=(
+            f"One-sided p-values that the row's team beats the column's: paired Wilcoxon tests in {title}. {told}"
+        ),
         svg=picture(
             width=max(left + size * cell + 0.64 * top + 12, 470.0),
             height=legend_y + 62,

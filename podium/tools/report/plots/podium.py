@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Metric
-from podium.tools.report.page import SERIES, Exhibit, Table, count, listed
+from podium.tools.ranking.wording import count, listed
+from podium.tools.report.page import SERIES, Exhibit, Table
 from podium.tools.report.plots.axes import LONGEST_LABEL, defined, upright_axis
 from podium.tools.report.svg import dots, group, label_width, line, picture, polyline, rectangle, scale_for, text
 
@@ -81,15 +82,15 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
         wide=right > 560,
         title=f"Podium plot: {metric.title}",
         caption=(
-            "A column is a rank; in it the teams stand from left to right in the order of the ranking, as in the "
-            f"legend. A dot is a case, a line joins its dots, the bars below count how often a team stood there.{thin}"
+            "Each column is a rank, with the teams from left to right in the order of the ranking, as in the legend. "
+            f"A dot is a case, a line joins its dots, and the bars below count how often a team had the rank.{thin}"
         ),
         svg=picture(
             width=right + 8,
             height=base + 28 + legend_height,
             title=f"Podium plot: {metric.title}",
             description=(
-                f"Values of {count(cases, 'case')} by the rank they earned. {teams[first]} stands on rank 1 most "
+                f"Values of {count(cases, 'case')} by the rank they earned. {teams[first]} has rank 1 most "
                 f"often, in {count(int(counts[first, 0]), 'case')}."
             ),
             parts=parts,
@@ -97,7 +98,7 @@ def podium_plot(metric: Metric, teams: Sequence[str], values: NDArray[np.float64
         table=Table(
             head=("Team", *(f"Place {place + 1}" for place in range(size))),
             rows=[(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams)],
-            caption="Cases by place; equal values stand in the order of the ranking",
+            caption="Cases by place; equal values are in the order of the ranking",
         ),
     )
 
@@ -155,10 +156,10 @@ def podium_steps(places: Sequence[PodiumPlace]) -> Exhibit:
     ]
     told = listed([f"{place.team} (rank {place.rank}, {place.score})" for place in winners[:_MOST]])
     left_out = len(winners) - len(drawn)
-    more = f" {count(left_out, 'further team')} tied on the podium stand in the table." if left_out else ""
+    more = f" {count(left_out, 'further team')} tied on the podium are in the table." if left_out else ""
     return Exhibit(
         title="Podium",
-        caption=f"The teams on the first three ranks; teams of equal rank stand equally high.{more}",
+        caption=f"The teams on the first three ranks; teams of equal rank are on the same level.{more}",
         svg=picture(
             width=width,
             height=bottom + 2,

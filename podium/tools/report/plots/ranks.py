@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.tools.report.page import NOTHING, SERIES, Exhibit, Table, count, figure, fixed, percent
+from podium.tools.ranking.wording import NOTHING, count, figure, fixed, percent
+from podium.tools.report.page import SERIES, Exhibit, Table
 from podium.tools.report.plots.axes import (
     AXIS_HEIGHT,
     LONGEST_LABEL,

@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Direction, Metric
-from podium.tools.ranking.result import Interval, Intervals, even_decimals
-from podium.tools.report.page import (
+from podium.tools.ranking.result import Interval, Intervals
+from podium.tools.ranking.wording import (
     NOTHING,
-    Exhibit,
-    Table,
     count,
+    even_decimals,
     figure,
     fixed,
     interval_words,
     percent,
     with_interval,
 )
+from podium.tools.report.page import Exhibit, Table
 from podium.tools.report.plots.axes import (
     AXIS_HEIGHT,
     TOP,
@@ -52,7 +52,7 @@ from podium.tools.report.svg import (
 WIDTH = 470.0
 _MOST_DOTS = 3_000  # in one plot: beyond that a reader sees a bar and a browser slows down
 _FEWEST_DOTS = 40  # a team
-_AT_THE_CUT = "; a mean or an end of an interval that lies between stands at the cut"
+_AT_THE_CUT = "; a mean or an end of an interval in the gap is drawn at the cut"
 
 
 def box_and_dots(
