@@ -101,7 +101,7 @@ def score(truth: Path, submission: Path) -> float:
     references = challenge.format.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:
         prediction = challenge.format.collect(opened, references).predictions[SCAN]
-        return timed(lambda: challenge.score(prediction, challenge.scorer.read_reference(references[SCAN])))
+        return timed(lambda: challenge.score(prediction, challenge.format.read_reference(references[SCAN])))
 
 
 def literal(truth: Path, submission: Path) -> float:

@@ -135,7 +135,7 @@ def file_table(folder: Path) -> Table:
         paths = [file.path for file in (*files, truth)]
         unzip, _ = best(lambda paths=paths: [len(gzip.decompress(path.read_bytes())) for path in paths])  # type: ignore[misc]
         sitk, _ = best(lambda paths=paths: [SimpleITK.ReadImage(str(path)).GetSize() for path in paths])  # type: ignore[misc]
-        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.scorer.read_reference(truth)))  # type: ignore[misc]
+        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.format.read_reference(truth)))  # type: ignore[misc]
         cells = (unzip, sitk, ours, ours / unzip, ours / sitk)
         table.add_row(str(lesions), *(f"{value:.2f}" for value in cells))
     return table

@@ -118,7 +118,7 @@ def _examine(
     files = list_files(images).files if images is not None else None
 
     def examine(case: str) -> _Examined:
-        description = challenge.format.describe_reference(references[case])
+        description = challenge.format.describe_reference(challenge.format.read_reference(references[case]))
         digest = _digest(challenge, references[case])
         found = None
         if files is not None and challenge.overlays is not None:

@@ -85,22 +85,11 @@ class Task:
         return hashlib.sha256(b"".join(self.checked[case].digest for case in self.cases)).digest()
 
     def expected(self, case: str) -> Any:
-        """The reference of a case, as the scorer reads it."""
-        kept = self.kept(case)
-        return self.challenge.scorer.read_reference(self.references[case]) if kept is None else kept
-
-    def kept(self, case: str) -> Any:
-        """The same where it was kept, else None."""
+        """The content of a case's reference: what the check kept of it, else the file is read again."""
         packed = self.checked[case].packed
-        return None if packed is None else pickle.loads(zlib.decompress(packed))  # noqa: S301  (of our own worker)
-
-
-def check_reference(challenge: AnyChallenge, reference: Any, *, cases: int) -> CheckedReference:
-    """Read and check one reference; raises Refused where it is broken. `cases` is the number of all references."""
-    shapes, content = challenge.format.check_and_read(reference)
-    digest = challenge.format.reference_digest(reference)
-    packed = None if content is None else _packed(content, most_bytes=_KEPT_BYTES // cases)
-    return CheckedReference(shapes=shapes, digest=digest, packed=packed)
+        if packed is None:
+            return self.challenge.format.read_reference(self.references[case])
+        return pickle.loads(zlib.decompress(packed))  # noqa: S301  (of our own worker)
 
 
 def _packed(content: object, *, most_bytes: int) -> bytes | None:
@@ -262,7 +251,12 @@ def prepare(
 
     def check(case: str) -> CheckedReference:
         fetch(file.path for file in challenge.format.reference_files(references[case]))
-        return check_reference(challenge, references[case], cases=len(references))
+        content = challenge.format.read_reference(references[case])
+        return CheckedReference(
+            shapes=challenge.format.shapes(content),
+            digest=challenge.format.reference_digest(references[case]),
+            packed=_packed(content, most_bytes=_KEPT_BYTES // len(references)),
+        )
 
     outcomes = executor.run(sorted(references), check, label="checking references")
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
@@ -308,8 +302,8 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
             raise Refused(OUT_OF_TIME)
         return challenge.score(collected.predictions[case], task.expected(case))
 
-    def lost(case: str) -> Figures:
-        return challenge.lost(task.references[case], kept=task.kept(case))
+    def score_missing(case: str) -> Figures:
+        return challenge.score_missing(task.expected(case))
 
     challenge.scorer.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
@@ -320,7 +314,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
             errors[case] = outcome.error
             LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
     lacking = [case for case in task.cases if case in errors or case not in scored]
-    worst = executor.run(lacking, lost, label="filling in worst values")
+    worst = executor.run(lacking, score_missing, label="filling in worst values")
     return [result_of(case, scored, errors, worst) for case in task.cases]
 
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.board import BoardSettings, RankingRule
-from podium.challenges.format import Format, PredictionT, ReferenceT, Shapes
+from podium.challenges.format import ContentT, Format, PredictionT, ReferenceT, Shapes
 from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
 from podium.errors import Refused, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
-from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
+from podium.metrics.aggregation import add_groups, aggregate, recombined
 from podium.metrics.declaration import Direction, Scoreboard
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
@@ -104,11 +104,10 @@ Picture = Diagram | FigureGrid
 
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
-ExpectedT = TypeVar("ExpectedT")  # one case's reference, read
 CaseT = TypeVar("CaseT")  # one case, compared
 
 
-class Scorer(ABC, Generic[PredictionT, ReferenceT, ExpectedT, CaseT]):
+class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     """One case. Runs in workers; raises `Refused` for what the prediction's author has to fix."""
 
     threads: int = 1
@@ -118,16 +117,13 @@ class Scorer(ABC, Generic[PredictionT, ReferenceT, ExpectedT, CaseT]):
         """Load what scoring needs, once, before workers are forked."""
 
     @abstractmethod
-    def read_reference(self, reference: ReferenceT) -> ExpectedT:
-        """A reference, read and prepared once for the predictions of all teams; comparing must not change it."""
+    def compare(self, prediction: PredictionT, expected: ContentT) -> CaseT:
+        """Read a prediction and compare it with the reference, which other predictions will be compared with too: it
+        must not change. The declared metrics are functions of the result."""
 
     @abstractmethod
-    def compare(self, prediction: PredictionT, expected: ExpectedT) -> CaseT:
-        """Read a prediction and compare it; the declared metrics are functions of the result."""
-
-    @abstractmethod
-    def lost(self, reference: ReferenceT, kept: ExpectedT | None) -> CaseT:
-        """A case without a usable prediction; `kept` is its reference, if it need not be read again."""
+    def score_missing(self, expected: ContentT) -> CaseT:
+        """A case without a usable prediction."""
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
         """What a row keeps beside the declared metrics, so that everything can be computed again from the rows."""
@@ -173,8 +169,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     cases: CasesSettings
     settings: SettingsT
     board: BoardSettings = field(default_factory=BoardSettings)
-    format: Format[PredictionT, ReferenceT]
-    scorer: Scorer[PredictionT, ReferenceT, Any, Any]
+    format: Format[PredictionT, ReferenceT, Any]
+    scorer: Scorer[PredictionT, Any, Any]
     scoreboard: Scoreboard[Any]
     ranking: RankingRule
     overlays: Overlays[PredictionT, ReferenceT] | None = None
@@ -189,18 +185,18 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         self.scorer.threads = max(1, workers // max(1, cases))
 
     def score(self, prediction: PredictionT, expected: Any) -> CaseScore:
-        """The row of one case; `expected` is what the scorer has read of its reference."""
+        """The row of one case; `expected` is its reference as the format reads it."""
         with one_case():
             case = self.scorer.compare(prediction, expected)
-        row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
+        row = {**self.scoreboard.row(case), **self.scorer.facts(case)}
         if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
             raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
         return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
 
-    def lost(self, reference: ReferenceT, *, kept: Any = None) -> Figures:
-        """The row of a missing or failed case; `kept` is its reference, if it need not be read again."""
-        case = self.scorer.lost(reference, kept)
-        return {**row_of(self.scoreboard.metrics, case, lost=True), **self.scorer.facts(case)}
+    def score_missing(self, expected: Any) -> Figures:
+        """The row of a missing or failed case."""
+        case = self.scorer.score_missing(expected)
+        return {**self.scoreboard.row(case, is_missing=True), **self.scorer.facts(case)}
 
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
         """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""

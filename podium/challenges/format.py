@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -125,8 +125,9 @@ def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
         raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
 
 
-PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
-ReferenceT = TypeVar("ReferenceT")  # where one case's reference lies
+PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
+ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
+ContentT = TypeVar("ContentT")  # one case's reference, read
 NOTE = "README.md"  # may lie among the references, for people
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 
@@ -156,8 +157,8 @@ class Description:
     doubts: Sequence[str] = ()
 
 
-class Format(ABC, Generic[PredictionT, ReferenceT]):
-    """Files and jobs. `check_*` read in full and raise `Refused` for what the file's author has to fix."""
+class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
+    """Files and jobs. What reads a file reads it in full and raises `Refused` for what the file's author has to fix."""
 
     @property
     @abstractmethod
@@ -186,16 +187,16 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
         return digest.digest()
 
     @abstractmethod
-    def check_reference(self, reference: ReferenceT) -> Shapes:
-        """Read a reference in full and check it against the settings; the shapes a prediction must have."""
+    def read_reference(self, reference: ReferenceT) -> ContentT:
+        """Read a reference in full and check it against the settings."""
 
-    def check_and_read(self, reference: ReferenceT) -> tuple[Shapes, Any]:
-        """The same, and what the scorer's `read_reference` would give where that is no more work, else None."""
-        return self.check_reference(reference), None
+    @abstractmethod
+    def shapes(self, content: ContentT) -> Shapes:
+        """The shapes that a prediction's arrays must have."""
 
-    def describe_reference(self, reference: ReferenceT) -> Description:
-        """The same, and what `podium check` shows of the reference."""
-        return Description(shapes=self.check_reference(reference))
+    @abstractmethod
+    def describe_reference(self, content: ContentT) -> Description:
+        """What `podium check` shows of a reference."""
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
         """What is implausible about the references together, in sentences."""

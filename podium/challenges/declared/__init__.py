@@ -85,7 +85,7 @@ _PACKAGES = {
 """What metrics of a kind of value import when they are first used."""
 
 
-class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase]):
+class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
     def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
@@ -96,16 +96,13 @@ class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase
             for package in _PACKAGES.get(kind, ()):
                 import_module(package)
 
-    def read_reference(self, reference: Sources) -> Mapping[str, object]:
-        return self._format.read_reference(reference)
-
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
         found = self._format.read(prediction, expected, warnings)
         return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
 
-    def lost(self, reference: Sources, kept: Mapping[str, object] | None) -> DeclaredCase:
-        return DeclaredCase(values=self._compared({}, kept or self._format.read_reference(reference)))
+    def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return DeclaredCase(values=self._compared({}, expected))
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}

@@ -178,7 +178,7 @@ _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are i
 _IGNORED = (".txt", ".md5", ".sha256")
 
 
-class DeclaredFormat(Format[Sources, Sources]):
+class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
     """Where the values of challenge.toml stand in references and submissions."""
 
     def __init__(self, cases: CasesSettings, settings: DeclaredSettings) -> None:
@@ -234,18 +234,10 @@ class DeclaredFormat(Format[Sources, Sources]):
                 digest.update(repr([row.cells for row in source.value.rows()]).encode())
         return digest.digest()
 
-    def check_reference(self, reference: Sources) -> Shapes:
-        return self.check_and_read(reference)[0]
-
-    def check_and_read(self, reference: Sources) -> tuple[Shapes, Mapping[str, object]]:
-        contents = self.read_reference(reference)
-        return self.shapes(contents), contents
-
-    def describe_reference(self, reference: Sources) -> Description:
-        contents = self.read_reference(reference)
-        parts = [value.describe(contents[name]) for name, value in self.values.items()]
+    def describe_reference(self, content: Mapping[str, object]) -> Description:
+        parts = [value.describe(content[name]) for name, value in self.values.items()]
         return Description(
-            shapes=self.shapes(contents),
+            shapes=self.shapes(content),
             categories={key: text for part in parts for key, text in part.categories.items()},
             figures={key: number for part in parts for key, number in part.figures.items()},
             doubts=[doubt for part in parts for doubt in part.doubts],
@@ -271,9 +263,9 @@ class DeclaredFormat(Format[Sources, Sources]):
             if within is not None and value.shape(contents[name]) != self.values[within].shape(contents[within]):
                 raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
 
-    def shapes(self, contents: Mapping[str, object]) -> Shapes:
+    def shapes(self, content: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
-        found = {name: value.shape(contents[name]) for name, value in self.values.items()}
+        found = {name: value.shape(content[name]) for name, value in self.values.items()}
         return {name: shape for name, shape in found.items() if shape is not None}
 
     # Predictions

@@ -63,7 +63,7 @@ _BYTES_PER_VALUE = 8  # a field saved as float64 is wasteful but honest
 _BYTES_PER_CASE = 64_000_000  # landmarks, transforms, headers, chunk indices
 
 
-class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
+class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan]):
     """Four sets of displacements per scan."""
 
     def __init__(self, cases: CasesSettings, settings: FreehandSettings) -> None:
@@ -123,23 +123,22 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         timed = {case: replace(each, runtime_seconds=seconds.get(case)) for case, each in found.predictions.items()}
         return replace(found, predictions=timed)
 
-    def check_reference(self, reference: FreehandReference) -> Shapes:
-        return self._shapes(read_reference_scan(reference, self.grid))
+    def read_reference(self, reference: FreehandReference) -> ReferenceScan:
+        return read_reference_scan(reference, self.grid)
 
-    def describe_reference(self, reference: FreehandReference) -> Description:
-        scan = read_reference_scan(reference, self.grid)
+    def describe_reference(self, content: ReferenceScan) -> Description:
         return Description(
-            shapes=self._shapes(scan),
+            shapes=self.shapes(content),
             figures={
-                "frames": len(scan.tool_to_camera),
-                "landmarks": len(scan.landmarks),
-                "path length (mm)": path_length_mm(scan),
+                "frames": len(content.tool_to_camera),
+                "landmarks": len(content.landmarks),
+                "path length (mm)": path_length_mm(content),
             },
-            doubts=[*doubts_about_path(scan), *doubts_about_calibration(scan)],
+            doubts=[*doubts_about_path(content), *doubts_about_calibration(content)],
         )
 
-    def _shapes(self, scan: ReferenceScan) -> Shapes:
-        fields, landmarks = (scan.frames, 3, self.grid.pixels), (3, len(scan.landmarks))
+    def shapes(self, content: ReferenceScan) -> Shapes:
+        fields, landmarks = (content.frames, 3, self.grid.pixels), (3, len(content.landmarks))
         return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

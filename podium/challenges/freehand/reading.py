@@ -71,7 +71,7 @@ class FreehandReference:
     calibration: SafeFile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReferenceScan:
     """One scan read: the fields of its frames, nine numbers each, and its landmarks."""
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,11 +14,9 @@ from podium.challenges.freehand.reading import (
     ComparedField,
     ExpectedSizes,
     FreehandPrediction,
-    FreehandReference,
     ReferenceScan,
     frame_errors,
     open_arrays,
-    read_reference_scan,
     read_scan_prediction,
 )
 from podium.errors import Refused
@@ -44,6 +43,7 @@ from podium.platform.runtime import LONGEST_SECONDS, Runtime
 # The largest errors: those of a prediction that moves nothing, the same for every submission.
 
 
+@lru_cache(maxsize=1)  # the predictions of all teams for one scan are compared one after the other
 def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
     """GPE, GLE, LPE and LLE in mm of an all-zero prediction."""
     fields = [ComparedField(np.zeros_like(field), field) for field in (scan.global_field, scan.local_field)]
@@ -87,34 +87,22 @@ class FreehandCase:
         return not self.errors
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedScan:
-    """A reference scan and the errors of not moving, which are the same for every prediction."""
-
-    scan: ReferenceScan
-    largest: Mapping[str, float]
-
-
-class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
+class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
     """Streams the fields of a scan."""
 
     def __init__(self, format: FreehandFormat, *, clip: bool) -> None:  # noqa: A002  (the part's name everywhere)
         self._format, self._grid, self._clip = format, format.grid, clip
 
-    def read_reference(self, reference: FreehandReference) -> ExpectedScan:
-        scan = read_reference_scan(reference, self._grid)
-        return ExpectedScan(scan, identity_errors(scan, self._grid, threads=self.threads))
-
-    def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
-        scan = expected.scan
+    def compare(self, prediction: FreehandPrediction, expected: ReferenceScan) -> FreehandCase:
+        largest = identity_errors(expected, self._grid, threads=self.threads)
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 shows at the end
-            errors, by_frame = self._measured(prediction, scan)
+            errors, by_frame = self._measured(prediction, expected)
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
-        return FreehandCase(errors, expected.largest, {"frames": scan.frames, **by_frame}, prediction.runtime_seconds)
+        return FreehandCase(errors, largest, {"frames": expected.frames, **by_frame}, prediction.runtime_seconds)
 
-    def lost(self, reference: FreehandReference, kept: ExpectedScan | None) -> FreehandCase:  # noqa: ARG002
-        """Every scan is lost alike."""
+    def score_missing(self, expected: ReferenceScan) -> FreehandCase:  # noqa: ARG002
+        """The same for every scan."""
         return FreehandCase({}, {})
 
     def facts(self, case: FreehandCase) -> Figures:

@@ -174,7 +174,7 @@ def _columns(header: list[str]) -> tuple[int, int] | None:
 CASE_INPUT = "cbct-image"
 
 
-class ReportsFormat(Format[Source, SafeFile]):
+class ReportsFormat(Format[Source, SafeFile, str]):
     """One free-text report per case."""
 
     def __init__(self, cases: CasesSettings, settings: ReportsSettings) -> None:
@@ -233,12 +233,14 @@ class ReportsFormat(Format[Source, SafeFile]):
         """The text of a prediction or of a reference."""
         return read_report(prediction, socket=self._socket)
 
-    def check_reference(self, reference: SafeFile) -> Shapes:
-        self.read(reference)
+    def read_reference(self, reference: SafeFile) -> str:
+        return self.read(reference)
+
+    def shapes(self, content: str) -> Shapes:  # noqa: ARG002  (text has none)
         return {}
 
-    def describe_reference(self, reference: SafeFile) -> Description:
-        words = len(self.read(reference).split())
+    def describe_reference(self, content: str) -> Description:
+        words = len(content.split())
         empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
         return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
 

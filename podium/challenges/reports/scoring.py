@@ -26,7 +26,6 @@ from podium.metrics.text import (
     tokens_of,
 )
 from podium.pairing import Source
-from podium.readers.files import SafeFile
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of the best methods that go on to the arena
@@ -52,7 +51,7 @@ class ReportsCase:
         return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
-class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
+class ReportsScorer(Scorer[Source, str, ReportsCase]):
     """Reads both texts of a case; a missing report is an empty one."""
 
     def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
@@ -65,14 +64,11 @@ class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
                 f"Debian's wordnet-base, or name the folder of its files in {FOLDER_VARIABLE}."
             )
 
-    def read_reference(self, reference: SafeFile) -> str:
-        return self._format.read(reference)
-
     def compare(self, prediction: Source, expected: str) -> ReportsCase:
         return ReportsCase.of(candidate=self._format.read(prediction), reference=expected)
 
-    def lost(self, reference: SafeFile, kept: str | None) -> ReportsCase:  # noqa: ARG002  (texts are not kept)
-        return ReportsCase.of(candidate="", reference=self._format.read(reference))
+    def score_missing(self, expected: str) -> ReportsCase:
+        return ReportsCase.of(candidate="", reference=expected)
 
     def facts(self, case: ReportsCase) -> Figures:
         """The counts from which the corpus BLEUs can be computed again."""
