@@ -34,20 +34,12 @@ def prepared(kind: str) -> Task:
     return prepare(folder, load_challenge(folder), Serial())
 
 
-@pytest.mark.parametrize("kind", ["carotid", "lesions"])
+@pytest.mark.parametrize("kind", ["carotid", "freehand", "lesions", "reports"])
 def test_what_is_kept_is_what_would_be_read(kind: str) -> None:
     task = prepared(kind)
     for case in task.cases:
-        kept = task.kept(case)
-        assert kept is not None
-        assert same(kept, task.challenge.scorer.read_reference(task.references[case]))
-
-
-@pytest.mark.parametrize("kind", ["freehand", "reports"])
-def test_what_scoring_prepares_further_is_read_again(kind: str) -> None:
-    task = prepared(kind)
-    assert [task.kept(case) for case in task.cases] == [None] * len(task.cases)
-    assert all(task.expected(case) is not None for case in task.cases)
+        assert task.checked[case].packed is not None
+        assert same(task.expected(case), task.challenge.format.read_reference(task.references[case]))
 
 
 @pytest.mark.parametrize("limit", ["_KEPT_BYTES", "_LARGEST_BYTES"])
@@ -56,7 +48,7 @@ def test_what_takes_too_much_memory_is_read_again(limit: str, monkeypatch: pytes
     monkeypatch.setattr(f"podium.evaluation.{limit}", 100)
     folder = find_challenge(truth, None)
     task = prepare(folder, load_challenge(folder), Serial())
-    assert task.kept("a") is None
+    assert task.checked["a"].packed is None
     assert task.expected("a") is not None
     (truth / "references/a_label.h5").unlink()
     with pytest.raises(Refused):
