@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from whole_run import measure
 
-from podium.challenges import KINDS
+from podium.challenges import challenge_from_settings
 from podium.challenges.lesions.format import LesionReference, LesionsPrediction, LesionsSettings, StepSource
 from podium.challenges.lesions.scoring import score_step
 from podium.metrics.components import find_lesions, label_components
@@ -122,7 +122,7 @@ def file_table(folder: Path) -> Table:
     table = Table(title=f"A case of {STEPS} steps of {SHAPE}, from .nii.gz", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "gunzip, s", "SimpleITK reads, s", "podium, s", "of gunzip", "of SimpleITK"):
         table.add_column(title, justify="right")
-    challenge = KINDS["lesions"].challenge("lesions", cases={}, own={})
+    challenge = challenge_from_settings("lesions", "lesions", {})
     for lesions in LESIONS:
         case = folder / f"case{lesions}"
         prediction, reference = pair_of(lesions)

@@ -27,8 +27,8 @@ from podium.challenges.format import read_challenge_folders
 from podium.execution.executor import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
-from podium.platform.runtime import Runtime
 from podium.tools.ranking.schemes import SCHEMES, CaseTable, SchemeOptions, apply_scheme
 from podium.tools.ranking.statistics import stability
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import pickle
 import re
 import time
@@ -24,7 +25,8 @@ from podium.challenges.format import (
     refuse_references,
 )
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
-from podium.execution.executor import CaseOutcome, Executor
+from podium.execution.executor import CaseOutcome, Executor, available_workers
+from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -105,34 +107,42 @@ def _packed(content: object, *, most_bytes: int) -> bytes | None:
 
 
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
+AnyPath = str | os.PathLike[str]
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
 MISSING = "There is no prediction for this case."
 OUT_OF_TIME = "The time for the whole evaluation was over before this case was begun."
 
 
 def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
+    submission: AnyPath,
     *,
-    submission: Path,
-    output: Path,
-    ground_truth: Path,
-    challenge: str | None,
-    executor: Executor,
+    ground_truth: AnyPath,
+    challenge: str | None = None,
+    output: AnyPath | None = None,
+    executor: Executor | None = None,
     isolation: Isolation = "best",
 ) -> MetricsFile:
-    """Score the submission and write metrics.json; the same with every row and every digit, also those that are not
-    published.
+    """Score a submission: everything that metrics.json holds, with all rows and all digits whatever `per_case` says.
 
-    Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
+    ground_truth  a challenge's folder, or a folder of several; `challenge` then names one
+    output        a folder for metrics.json, which is not written without it
+    executor      what works on the cases; by default as many processes as there are cores
+    isolation     "full" refuses to run where the system lacks a layer around the readers of submitted files
+
+    Raises SubmissionError where the submission cannot be scored, OrganiserError where the ground truth is wrong. Where
+    not a single case could be scored, metrics.json is written first.
     """
-    folder = find_challenge(ground_truth, challenge)
+    executor = executor or Processes(workers=available_workers())
+    folder = find_challenge(Path(ground_truth), challenge)
     loaded = load_challenge(folder)
     libraries = loaded.format.libraries
     with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
         task = prepare(folder, loaded, executor)
-        prepare_output(output)
-        with open_predictions(task, submission) as collected:
+        if output is not None:
+            prepare_output(Path(output))
+        with open_predictions(task, Path(submission)) as collected:
             results = _score(task, collected, executor)
-        return write_evaluation(task, collected, results, output)
+        return write_evaluation(task, collected, results, None if output is None else Path(output))
 
 
 @contextmanager
@@ -151,8 +161,11 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
         yield collected
 
 
-def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path) -> MetricsFile:
-    """Make metrics.json of all rows and write it; the same with every row, also those that are not published.
+def write_evaluation(
+    task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path | None
+) -> MetricsFile:
+    """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
+    has every row and every digit.
 
     Raises SubmissionError (after writing) when not a single case could be scored.
     """
@@ -185,7 +198,8 @@ def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[Ca
     public_key = task.folder.file.sealed().public_key
     sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
     published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
-    write_metrics(evaluation.model_copy(update=published), output)
+    if output is not None:
+        write_metrics(evaluation.model_copy(update=published), output)
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation

@@ -1,6 +1,7 @@
 """A participant's own check before submitting: every problem at once, without ground truth."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from podium.challenges import KINDS, challenge_for_format, challenge_from_settin
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError, first_problem, preload_readers
-from podium.evaluation import Task
-from podium.execution.executor import Executor
+from podium.evaluation import AnyPath, Task
+from podium.execution.executor import Executor, available_workers
+from podium.execution.processes import Processes
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
 from podium.sandbox.decoders import decoders
@@ -96,15 +98,29 @@ class ValidationReport:
 
 
 def validate(
-    submission: Path,
+    submission: AnyPath,
     *,
-    manifest: Manifest | None,
-    challenge: str | None,
-    executor: Executor,
-    ground_truth: Path | None = None,
+    cases: AnyPath | Manifest | None = None,
+    challenge: str | None = None,
+    ground_truth: AnyPath | None = None,
+    executor: Executor | None = None,
 ) -> ValidationReport:
-    """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
-    chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge, ground_truth)
+    """Check a submission without references, as the evaluation would read it: every problem at once.
+
+    cases         the challenge's public case list, or its file as `podium manifest` writes it: it adds what is missing,
+                  extra or of a wrong shape
+    challenge     without a case list, which challenge it is; by default what the submission looks like
+    ground_truth  a challenge's folder, or a folder of several: without a case list, a declared challenge needs its
+                  challenge.toml; references are not read
+    executor      what works on the cases; by default as many processes as there are cores
+    """
+    executor = executor or Processes(workers=available_workers())
+    submission = Path(submission)
+    manifest = read_manifest(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
+    if manifest:
+        chosen = manifest.load_challenge()
+    else:
+        chosen = _challenge_without_manifest(submission, challenge, Path(ground_truth) if ground_truth else None)
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
@@ -120,11 +136,11 @@ def validate(
             chosen.format.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
             return True
 
-        cases = sorted(collected.predictions)
+        predicted = sorted(collected.predictions)
         if found is None:
             preload_readers(libraries)
-        chosen.share_cores(workers=executor.workers, cases=len(cases))
-        outcomes = executor.run(cases, check, label="checking")
+        chosen.share_cores(workers=executor.workers, cases=len(predicted))
+        outcomes = executor.run(predicted, check, label="checking")
     problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]
     problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
     if manifest:

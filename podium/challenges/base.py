@@ -1,29 +1,45 @@
-"""What a challenge is to the rest of Podium, in parts that each challenge has as far as it needs them.
+"""What a challenge is to the rest of Podium, and how the tables of a challenge.toml become one.
 
-Format      which files and jobs it takes, and how they are paired and read (podium/challenges/format.py)
-Scorer      the figures of one case
-Scoreboard  the declared figures of all cases, and the leaderboard (podium/metrics/declaration.py)
-Ranking     the rule that teams are ranked by (podium/challenges/board.py)
-Overlays    pictures of a case, for an organiser's report
+A `Challenge` has these parts, as far as it needs them:
+
+Format       which files and jobs it takes, and how they are paired and read (podium/challenges/format.py)
+Scorer       compares the prediction and the reference of one case
+Scoreboard   the declared figures of one case and of all, and the leaderboard (podium/metrics/declaration.py)
+RankingRule  how teams are ranked (podium/challenges/board.py)
+Overlays     pictures of a case, for an organiser's report
+
+A `Kind` builds challenges from settings; `KINDS` are all of them, and `load_challenge` reads a challenge.toml.
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.board import BoardSettings, RankingRule
-from podium.challenges.format import ContentT, Format, PredictionT, ReferenceT, Shapes
-from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
-from podium.errors import Refused, ValidationProblem
+from podium.challenges.board import BOARD_TABLES, BoardSettings, RankingRule, examine_board, extend
+from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
+from podium.challenges.settings import (
+    CASES,
+    SEALED,
+    CasesSettings,
+    ChallengeFile,
+    SealedSettings,
+    Settings,
+    problems_of,
+    unknown_key,
+    without_problems,
+)
+from podium.errors import ConfigurationError, Refused, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined
 from podium.metrics.declaration import Direction, Scoreboard
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
     Column,
@@ -34,7 +50,6 @@ from podium.platform.privacy import (
     published_columns,
     rounded_aggregates,
 )
-from podium.platform.runtime import Runtime
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
 
@@ -338,6 +353,166 @@ class Kind(Generic[SettingsT]):
         content = settings.model_dump(mode="json")
         return content if self.tables else {self.name: content}
 
-    def challenge(self, name: str, *, cases: Any, own: Any) -> Challenge[SettingsT, Any, Any]:
-        """The challenge of this name; raises pydantic's ValidationError where the settings are wrong."""
-        return self.build(name, CasesSettings.model_validate(cases), self.settings_model.model_validate(own))
+
+# Every kind, and how the tables of a challenge.toml become a challenge.
+
+
+class _Kinds(Mapping[str, Kind[Any]]):
+    """Every kind by its name. A kind is imported when it is first used: each import takes a tenth of a second."""
+
+    _names = ("declared", "freehand", "lesions", "reports")
+
+    def __getitem__(self, name: str) -> Kind[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        kind: Kind[Any] = getattr(import_module(f"podium.challenges.{name}"), name.upper())
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names  # a mapping would import the kind to see
+
+
+KINDS: Mapping[str, Kind[Any]] = _Kinds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
+    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible.
+    `code_error` says why the organiser's own code could not be run."""
+
+    challenge: AnyChallenge | None
+    problems: Sequence[ValidationProblem]
+    code_error: ConfigurationError | None = None
+
+
+def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
+    """The challenge of a known kind under the given tables."""
+    kind = KINDS[kind_name]
+    known = (CASES, SEALED, *BOARD_TABLES, *kind.own_tables)
+    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known]
+    problems += problems_of(SealedSettings, tables.get(SEALED, {}), (SEALED,))
+    cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
+    cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
+    examined = kind.examined(tables)
+    board, board_problems, lost = examine_board(tables)
+    problems += [*cases_problems, *examined.problems, *board_problems]
+    if examined.settings is None:
+        return Assembled(challenge=None, problems=problems)
+    challenge = kind.build(name, cases, examined.settings)
+    kind_confidential = challenge.confidential
+    extended = extend(
+        challenge.scoreboard,
+        challenge.ranking,
+        board,
+        confidential=kind_confidential,
+        excused=examined.excused | lost,
+    )
+    challenge = replace(
+        challenge,
+        board=board,
+        scoreboard=extended.board,
+        ranking=extended.ranking,
+        confidential=extended.confidential,
+    )
+    taken = [
+        ValidationProblem(key=("case_figures", name), words="is the name of something that rows keep; choose another")
+        for name in board.case_figures
+        if name in kind_confidential
+    ]
+    return Assembled(challenge=challenge, problems=[*problems, *extended.problems, *taken])
+
+
+def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
+    """The challenge under the settings of its challenge.toml."""
+    assembled = _assembled(folder.name, folder.common.kind, folder.file)
+    if assembled.code_error is not None:
+        raise assembled.code_error
+    if assembled.problems or assembled.challenge is None:
+        raise folder.file.refusal(assembled.problems)
+    return assembled.challenge
+
+
+def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
+    """What a phase of this challenge can show, given what `per_case` publishes of this number of cases."""
+    challenge = load_challenge(folder)
+    if folder.common.per_case == "full" or not folder.references.is_dir():
+        return challenge.phase_columns()
+    references, _ = challenge.format.look_for_references(folder.references)
+    return challenge.phase_columns(hidden=references)
+
+
+def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
+    """Everything that is wrong with a challenge.toml; there is no challenge where its kind is not known."""
+    try:
+        kind = file.known_kind(KINDS)
+    except ConfigurationError:
+        others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
+        return Assembled(challenge=None, problems=others)
+    assembled = _assembled(name, kind, file)
+    return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
+
+
+def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
+    """The challenge of a challenge.toml, whose values must stand where its submissions have them."""
+    kind, tables = KINDS[kind_name], file.tables()
+    problems = [
+        ValidationProblem(key=(key,), words="is no table of challenge.toml: it is made from metrics.py")
+        for key in kind.code_tables
+        if tables.pop(key, None) is not None
+    ]
+    added, code_error = _own_code(kind, file)
+    assembled = assemble(name, kind_name, {**tables, **added})
+    if assembled.challenge is not None and kind.fits_submission is not None:
+        challenge = assembled.challenge
+        problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    if assembled.challenge is not None and assembled.challenge.ranking.by_case and file.per_case == "none":
+        words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
+        problems.append(ValidationProblem(key=("ranking", "method"), words=words))
+    others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
+    return replace(assembled, problems=[*others, *problems], code_error=code_error)
+
+
+def _own_code(kind: Kind[Any], file: ChallengeFile) -> tuple[Mapping[str, Any], ConfigurationError | None]:
+    """The tables that the organiser's code adds, or why it cannot be run."""
+    try:
+        return (kind.own_code(file.path.parent) if kind.own_code is not None else {}), None
+    except ConfigurationError as error:
+        return {}, error
+
+
+def published_settings(challenge: AnyChallenge) -> dict[str, Any]:
+    """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
+    board = challenge.board.model_dump(mode="json", exclude_defaults=True)
+    own = KINDS[challenge.kind].published(challenge.settings)
+    return {CASES: challenge.cases.model_dump(mode="json"), **own, **board}
+
+
+def challenge_from_settings(name: str, kind: str, settings: Mapping[str, Any]) -> AnyChallenge:
+    """The challenge under published settings; raises ConfigurationError where they are not known here."""
+    assembled = assemble(name, kind, _with_added_settings(KINDS[kind], settings))
+    if assembled.problems or assembled.challenge is None:
+        raise ConfigurationError(str(assembled.problems[0]))
+    return assembled.challenge
+
+
+def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Offline tools publish tables of their own beside the kind's, such as the judge's: they are settings of the
+    kind."""
+    if kind.tables:
+        return settings
+    added = {key: value for key, value in settings.items() if key not in (CASES, kind.name, *BOARD_TABLES)}
+    kept = {key: value for key, value in settings.items() if key not in added}
+    return {**kept, kind.name: {**settings.get(kind.name, {}), **added}}
+
+
+def challenge_for_format(kind: str) -> AnyChallenge:
+    """A challenge that can read predictions where the real settings are not at hand."""
+    found = KINDS[kind]
+    return found.build(kind, CasesSettings(), found.settings_model.model_validate(found.format_settings))

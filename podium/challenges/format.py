@@ -13,7 +13,7 @@ import numpy as np
 from podium.challenges.settings import ChallengeFile, Common
 from podium.errors import ConfigurationError, GroundTruthError, Refused, UsageError
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
-from podium.platform.runtime import Runtime
+from podium.platform.jobs import Runtime
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, list_files
 from podium.readers.images import Geometry

@@ -14,8 +14,7 @@ from podium.challenges.format import Collected, Description, Format, ReferencePr
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
-from podium.platform.jobs import normalize_nfc
-from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
+from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime, normalize_nfc
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
@@ -328,7 +327,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             return Runtime()
         if submission.is_algorithm:
             return job_runtime(pairing.jobs, clock=None if rule.clock == "any" else rule.clock)
-        return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
+        return file_runtime(pairing.beside[TIMING_FILE], name=TIMING_FILE, cases=pairing.candidates.keys())
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
         with OpenFiles() as files:

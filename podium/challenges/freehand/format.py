@@ -29,8 +29,7 @@ from podium.challenges.freehand.reading import (
 from podium.challenges.settings import CasesSettings, Settings, Text
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
-from podium.platform.jobs import Job
-from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
+from podium.platform.jobs import RUNTIME_FILE, Job, Runtime, file_runtime, job_runtime
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 
@@ -113,7 +112,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan
 
     def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
         if not submission.is_algorithm:
-            return runtime_file_runtime(pairing.beside[RUNTIME_FILE], cases=pairing.candidates.keys())
+            return file_runtime(pairing.beside[RUNTIME_FILE], name=RUNTIME_FILE, cases=pairing.candidates.keys())
         return job_runtime(pairing.jobs)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[FreehandPrediction]:

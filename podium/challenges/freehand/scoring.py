@@ -37,8 +37,8 @@ from podium.metrics.displacement import (
     normalised_error,
     stretch_means,
 )
+from podium.platform.jobs import LONGEST_SECONDS, Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import LONGEST_SECONDS, Runtime
 
 # The largest errors: those of a prediction that moves nothing, the same for every submission.
 

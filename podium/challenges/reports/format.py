@@ -12,8 +12,7 @@ from podium.challenges.format import Description, Format, ReferenceProblem, Shap
 from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Text
 from podium.errors import Refused
 from podium.pairing import Candidate, Entry, Layout, Source, Template
-from podium.platform.jobs import Job
-from podium.platform.runtime import TIMING_FILE
+from podium.platform.jobs import TIMING_FILE, Job
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.text import read_csv_rows, read_json, read_text

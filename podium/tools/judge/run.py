@@ -235,14 +235,7 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
     """Score the submission as the container does, compare that with the team's metrics.json, and keep the texts."""
-    with TemporaryDirectory(prefix="podium-") as workspace:
-        evaluation = evaluate(
-            submission=team.submission,
-            output=Path(workspace),
-            ground_truth=task.folder.path,
-            challenge=task.folder.name,
-            executor=executor,
-        )
+    evaluation = evaluate(team.submission, ground_truth=task.folder.path, challenge=task.folder.name, executor=executor)
     if team.metrics is not None:
         _check_same(team.metrics, evaluation)
     scored = {result.case for result in evaluation.results if result.status == "scored"}

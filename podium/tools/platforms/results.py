@@ -306,7 +306,7 @@ def _problems(
     folder = evaluation.choose_challenge(folders, named=challenge)
     task = evaluation.prepare(folder, load_challenge(folder), executor)
     manifest = make_manifest(task)
-    report = validate(predictions, manifest=manifest, challenge=None, executor=executor)
+    report = validate(predictions, cases=manifest, executor=executor)
     lost = {problem.where for problem in report.problems} & manifest.cases.keys()
     found = [f"{problem.where}: {problem.what}" for problem in report.problems if problem.what != MISSING]
     # Counted, not named: a participant may not know the names of the hidden cases.

@@ -4,15 +4,13 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from podium.tools.ranking.documents import Cohort
-from podium.tools.ranking.rank import DrawnRanking, rank_with_replicates
+from podium.tools.ranking.rank import DrawnRanking
 from podium.tools.ranking.result import Interval, Intervals, Row, Stability, csv_safe, plain_row
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import (
@@ -55,17 +53,6 @@ class Consensus:
 
     def mean_rank_interval(self, team: int) -> Interval | None:
         return self.mean_rank_intervals[team] if self.mean_rank_intervals else None
-
-
-def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
-    """Every task. Tasks with the same cases draw the same ones, so that what their figures share is kept; the others
-    have seeds of their own."""
-    seeds: dict[frozenset[str], int] = {}
-    rankings = []
-    for cohort in cohorts:
-        seed = seeds.setdefault(cohort.files[0].cases, options.seed + len(seeds))
-        rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
-    return rankings
 
 
 def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Consensus:
