@@ -26,8 +26,8 @@ from metrics import freehand_golden as golden
 
 from podium.challenges import challenge_for_format
 from podium.cli import main
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.platform.submission import submission_names
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -562,7 +562,7 @@ def test_it_is_told_from_outside() -> None:
 def test_validate_says_which_steps_need_mending(submission: Path) -> None:
     write_steps(submission / "a", LESION, LESION * np.float32(0.5))
     write_steps(submission / "b", LESION, LESION)
-    report = validate(submission, manifest=None, challenge=None, executor=Serial())
+    report = validate(submission, executor=Serial())
     assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
 
 

@@ -17,8 +17,8 @@ from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 
 from podium.challenges.reports.format import ReportsSettings
 from podium.cli.main import main
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SubmissionError
-from podium.platform.jobs import Clock, Job
-from podium.platform.runtime import Runtime, job_runtime
+from podium.platform.jobs import Clock, Job, Runtime, job_runtime
 
 
 def job(pk: str, seconds: float | None, clock: Clock | None = "exec") -> Job:
