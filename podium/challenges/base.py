@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.board import BOARD_TABLES, BoardSettings, RankingRule, examine_board, extend
+from podium.challenges.board import BOARD_TABLES, BoardSettings, ExtendedBoard, RankingRule, examine_board
 from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
 from podium.challenges.settings import (
     CASES,
@@ -401,18 +401,18 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)
-    board, board_problems, lost = examine_board(tables)
+    board, board_problems, missing = examine_board(tables)
     problems += [*cases_problems, *examined.problems, *board_problems]
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     challenge = kind.build(name, cases, examined.settings)
     kind_confidential = challenge.confidential
-    extended = extend(
+    extended = ExtendedBoard(
         challenge.scoreboard,
         challenge.ranking,
         board,
         confidential=kind_confidential,
-        excused=examined.excused | lost,
+        excused=examined.excused | missing,
     )
     challenge = replace(
         challenge,
@@ -421,8 +421,9 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
         ranking=extended.ranking,
         confidential=extended.confidential,
     )
+    reserved = "is reserved: result rows already use this name; choose another"
     taken = [
-        ValidationProblem(key=("case_figures", name), words="is the name of something that rows keep; choose another")
+        ValidationProblem(key=("case_figures", name), words=reserved)
         for name in board.case_figures
         if name in kind_confidential
     ]
