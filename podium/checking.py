@@ -22,7 +22,7 @@ _NAMED = 5  # cases that a warning names
 
 @dataclass(kw_only=True)
 class Checked:
-    """What was found in one challenge's folder: errors stop a build, warnings and statistics are for a person."""
+    """What was found in one challenge's folder: errors stop a build; people read warnings and statistics."""
 
     name: str
     errors: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Examined:
-    """One reference, read in full; `images` is None where none were to be compared."""
+    """One reference, read in full; `images` is None where images are not compared."""
 
     description: Description
     digest: bytes
@@ -63,7 +63,9 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     if challenge is None:
         return checked
     if any(problem.key[0] in file.tables() for problem in assembled.problems):
-        checked.warnings.append("References are checked with defaults in place of wrong settings; check them again.")
+        checked.warnings.append(
+            "References are checked with defaults in place of wrong settings; run the check again after fixing them."
+        )
     if _hides_all_rows(file):
         checked.warnings.append(
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
@@ -143,7 +145,7 @@ def _examine(
 
 
 def _digest(challenge: AnyChallenge, reference: Any) -> bytes:
-    """Of the case's own file, which is the first: others may be shared. Rows of a table may well be equal."""
+    """A digest of the case's own file, which is the first: others may be shared. Rows of a table may be equal."""
     files = challenge.format.reference_files(reference)
     if not files:
         return b""

@@ -1,4 +1,7 @@
-"""A participant's own check before submitting: every problem at once, without ground truth."""
+"""A participant's own check before submitting: every problem at once, without ground truth.
+
+`validate` reads a submission as the evaluation would. A `Manifest` is the public list of cases that it checks against.
+"""
 
 import json
 import os
@@ -20,7 +23,8 @@ from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
 from podium.sandbox.decoders import decoders
 
-# The public list of cases: what participants may know beforehand, and what `podium validate` checks against.
+MISSING = "is missing."
+_UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the predictions is unknown
 
 
 class Manifest(BaseModel):
@@ -62,7 +66,7 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Raises UsageError where the file is no manifest of a challenge known here."""
+    """Raises UsageError where the file is not a manifest of a known kind of challenge."""
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -72,11 +76,6 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.kind not in KINDS:
         raise UsageError(f"{path} is for a challenge of the kind '{manifest.kind}', which is not known here.")
     return manifest
-
-
-# Without a case list the size of the predictions is unknown; a generous limit for a home computer.
-_UNPACKED_LIMIT_BYTES = 64 * 1024**3
-MISSING = "is missing."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReport:
-    """What was looked at, what is wrong with it, and sentences on what is not wrong but may cost points."""
+    """What was checked, what is wrong with it, and sentences on what is not wrong but may cost points."""
 
     challenge: str
     cases: int
@@ -164,7 +163,7 @@ def validate(
 
 def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
     """Challenges whose predictions can be read without a case list, by name: the kinds in code, and the declared
-    challenges whose challenge.toml lies in the ground truth; no reference is read."""
+    challenges whose challenge.toml is in the ground truth; no reference is read."""
     found = {name: challenge_for_format(name) for name, kind in KINDS.items() if kind.format_settings is not None}
     if ground_truth is not None and ground_truth.is_dir():
         for name, folder in read_challenge_folders(ground_truth, known=KINDS).items():

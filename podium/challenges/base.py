@@ -53,12 +53,16 @@ from podium.platform.privacy import (
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
 
+SettingsT = TypeVar("SettingsT", bound=Settings)
+CaseT = TypeVar("CaseT")  # one case, compared
+Points = Sequence[tuple[float, float]]
+
 # What a report draws of one case: an image, and the outlines of prediction and reference on it.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outlined:
-    """One structure as predicted and as it is, masks of one shape."""
+    """One structure in prediction and reference: masks of one shape."""
 
     prediction: NDArray[np.bool_]
     reference: NDArray[np.bool_]
@@ -77,8 +81,6 @@ class Overlay:
 
 # What a report draws of all cases together: data only, so that a challenge knows nothing of pages.
 
-Points = Sequence[tuple[float, float]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Diagram:
@@ -89,7 +91,7 @@ class Diagram:
     dots       one per case
     diagonal   the line on which x = y, for comparison
     levels     horizontal lines by their names
-    told       what it shows, in words
+    told       a sentence on what it shows
     """
 
     title: str
@@ -117,9 +119,7 @@ class FigureGrid:
 
 Picture = Diagram | FigureGrid
 
-
-SettingsT = TypeVar("SettingsT", bound=Settings)
-CaseT = TypeVar("CaseT")  # one case, compared
+# A challenge and its parts.
 
 
 class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
@@ -129,7 +129,7 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     """How many threads one case may use: more than one only where there are fewer cases than cores."""
 
     def import_packages(self) -> None:
-        """Load what scoring needs, once, before workers are forked."""
+        """Import what scoring needs, once, before workers are forked."""
 
     @abstractmethod
     def compare(self, prediction: PredictionT, expected: ContentT) -> CaseT:
@@ -141,7 +141,7 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
         """A case without a usable prediction."""
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
-        """What a row keeps beside the declared metrics, so that everything can be computed again from the rows."""
+        """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}
 
     def warnings(self, case: CaseT) -> Sequence[str]:  # noqa: ARG002  (the interface)
@@ -161,7 +161,7 @@ class Overlays(ABC, Generic[PredictionT, ReferenceT]):
 
     @abstractmethod
     def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
-        """How many images of a case there are; Refused where one is unreadable or not of the reference's size."""
+        """The number of images of a case; Refused where one is unreadable or not of the reference's size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,13 +170,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     name           the name of its folder
     kind           which code scores it
-    board          the tables that say what is made of the metrics
+    board          the tables `[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]`
     confidential   dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows
                    them
     given          figures that do not come from the rows, from all results and the runtime
-    cohort_given   the given figures of every team, once the aggregates of all teams are known
+    cohort_given   the given figures of every team that are final only once the aggregates of all teams are known
+    provisional    the paths of these figures; formulas of them are provisional too
     pictures       what a report draws of all cases together, from published rows and aggregates
-    provisional    the paths of figures that are final only then; so are formulas of these
     """
 
     name: str
@@ -249,7 +249,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
+        """The teams' aggregates, with the figures that depend on all teams computed again."""
         given = self.cohort_given(aggregates) if self.cohort_given else {}
         if not given:
             return aggregates
@@ -261,8 +261,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     def phase_columns(self, *, hidden: Collection[str] = ()) -> Sequence[Column]:
         """What a phase can show: the columns of challenge.toml, or the leaderboard and the figures of every class; with
-        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: what is never
-        published of so few is left out.
+        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: figures that are
+        never published for so few cases are left out.
 
         A phase knows one team at a time, so the titles of some figures say that they are provisional."""
         board = self.scoreboard
@@ -271,7 +271,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         paths = list(dict.fromkeys([*board.leaderboard, *others]))
         columns = [column(board, path) for path in paths]
         provisional = set(self.provisional)
-        for formula in board.formulas:  # a formula stands after its terms
+        for formula in board.formulas:  # a formula comes after its terms
             provisional |= {formula.path} if provisional.intersection(formula.terms) else set()
         columns = [
             replace(each, title=f"{each.title}, provisional") if each.path in provisional else each for each in columns
@@ -291,13 +291,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 AnyChallenge = Challenge[Any, Any, Any]
 
 
-# What a kind of challenge is: its own tables of challenge.toml, and the challenge that they describe.
+# A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examined(Generic[SettingsT]):
-    """A kind's settings, defaults in place of wrong ones, and everything that is wrong; no settings where too little is
-    right. `excused` are names of figures that do not exist for that reason alone."""
+    """A kind's settings, with defaults in place of wrong ones, and everything that is wrong; no settings where too much
+    is wrong. `excused` are names of figures that do not exist for that reason alone."""
 
     settings: SettingsT | None
     problems: Sequence[ValidationProblem]
@@ -306,14 +306,14 @@ class Examined(Generic[SettingsT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[SettingsT]):
-    """A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
+    """A kind of challenge.
 
-    tables           the tables that are its settings [one, named as the kind]
+    tables           the tables that are its settings [one, with the name of the kind]
     examine          finds everything that is wrong with the tables, where the model alone cannot
-    own_code         reads an organiser's code in the challenge's folder: the tables that it adds
-    code_tables      those tables, which challenge.toml cannot have
+    own_code         reads an organiser's code in the challenge's folder and returns the tables that it adds
+    code_tables      the names of those tables, which challenge.toml cannot have
     fits_submission  what is wrong with settings under a shape of submission, where values have places in each
-    format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
+    format_settings  enough to read predictions where the real settings are not available; None if that is impossible
     """
 
     name: str
@@ -384,8 +384,8 @@ KINDS: Mapping[str, Kind[Any]] = _Kinds()
 @dataclass(frozen=True, kw_only=True)
 class Assembled:
     """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
-    defaults, so that what depends on the others can be checked; there is no challenge where that is not possible.
-    `code_error` says why the organiser's own code could not be run."""
+    defaults, so that the others can be checked; there is no challenge where that is not possible. `code_error` says why
+    the organiser's own code could not be run."""
 
     challenge: AnyChallenge | None
     problems: Sequence[ValidationProblem]
@@ -441,7 +441,7 @@ def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
 
 
 def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
-    """What a phase of this challenge can show, given what `per_case` publishes of this number of cases."""
+    """What a phase of this challenge can show, given what `per_case` publishes for this number of cases."""
     challenge = load_challenge(folder)
     if folder.common.per_case == "full" or not folder.references.is_dir():
         return challenge.phase_columns()
@@ -461,10 +461,10 @@ def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
 
 
 def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
-    """The challenge of a challenge.toml, whose values must stand where its submissions have them."""
+    """The challenge of a challenge.toml, with everything that is wrong with the file's tables."""
     kind, tables = KINDS[kind_name], file.tables()
     problems = [
-        ValidationProblem(key=(key,), words="is no table of challenge.toml: it is made from metrics.py")
+        ValidationProblem(key=(key,), words="is not a table of challenge.toml: metrics.py provides it")
         for key in kind.code_tables
         if tables.pop(key, None) is not None
     ]
@@ -504,8 +504,7 @@ def challenge_from_settings(name: str, kind: str, settings: Mapping[str, Any]) -
 
 
 def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Offline tools publish tables of their own beside the kind's, such as the judge's: they are settings of the
-    kind."""
+    """Offline tools publish further tables, such as the judge's: they are read as settings of the kind."""
     if kind.tables:
         return settings
     added = {key: value for key, value in settings.items() if key not in (CASES, kind.name, *BOARD_TABLES)}
@@ -514,6 +513,6 @@ def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mappin
 
 
 def challenge_for_format(kind: str) -> AnyChallenge:
-    """A challenge that can read predictions where the real settings are not at hand."""
+    """A challenge that can read predictions where the real settings are not available."""
     found = KINDS[kind]
     return found.build(kind, CasesSettings(), found.settings_model.model_validate(found.format_settings))

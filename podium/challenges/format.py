@@ -1,4 +1,4 @@
-"""Which files and jobs a challenge takes, and how they are paired and read."""
+"""The ground truth of a challenge, and its `Format`: which files and jobs it takes, how they are paired and read."""
 
 import hashlib
 import re
@@ -18,13 +18,22 @@ from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, list_files
 from podium.readers.images import Geometry
 
-# Where the ground truth lies and which challenges it holds.
-
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
 METRICS_CODE = "metrics.py"  # an organiser's own metrics
 REFERENCES = "references"
+NOTE = "README.md"  # for people; may be among the references
+PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
+ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
+ContentT = TypeVar("ContentT")  # one case's reference, read
+Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
+_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
+_DIRECTION_TOLERANCE = 1e-3
+_ORIGIN_TOLERANCE_MM = 0.1
+_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
+
+# Where the ground truth is and which challenges it holds.
 
 
 @dataclass(frozen=True)
@@ -56,8 +65,8 @@ def read_challenge_folders(
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
     `known` are the kinds that a challenge.toml may give. A challenge's name is its folder's; where `root` itself is the
-    challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep reads
-    the same as one that was not.
+    challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep is
+    read all the same.
     """
     paths = challenge_paths(root)
     if named is not None and root in paths.values():
@@ -66,11 +75,11 @@ def read_challenge_folders(
 
 
 def challenge_paths(root: Path) -> Mapping[str, Path]:
-    """The folders of challenges below `root` by name, nothing read yet."""
+    """The folders of challenges below `root` by name; their content is not read."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
-        # The platform's folder says nothing: an upload without its own folder is named after its kind.
+        # The name of the platform's folder means nothing: an upload without its own folder is named after its kind.
         name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
         return {name: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
@@ -105,8 +114,8 @@ def check_name(name: str, path: Path) -> None:
     """Raises ConfigurationError where a challenge cannot have this name."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            "The name of a challenge's folder has small letters, digits, '.', '_' and '-' only: it becomes the image's "
-            f"name, and '{escape_for_display(name)}' cannot.",
+            "The name of a challenge's folder may have only lower-case letters, digits, '.', '_' and '-', because it "
+            f"becomes the image's name; '{escape_for_display(name)}' is not valid.",
             detail=str(path),
         )
 
@@ -125,11 +134,7 @@ def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
         raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
 
 
-PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
-ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
-ContentT = TypeVar("ContentT")  # one case's reference, read
-NOTE = "README.md"  # may lie among the references, for people
-Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
+# Files and jobs.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +149,7 @@ class Collected(Generic[PredictionT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What an organiser can judge of one reference.
+    """A summary of one reference, for the organiser.
 
     categories   counted over the cases
     figures      summarised over the cases by smallest, median and largest
@@ -163,12 +168,12 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """Where predictions stand in a submission."""
+        """Where predictions are in a submission."""
 
     @property
     @abstractmethod
     def libraries(self) -> Collection[str]:
-        """Of `READER_PACKAGES` those that probably read its references and predictions: loaded in advance."""
+        """The `READER_PACKAGES` that probably read its references and predictions: they are loaded in advance."""
 
     @abstractmethod
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:
@@ -176,10 +181,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
 
     @abstractmethod
     def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
-        """The files a reference is made of: their content is the identity of the ground truth."""
+        """The files a reference is made of: their content identifies the ground truth."""
 
     def reference_digest(self, reference: ReferenceT) -> bytes:
-        """Of everything that a reference is made of."""
+        """A digest of everything that a reference is made of."""
         digest = hashlib.sha256()
         for file in self.reference_files(reference):
             with file.path.open("rb") as stream:
@@ -199,7 +204,7 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
         """What `podium check` shows of a reference."""
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
-        """What is implausible about the references together, in sentences."""
+        """Sentences on what is implausible about all references together."""
         return ()
 
     @abstractmethod
@@ -208,14 +213,14 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
 
     @abstractmethod
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
-        """An upper bound of what an honest submission for cases of these shapes unpacks to."""
+        """An upper bound of the unpacked size of an honest submission for cases of these shapes."""
 
     @abstractmethod
     def prediction(self, candidates: Sequence[Candidate]) -> PredictionT:
-        """One case's prediction from the candidates of one prediction; raises Refused where they make none."""
+        """One case's prediction from its candidates; raises Refused where they do not make one."""
 
     def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
-        """The references that there are, by case, and everything that is wrong with their names."""
+        """The references by case, and everything that is wrong with their names."""
         listing = list_files(folder, trusted=True)
         problems = [
             ReferenceProblem(
@@ -246,11 +251,11 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
         return Runtime()
 
     def recognises(self, names: SubmissionNames) -> bool:
-        """Whether a submission that looks like this from outside was made for this challenge."""
+        """Whether a submission with these names was made for this challenge."""
         return self.layout.recognises(names)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[PredictionT]:
-        """Pair predictions with cases by identifier; without a list of cases every identifier is believed."""
+        """Pair predictions with cases by name; without a list of cases every name is taken as a case."""
         pairing = pair(submission, self.layout, cases)
         predictions: dict[str, PredictionT] = {}
         refused: dict[str, str] = {}
@@ -268,23 +273,18 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
 
 
 def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:
-    """The cases, together, whose names differ only in upper and lower case."""
+    """Groups of cases whose names differ only in upper and lower case."""
     alike: dict[str, list[str]] = {}
     for case in sorted(cases):
         alike.setdefault(case.casefold(), []).append(case)
     return [names for names in alike.values() if len(names) > 1]
 
 
-# What the header of an image says about where it lies, and when that deserves a word.
-
-_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
-_DIRECTION_TOLERANCE = 1e-3
-_ORIGIN_TOLERANCE_MM = 0.1
-_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
+# The geometry in an image's header, and when it deserves a warning.
 
 
 def differing_geometry(name: str, found: Geometry | None, expected: Geometry | None) -> str | None:
-    """Voxels are compared index by index; a header that says otherwise deserves a word, since something is off."""
+    """A warning where the headers differ: voxels are compared index by index, so something may be wrong."""
     if found is None or expected is None or len(found.spacing) != len(expected.spacing):
         return None
     differing = [

@@ -26,7 +26,7 @@ not. A job has one of them."""
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 PREDICTIONS_FILE = "predictions.json"
 _PREDICTIONS_LIMIT_BYTES = 32_000_000
-_PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
+_PREDICTIONS_DEPTH = 200  # an algorithm may write deeply nested inline values: they are checked job by job
 _PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
 _LONGEST_NAME = 255
 _OUTPUT_JSON_LIMIT_BYTES = 16_000_000
@@ -35,7 +35,7 @@ _OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".jso
 _ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
 TIMING_FILE = "timing.json"
 RUNTIME_FILE = "runtime.json"
-_NAMED = 5  # names in one sentence
+_NAMED = 5  # names listed in a message
 LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
 # Digits are bounded: what a job took fits in them, and no sum of such durations overflows.
 _DURATION = re.compile(
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """How the job is called in messages."""
+        """The job's name in messages."""
         return f"job {self.pk}"
 
     def output_json(self, slug: str) -> Any:
@@ -109,7 +109,7 @@ class Job:
             raise Refused(f"{self.label} has no output '{slug}'.") from None
 
     def _below(self, relative: str) -> Path:
-        """The folder, after the same checks a file gets: no step of the path is a link or leads outside."""
+        """The path, checked as that of a file: no part of it is a link or leads outside."""
         name = f"{self.pk}/output/{relative}"
         parts = PurePosixPath(name).parts
         if PurePosixPath(relative).is_absolute() or ".." in parts:
@@ -197,7 +197,7 @@ def _name(entry: Mapping[str, Any]) -> str | None:
 
 
 def _is_name(text: str) -> bool:
-    """Whether `text` can stand in a path and in a message."""
+    """Whether `text` can be part of a path and of a message."""
     return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
 
 
@@ -250,7 +250,7 @@ class Runtime:
     by_case        of the cases whose time is known
     jobs           how many jobs each clock measured
     problem        what is wrong with the times, if anything
-    warning        what is not wrong, but costs points or is unfair
+    warning        what is not wrong, but may cost points or be unfair
     """
 
     total_seconds: float | None = None
@@ -269,19 +269,19 @@ class Runtime:
         return math.fsum(known) if len(known) == len(seconds) else None
 
     def clock_figures(self) -> dict[str, float]:
-        """Which clock measured the jobs, for `aggregates`: all 0 where the participant's own file says the time."""
+        """How many jobs each clock measured, for `aggregates`: all 0 where the participant's file gives the time."""
         return {clock_path(clock): self.jobs.get(clock, 0) for clock in CLOCKS}
 
 
 def clock_path(clock: Clock) -> str:
-    """Where `aggregates` holds the number of jobs that a clock measured."""
+    """The path below `aggregates` of the number of jobs that a clock measured."""
     return f"jobs.{clock}_duration"
 
 
 def job_runtime(jobs: Mapping[str, Sequence[Job]], *, clock: Clock | None = None) -> Runtime:
     """`exec_duration` of the jobs of every case, or `invoke_duration` where that is missing; `jobs` by case.
 
-    Raises SubmissionError where another clock measured a job than the one that counts, if only one does.
+    Raises SubmissionError where `clock` is the only one that counts and the other one measured a job.
     """
     every = [job for together in jobs.values() for job in together]
     measured: dict[Clock, list[Job]] = {each: [job for job in every if job.clock == each] for each in CLOCKS}
@@ -361,7 +361,7 @@ def _by_case(by_case: Mapping[str, Any], cases: Collection[str], *, file: str) -
 
 
 def checked_seconds(value: Any, *, file: str, key: str) -> float:
-    """A duration under `key` of a participant's `file`; raises Refused where it is none."""
+    """A duration under `key` of a participant's `file`; raises Refused where it is not one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= LONGEST_SECONDS or math.copysign(1, value) < 0:  # -0.0 is not below 0
         raise Refused(f"{file}: '{escape_for_display(key)}' must be a number of seconds, not negative and at most 1e9.")

@@ -172,7 +172,7 @@ def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
 
 
 Sources = Mapping[str, Source]  # of one case: by the name of the value
-_NO_CASE = "is no expected case"
+_NO_CASE = "is not an expected case"
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _IGNORED = (".txt", ".md5", ".sha256")
 
