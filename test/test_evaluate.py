@@ -152,7 +152,7 @@ def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
     (files / "README.md").write_text("x")
     run = evaluate(files)
     assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 2}
-    assert "unmatched: zebra_pred.h5: 'zebra' is no expected case" in run.out
+    assert "unmatched: zebra_pred.h5: 'zebra' is not an expected case" in run.out
     assert "unmatched: notes.docx: it is not named <case>_pred.h5" in run.out
     assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
 
@@ -306,7 +306,7 @@ def test_predictions_for_other_cases_only(tmp_path: Path, evaluate: Any) -> None
     assert run.code == 1
     assert run.last_line == (
         "None of the 1 submitted predictions belongs to an expected case; "
-        "the first is x_pred.h5: 'x' is no expected case."
+        "the first is x_pred.h5: 'x' is not an expected case."
     )
 
 
@@ -591,7 +591,7 @@ def test_cases_that_are_left_when_the_time_is_over_fail(
     run = evaluate(files)
     assert run.code == 1
     assert {row["status"] for row in run.rows.values()} == {"failed"}
-    assert run.rows["a"]["error"] == "The time for the whole evaluation was over before this case was begun."
+    assert run.rows["a"]["error"] == "The time limit was reached before this case started."
     assert run.rows["a"]["metrics"]["segmentation"] == 0
     assert evaluate(files, "--time-limit", "1000").metrics["counts"]["scored"] == 3
 

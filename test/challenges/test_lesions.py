@@ -465,8 +465,8 @@ def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("[cases]\ngroups = '('", "'cases.groups' is wrong: it is no regular expression"),
-        ("[cases]\ngroups = 'fdg'", "the pattern must name a part"),
+        ("[cases]\ngroups = '('", "'cases.groups' is wrong: it is not a regular expression"),
+        ("[cases]\ngroups = 'fdg'", "the pattern must have a named group"),
         ("steps = 0", "'lesions.steps' is wrong"),
         ("steps = 2.5", "'lesions.steps' is wrong"),
         ("iou_threshold = 0", "'lesions.iou_threshold' is wrong"),

@@ -419,7 +419,7 @@ def test_a_stray_report_is_counted_and_the_rest_scored(bench: Bench) -> None:
     bench.write("picture.gif", b"GIF89a")
     metrics = bench.metrics()
     assert metrics["counts"]["unmatched"] == 2
-    assert "unmatched: reports.json: Z9: it is no expected case" in bench.log
+    assert "unmatched: reports.json: Z9: it is not an expected case" in bench.log
 
 
 @pytest.mark.parametrize("name", ["." * 300_000, "A003" + ".x" * 100_000, "Z\n1", "", "..", "é" * 900])
@@ -491,7 +491,7 @@ def test_anonymous_rows_hold_no_count_that_tells_of_a_reference(bench: Bench) ->
     [
         ("C.md", b"x", "A reference is not named <case>.txt."),
         ("a003.txt", b"x", "Two references have names that differ only in upper and lower case."),
-        ("C.txt", b"\xff", "1 of 3 references are broken; the organisers find the details in the log."),
+        ("C.txt", b"\xff", "1 of 3 references are broken. The organisers can find details in the log."),
     ],
 )
 def test_a_broken_ground_truth_stops_everything(bench: Bench, name: str, content: bytes, sentence: str) -> None:
