@@ -351,37 +351,37 @@ def write_evaluation(
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
         results=results,
     )
-    rows = published_results(
-        results,
-        per_case=common.per_case,
-        key=task.digest,
-        confidential=task.challenge.confidential,
-    )
-    aggregates = task.challenge.published(
-        evaluation.aggregates,
-        results,
-        per_case=common.per_case,
-        decimals=common.published_decimals,
-    )
-    public_key = task.folder.file.sealed().public_key
-    sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
-    published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
     if output is not None:
-        write_metrics(evaluation.model_copy(update=published), output)
+        write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
 
 
-def _sealed(evaluation: MetricsFile, ground_truth: bytes, public_key: str) -> str:
-    belonging = Belonging(challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings)
-    return seal(
-        evaluation.results,
-        evaluation.aggregates,
-        belonging=belonging,
-        ground_truth=ground_truth,
-        public_key=public_key,
+def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
+    """What participants may see of an evaluation; with a public key in `[sealed]`, all of it for the organiser too."""
+    common, challenge = task.folder.common, task.challenge
+    rows = published_results(
+        evaluation.results, per_case=common.per_case, key=task.digest, confidential=challenge.confidential
     )
+    aggregates = challenge.published(
+        evaluation.aggregates,
+        evaluation.results,
+        per_case=common.per_case,
+        decimals=common.published_decimals,
+    )
+    sealed = None
+    if (public_key := task.folder.file.sealed().public_key) is not None:
+        sealed = seal(
+            evaluation.results,
+            evaluation.aggregates,
+            belonging=Belonging(
+                challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings
+            ),
+            ground_truth=task.digest,
+            public_key=public_key,
+        )
+    return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

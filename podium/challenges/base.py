@@ -405,17 +405,16 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     problems += [*cases_problems, *examined.problems, *board_problems]
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
-    challenge = kind.build(name, cases, examined.settings)
-    kind_confidential = challenge.confidential
+    built = kind.build(name, cases, examined.settings)
     extended = ExtendedBoard(
-        challenge.scoreboard,
-        challenge.ranking,
+        built.scoreboard,
+        built.ranking,
         board,
-        confidential=kind_confidential,
+        confidential=built.confidential,
         excused=examined.excused | missing,
     )
     challenge = replace(
-        challenge,
+        built,
         board=board,
         scoreboard=extended.board,
         ranking=extended.ranking,
@@ -425,14 +424,14 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     taken = [
         ValidationProblem(key=("case_figures", name), words=reserved)
         for name in board.case_figures
-        if name in kind_confidential
+        if name in built.confidential
     ]
     return Assembled(challenge=challenge, problems=[*problems, *extended.problems, *taken])
 
 
 def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
     """The challenge under the settings of its challenge.toml."""
-    assembled = _assembled(folder.name, folder.common.kind, folder.file)
+    assembled = _assemble_file(folder.name, folder.common.kind, folder.file)
     if assembled.code_error is not None:
         raise assembled.code_error
     if assembled.problems or assembled.challenge is None:
@@ -456,11 +455,11 @@ def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
     except ConfigurationError:
         others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
         return Assembled(challenge=None, problems=others)
-    assembled = _assembled(name, kind, file)
+    assembled = _assemble_file(name, kind, file)
     return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
 
 
-def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
+def _assemble_file(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
     """The challenge of a challenge.toml, with everything that is wrong with the file's tables."""
     kind, tables = KINDS[kind_name], file.tables()
     problems = [
@@ -468,8 +467,13 @@ def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
         for key in kind.code_tables
         if tables.pop(key, None) is not None
     ]
-    added, code_error = _own_code(kind, file)
-    assembled = assemble(name, kind_name, {**tables, **added})
+    code_error = None
+    if kind.own_code is not None:
+        try:
+            tables |= kind.own_code(file.path.parent)
+        except ConfigurationError as error:
+            code_error = error
+    assembled = assemble(name, kind_name, tables)
     if assembled.challenge is not None and kind.fits_submission is not None:
         challenge = assembled.challenge
         problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
@@ -478,14 +482,6 @@ def _assembled(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
         problems.append(ValidationProblem(key=("ranking", "method"), words=words))
     others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
     return replace(assembled, problems=[*others, *problems], code_error=code_error)
-
-
-def _own_code(kind: Kind[Any], file: ChallengeFile) -> tuple[Mapping[str, Any], ConfigurationError | None]:
-    """The tables that the organiser's code adds, or why it cannot be run."""
-    try:
-        return (kind.own_code(file.path.parent) if kind.own_code is not None else {}), None
-    except ConfigurationError as error:
-        return {}, error
 
 
 def published_settings(challenge: AnyChallenge) -> dict[str, Any]:
