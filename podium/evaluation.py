@@ -148,7 +148,7 @@ def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | Non
     choices = ", ".join(sorted(folders))
     if named is not None:
         if named not in folders:
-            raise UsageError(f"There is no ground truth for the challenge '{named}'; there is: {choices}.")
+            raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
         return folders[named]
     if len(folders) > 1:
         raise UsageError(

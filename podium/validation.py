@@ -182,5 +182,5 @@ def _challenge_without_manifest(submission: Path, named: str | None, ground_trut
             raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
         named = fitting[0]
     if named not in known:
-        raise UsageError(f"There is no challenge '{named}'; there is: {choices}.")
+        raise UsageError(f"There is no challenge '{named}'. Available: {choices}.")
     return known[named]
