@@ -233,7 +233,7 @@ def test_names_of_channels(lesions: Path) -> None:
     assert found.warnings == ["a_0000 ends in '_0000' like a channel of an image: is it a reference?"]
     assert found.errors == []
     add_lesions(lesions, "a", lesions_folders.HALF)
-    assert checked(lesions).errors == ["a_0000 cannot be told from a: '_0000' is a channel of an image."]
+    assert checked(lesions).errors == ["a_0000 cannot be distinguished from a: '_0000' is a channel of an image."]
 
 
 def test_everything_that_freehand_lacks(tmp_path: Path) -> None:

@@ -408,7 +408,7 @@ def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch
     assert evaluate(files, ground_truth=parent).code == 0
     assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
     run = evaluate(files, "--challenge", "heart", ground_truth=parent)
-    sentence = "There is no ground truth for the challenge 'heart'; there is: carotid."
+    sentence = "There is no ground truth for the challenge 'heart'. Available: carotid."
     assert (run.code, run.last_line) == (2, sentence)
     monkeypatch.setenv("PODIUM_CHALLENGE", "heart")
     assert evaluate(files, ground_truth=parent).last_line == sentence
