@@ -107,7 +107,8 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
         for suffix in challenge.format.layout.suffixes:
             other = case.removesuffix(suffix)
             if other != case and other in references:
-                checked.errors.append(f"{case} cannot be distinguished from {other}: '{suffix}' is a channel of an image.")
+                channel = f"'{suffix}' is a channel of an image"
+                checked.errors.append(f"{case} cannot be distinguished from {other}: {channel}.")
             elif other != case:
                 checked.warnings.append(f"{case} ends in '{suffix}' like a channel of an image: is it a reference?")
     return references
