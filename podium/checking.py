@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from podium.challenges import KINDS, problems_of_file
+from podium.challenges import problems_of_file
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import CHALLENGE_FILE, REFERENCES, Description, check_name, equal_but_for_letter_case
 from podium.challenges.settings import ChallengeFile
@@ -52,7 +52,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     except ConfigurationError as error:
         checked.errors.append(str(error))
     try:
-        file.known_kind(KINDS)
+        file.known_kind()
     except ConfigurationError as error:
         checked.errors.append(str(error))
     assembled = problems_of_file(name, file)

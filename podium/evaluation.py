@@ -22,7 +22,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import KINDS, load_challenge, published_settings
+from podium.challenges import load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
     ChallengeFolder,
@@ -140,7 +140,7 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
     """The challenge that is meant, below a ground truth folder."""
-    return choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=named), named=named)
+    return choose_challenge(read_challenge_folders(ground_truth, named=named), named=named)
 
 
 def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:

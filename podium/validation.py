@@ -166,7 +166,7 @@ def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
     challenges whose challenge.toml is in the ground truth; no reference is read."""
     found = {name: challenge_for_format(name) for name, kind in KINDS.items() if kind.format_settings is not None}
     if ground_truth is not None and ground_truth.is_dir():
-        for name, folder in read_challenge_folders(ground_truth, known=KINDS).items():
+        for name, folder in read_challenge_folders(ground_truth).items():
             if KINDS[folder.common.kind].format_settings is None:
                 found[name] = load_challenge(folder)
     return found

@@ -26,6 +26,7 @@ from podium.challenges.board import BOARD_TABLES, BoardSettings, ExtendedBoard, 
 from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
 from podium.challenges.settings import (
     CASES,
+    KIND_NAMES,
     SEALED,
     CasesSettings,
     ChallengeFile,
@@ -360,22 +361,20 @@ class Kind(Generic[SettingsT]):
 class _Kinds(Mapping[str, Kind[Any]]):
     """Every kind by its name. A kind is imported when it is first used: each import takes a tenth of a second."""
 
-    _names = ("declared", "freehand", "lesions", "reports")
-
     def __getitem__(self, name: str) -> Kind[Any]:
-        if name not in self._names:
+        if name not in KIND_NAMES:
             raise KeyError(name)
         kind: Kind[Any] = getattr(import_module(f"podium.challenges.{name}"), name.upper())
         return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(KIND_NAMES)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(KIND_NAMES)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names  # a mapping would import the kind to see
+        return name in KIND_NAMES  # a mapping would import the kind to see
 
 
 KINDS: Mapping[str, Kind[Any]] = _Kinds()
@@ -451,7 +450,7 @@ def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
 def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
     """Everything that is wrong with a challenge.toml; there is no challenge where its kind is not known."""
     try:
-        kind = file.known_kind(KINDS)
+        kind = file.known_kind()
     except ConfigurationError:
         others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
         return Assembled(challenge=None, problems=others)

@@ -59,19 +59,16 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
     return beside
 
 
-def read_challenge_folders(
-    root: Path, *, known: Collection[str], named: str | None = None
-) -> Mapping[str, ChallengeFolder]:
+def read_challenge_folders(root: Path, *, named: str | None = None) -> Mapping[str, ChallengeFolder]:
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
-    `known` are the kinds that a challenge.toml may give. A challenge's name is its folder's; where `root` itself is the
-    challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep is
-    read all the same.
+    A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
+    is given. An upload that was packed one folder too deep is read all the same.
     """
     paths = challenge_paths(root)
     if named is not None and root in paths.values():
         paths = {named: root}
-    return {name: _read_folder(path, known, name=name) for name, path in paths.items()}
+    return {name: _read_folder(path, name=name) for name, path in paths.items()}
 
 
 def challenge_paths(root: Path) -> Mapping[str, Path]:
@@ -103,9 +100,9 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
     raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
 
 
-def _read_folder(path: Path, known: Collection[str], *, name: str) -> ChallengeFolder:
+def _read_folder(path: Path, *, name: str) -> ChallengeFolder:
     file = ChallengeFile(path / CHALLENGE_FILE)
-    file.known_kind(known)
+    file.known_kind()
     check_name(name, path)
     return ChallengeFolder(name=name, path=path, file=file, common=file.common())
 

@@ -30,6 +30,7 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each; see KINDS in podium/challenges/base.py
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
@@ -168,10 +169,10 @@ class ChallengeFile:
         old = str(self._content["challenge"])
         return "declared" if old == "carotid" else old
 
-    def known_kind(self, known: Collection[str]) -> str:
-        """The kind, which must be one of these."""
-        if self.kind not in known:
-            raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(sorted(known))}")
+    def known_kind(self) -> str:
+        """The kind, which must be known."""
+        if self.kind not in KIND_NAMES:
+            raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(KIND_NAMES)}")
         return self.kind
 
     def common(self) -> Common:

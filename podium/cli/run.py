@@ -388,11 +388,10 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _folder(options: argparse.Namespace) -> "ChallengeFolder":
-    from podium.challenges import KINDS
     from podium.challenges.format import locate_ground_truth, only_of_kind, read_challenge_folders
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    return only_of_kind(read_challenge_folders(root, known=KINDS), "freehand")
+    return only_of_kind(read_challenge_folders(root), "freehand")
 
 
 def _change(before: int, after: int) -> str:
