@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges import KINDS
 from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError
 from podium.evaluation import choose_challenge
@@ -13,7 +12,7 @@ from podium.validation import challenges_at_hand
 
 PROJECT = Path(__file__).resolve().parent.parent
 SUBMISSIONS = sorted((PROJECT / "test" / "submissions").glob("*/*"))
-FOLDERS = read_challenge_folders(PROJECT / "ground-truth", known=KINDS)
+FOLDERS = read_challenge_folders(PROJECT / "ground-truth")
 
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))

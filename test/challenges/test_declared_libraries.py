@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.challenges import KINDS, load_challenge
+from podium.challenges import load_challenge
 from podium.challenges.format import read_challenge_folders
 
 GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
@@ -12,7 +12,7 @@ MASK = 'kind = "labels"\nlabels = { lesion = 1 }\n'
 
 
 def libraries_of(folder: Path) -> set[str]:
-    (found,) = read_challenge_folders(folder, known=KINDS).values()
+    (found,) = read_challenge_folders(folder).values()
     return set(load_challenge(found).format.libraries)
 
 

@@ -23,7 +23,6 @@ from challenges.lesions_folders import (
 from container.test_scoring import differences
 from samples.lesions_teams import GLOW_FAULTS
 
-from podium.challenges import KINDS
 from podium.challenges.lesions.format import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
@@ -588,7 +587,7 @@ def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges.format import read_challenge_folders
     from podium.evaluation import prepare
 
-    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
+    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}))["ground-truth"]
     manifest = make_manifest(prepare(folder, load_challenge(folder), Serial()))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"

@@ -72,7 +72,7 @@ def test_rows_means_groups_columns_and_ranking_follow_from_the_declaration(groun
     assert aggregates[NAME] == {"mean": 0.5, "std": 0.5, "n": 2}
     assert aggregates["groups"]["fdg"][NAME]["mean"] == aggregates[f"{NAME}_group_mean"] == 0.5
 
-    (folder,) = read_challenge_folders(ground_truth, known=("lesions",)).values()
+    (folder,) = read_challenge_folders(ground_truth).values()
     columns = {column.path: column for column in load_challenge(folder).columns()}
     assert columns[f"{NAME}.mean"].title == "Final HD95 (mm)"
     assert columns[f"{NAME}.mean"].error_path == f"{NAME}.std"
