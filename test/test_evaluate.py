@@ -535,7 +535,7 @@ def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_p
             return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
 
     truth = write_ground_truth(tmp_path / "t")
-    with pytest.raises(OrganiserError, match=r"^A worker was killed while the references were checked; ") as caught:
+    with pytest.raises(OrganiserError, match=r"^A worker was killed while the references were checked\. ") as caught:
         evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=Dying())
     assert not isinstance(caught.value, GroundTruthError)
     assert not (tmp_path / "o" / "metrics.json").exists()

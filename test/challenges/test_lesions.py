@@ -457,7 +457,7 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
 
 def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> None:
     write_steps(submission / "a", LESION)
-    with pytest.raises(GroundTruthError, match="belong to no group"):
+    with pytest.raises(GroundTruthError, match="have no valid group"):
         scored(submission, tmp_path, settings=PATTERN)
 
 

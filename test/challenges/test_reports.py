@@ -464,8 +464,8 @@ def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
         (
             "Z1.txt",
             "x",
-            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is no "
-            "expected case.",
+            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is "
+            "not an expected case.",
         ),
     ],
 )

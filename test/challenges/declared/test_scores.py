@@ -235,7 +235,7 @@ def test_figures_of_every_group(tmp_path: Path) -> None:
     assert found["groups"]["psma"]["dice"]["mean"] == 0.0
     lost = {**references, "ct_1.mha": picture(0, 1), "mr_1.mha": picture(0, 1)}
     (error,) = errors(tmp_path, toml, references=lost)
-    assert error.startswith("ct_1, mr_1: 2 cases belong to no group")
+    assert error.startswith("ct_1, mr_1: 2 cases have no valid group")
 
 
 # Time
