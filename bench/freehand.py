@@ -93,15 +93,15 @@ def write_fields(folder: Path, transforms: tuple[NDArray[np.float64], NDArray[np
 
 def score(truth: Path, submission: Path) -> float:
     """One scan by the challenge itself, identity errors included."""
-    from podium.challenges import KINDS
+    from podium.challenges import challenge_from_settings
     from podium.platform.submission import open_submission
 
-    challenge = KINDS["freehand"].challenge("freehand", cases={}, own={})
+    challenge = challenge_from_settings("freehand", "freehand", {})
     challenge.scorer.threads = THREADS
     references = challenge.format.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:
         prediction = challenge.format.collect(opened, references).predictions[SCAN]
-        return timed(lambda: challenge.score(prediction, challenge.scorer.read_reference(references[SCAN])))
+        return timed(lambda: challenge.score(prediction, challenge.format.read_reference(references[SCAN])))
 
 
 def literal(truth: Path, submission: Path) -> float:

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from whole_run import measure
 
-from podium.challenges import KINDS
+from podium.challenges import challenge_from_settings
 from podium.challenges.lesions.format import LesionReference, LesionsPrediction, LesionsSettings, StepSource
 from podium.challenges.lesions.scoring import score_step
 from podium.metrics.components import find_lesions, label_components
@@ -122,7 +122,7 @@ def file_table(folder: Path) -> Table:
     table = Table(title=f"A case of {STEPS} steps of {SHAPE}, from .nii.gz", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "gunzip, s", "SimpleITK reads, s", "podium, s", "of gunzip", "of SimpleITK"):
         table.add_column(title, justify="right")
-    challenge = KINDS["lesions"].challenge("lesions", cases={}, own={})
+    challenge = challenge_from_settings("lesions", "lesions", {})
     for lesions in LESIONS:
         case = folder / f"case{lesions}"
         prediction, reference = pair_of(lesions)
@@ -135,7 +135,7 @@ def file_table(folder: Path) -> Table:
         paths = [file.path for file in (*files, truth)]
         unzip, _ = best(lambda paths=paths: [len(gzip.decompress(path.read_bytes())) for path in paths])  # type: ignore[misc]
         sitk, _ = best(lambda paths=paths: [SimpleITK.ReadImage(str(path)).GetSize() for path in paths])  # type: ignore[misc]
-        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.scorer.read_reference(truth)))  # type: ignore[misc]
+        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.format.read_reference(truth)))  # type: ignore[misc]
         cells = (unzip, sitk, ours, ours / unzip, ours / sitk)
         table.add_row(str(lesions), *(f"{value:.2f}" for value in cells))
     return table

@@ -17,8 +17,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from podium.challenges import challenge_from_settings, published_settings
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile, write_metrics
-from podium.platform.runtime import Runtime
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _COMMON = ("kind", "title", "version", "per_case", "submission")

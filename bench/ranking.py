@@ -22,13 +22,13 @@ from scipy.stats import wilcoxon
 from threadpoolctl import threadpool_limits
 from whole_run import measure
 
-from podium.challenges import KINDS, load_challenge, published_settings
+from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import read_challenge_folders
 from podium.execution.executor import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
-from podium.platform.runtime import Runtime
 from podium.tools.ranking.schemes import SCHEMES, CaseTable, SchemeOptions, apply_scheme
 from podium.tools.ranking.statistics import stability
 
@@ -124,7 +124,7 @@ RISKS = ("low_risk", "high_risk")
 
 def write_teams(folder: Path, teams: int, cases: int) -> None:
     (segmentation, correct) = made_up(teams, cases, 2)
-    (folder_of_carotid,) = read_challenge_folders(Path("ground-truth/carotid"), known=KINDS).values()
+    (folder_of_carotid,) = read_challenge_folders(Path("ground-truth/carotid")).values()
     challenge = load_challenge(folder_of_carotid)
     folder.mkdir()
     for team in range(teams):

@@ -5,22 +5,35 @@
     result = evaluate("submission/", ground_truth="ground-truth/carotid")
     result.aggregates["score"]
 
-The three functions do what the commands of the same names do, without printing anything; see podium/api.py.
+The three functions do what the commands of the same names do. They print nothing, set no signal handler, and raise
+PodiumError.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.api import evaluate, rank, validate
+    from podium.evaluation import evaluate
+    from podium.tools.ranking.rank import rank_paths as rank
+    from podium.validation import validate
 
 __all__ = ["__version__", "evaluate", "rank", "validate"]
 __version__ = "0.2.0"
 
+_FUNCTIONS = {
+    "evaluate": ("podium.evaluation", "evaluate"),
+    "rank": ("podium.tools.ranking.rank", "rank_paths"),
+    "validate": ("podium.validation", "validate"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load the functions at their first use: `import podium` itself stays free."""
-    if name not in __all__:
+    """Import a function's module when the function is first used: `import podium` itself imports nothing."""
+    if name not in _FUNCTIONS:
         raise AttributeError(f"module 'podium' has no attribute '{name}'")
-    from podium import api
+    module, function = _FUNCTIONS[name]
+    return getattr(import_module(module), function)
 
-    return getattr(api, name)
+
+def __dir__() -> list[str]:
+    return __all__

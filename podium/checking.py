@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from podium.challenges import KINDS, problems_of_file
+from podium.challenges import problems_of_file
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import CHALLENGE_FILE, REFERENCES, Description, check_name, equal_but_for_letter_case
 from podium.challenges.settings import ChallengeFile
@@ -22,7 +22,7 @@ _NAMED = 5  # cases that a warning names
 
 @dataclass(kw_only=True)
 class Checked:
-    """What was found in one challenge's folder: errors stop a build, warnings and statistics are for a person."""
+    """What was found in one challenge's folder: errors stop a build; people read warnings and statistics."""
 
     name: str
     errors: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Examined:
-    """One reference, read in full; `images` is None where none were to be compared."""
+    """One reference, read in full; `images` is None where images are not compared."""
 
     description: Description
     digest: bytes
@@ -52,7 +52,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     except ConfigurationError as error:
         checked.errors.append(str(error))
     try:
-        file.known_kind(KINDS)
+        file.known_kind()
     except ConfigurationError as error:
         checked.errors.append(str(error))
     assembled = problems_of_file(name, file)
@@ -63,7 +63,9 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     if challenge is None:
         return checked
     if any(problem.key[0] in file.tables() for problem in assembled.problems):
-        checked.warnings.append("References are checked with defaults in place of wrong settings; check them again.")
+        checked.warnings.append(
+            "References are checked with defaults in place of wrong settings; run the check again after fixing them."
+        )
     if _hides_all_rows(file):
         checked.warnings.append(
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
@@ -105,7 +107,8 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
         for suffix in challenge.format.layout.suffixes:
             other = case.removesuffix(suffix)
             if other != case and other in references:
-                checked.errors.append(f"{case} cannot be told from {other}: '{suffix}' is a channel of an image.")
+                channel = f"'{suffix}' is a channel of an image"
+                checked.errors.append(f"{case} cannot be distinguished from {other}: {channel}.")
             elif other != case:
                 checked.warnings.append(f"{case} ends in '{suffix}' like a channel of an image: is it a reference?")
     return references
@@ -118,7 +121,7 @@ def _examine(
     files = list_files(images).files if images is not None else None
 
     def examine(case: str) -> _Examined:
-        description = challenge.format.describe_reference(references[case])
+        description = challenge.format.describe_reference(challenge.format.read_reference(references[case]))
         digest = _digest(challenge, references[case])
         found = None
         if files is not None and challenge.overlays is not None:
@@ -143,7 +146,7 @@ def _examine(
 
 
 def _digest(challenge: AnyChallenge, reference: Any) -> bytes:
-    """Of the case's own file, which is the first: others may be shared. Rows of a table may well be equal."""
+    """A digest of the case's own file, which is the first: others may be shared. Rows of a table may be equal."""
     files = challenge.format.reference_files(reference)
     if not files:
         return b""

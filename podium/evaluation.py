@@ -1,7 +1,16 @@
-"""The main job: one submission in, metrics.json out."""
+"""The main job: one submission in, metrics.json out.
+
+`evaluate` finds the challenge, checks its references (`prepare`), pairs the predictions with the cases
+(`open_predictions`), scores every case, and writes metrics.json (`write_evaluation`).
+
+Reading a reference takes a good part of the time of a case. So the content that the check has read is kept for scoring,
+compressed, where it is small: masks take a few kilobytes. Large references are read again, which takes hardly longer
+than unpacking them would.
+"""
 
 import hashlib
 import logging
+import os
 import pickle
 import re
 import time
@@ -13,7 +22,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from podium.challenges import KINDS, load_challenge, published_settings
+from podium.challenges import load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
     ChallengeFolder,
@@ -24,7 +33,8 @@ from podium.challenges.format import (
     refuse_references,
 )
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
-from podium.execution.executor import CaseOutcome, Executor
+from podium.execution.executor import CaseOutcome, Executor, available_workers
+from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -41,19 +51,18 @@ from podium.platform.sealing import Belonging, seal
 from podium.platform.submission import open_submission
 from podium.sandbox.decoders import Isolation, decoders
 
-# A challenge with its ground truth checked, ready to score any submission.
-#
-# Reading a reference takes a good part of the time of a case. So what the check has read is kept for scoring,
-# compressed, where it is small: masks take a few kilobytes. Large references are read again, which takes hardly
-# longer than unpacking them would.
-
-_KEPT_BYTES = 256 * 1024**2  # for all cases together: each has an equal share
-_LARGEST_BYTES = 16 * 1024**2  # of one case, before it is compressed
+AnyPath = str | os.PathLike[str]
+LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
+MISSING = "There is no prediction for this case."
+OUT_OF_TIME = "The time limit was reached before this case started."
+_GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
+_KEPT_BYTES = 256 * 1024**2  # for all references together: each has an equal share
+_LARGEST_BYTES = 16 * 1024**2  # of one reference, before it is compressed
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedReference:
-    """What the first reading of a reference gives; `packed` is its content where that is kept."""
+    """What is known of a reference once it is checked; `packed` is its content where that is kept."""
 
     shapes: Shapes
     digest: bytes
@@ -62,6 +71,8 @@ class CheckedReference:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
+    """A challenge with its ground truth checked, ready to score any submission."""
+
     folder: ChallengeFolder
     challenge: AnyChallenge
     references: Mapping[str, Any]
@@ -81,26 +92,124 @@ class Task:
 
     @cached_property
     def digest(self) -> bytes:
-        """Of all references."""
+        """Of the content of all references: the identity of the ground truth."""
         return hashlib.sha256(b"".join(self.checked[case].digest for case in self.cases)).digest()
 
     def expected(self, case: str) -> Any:
-        """The reference of a case, as the scorer reads it."""
-        kept = self.kept(case)
-        return self.challenge.scorer.read_reference(self.references[case]) if kept is None else kept
-
-    def kept(self, case: str) -> Any:
-        """The same where it was kept, else None."""
+        """The content of a case's reference: what the check kept of it, else the file is read again."""
         packed = self.checked[case].packed
-        return None if packed is None else pickle.loads(zlib.decompress(packed))  # noqa: S301  (of our own worker)
+        if packed is None:
+            return self.challenge.format.read_reference(self.references[case])
+        return pickle.loads(zlib.decompress(packed))  # noqa: S301  (of our own worker)
 
 
-def check_reference(challenge: AnyChallenge, reference: Any, *, cases: int) -> CheckedReference:
-    """Read and check one reference; raises Refused where it is broken. `cases` is the number of all references."""
-    shapes, content = challenge.format.check_and_read(reference)
-    digest = challenge.format.reference_digest(reference)
-    packed = None if content is None else _packed(content, most_bytes=_KEPT_BYTES // cases)
-    return CheckedReference(shapes=shapes, digest=digest, packed=packed)
+def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
+    submission: AnyPath,
+    *,
+    ground_truth: AnyPath,
+    challenge: str | None = None,
+    output: AnyPath | None = None,
+    executor: Executor | None = None,
+    isolation: Isolation = "best",
+) -> MetricsFile:
+    """Score a submission: everything that metrics.json holds, with all rows and all digits whatever `per_case` says.
+
+    ground_truth  a challenge's folder, or a folder of several; `challenge` then names one
+    output        a folder for metrics.json, which is not written without it
+    executor      what works on the cases; by default as many processes as there are cores
+    isolation     "full" refuses to run where the system lacks a layer around the readers of submitted files
+
+    Raises SubmissionError where the submission cannot be scored, OrganiserError where the ground truth is wrong. Where
+    not a single case could be scored, metrics.json is written first.
+    """
+    executor = executor or Processes(workers=available_workers())
+    folder = find_challenge(Path(ground_truth), challenge)
+    loaded = load_challenge(folder)
+    libraries = loaded.format.libraries
+    with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
+        task = prepare(folder, loaded, executor)
+        if output is not None:
+            prepare_output(Path(output))
+        with open_predictions(task, Path(submission)) as collected:
+            results = _score(task, collected, executor)
+        return write_evaluation(task, collected, results, None if output is None else Path(output))
+
+
+# The challenge and its references.
+
+
+def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
+    """The challenge that is meant, below a ground truth folder."""
+    return choose_challenge(read_challenge_folders(ground_truth, named=named), named=named)
+
+
+def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
+    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
+    choices = ", ".join(sorted(folders))
+    if named is not None:
+        if named not in folders:
+            raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
+        return folders[named]
+    if len(folders) > 1:
+        raise UsageError(
+            f"There are several challenges here ({choices}); name one with --challenge or the "
+            "variable PODIUM_CHALLENGE."
+        )
+    return next(iter(folders.values()))
+
+
+def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
+    """Load what evaluations of this challenge will import, for a process that waits for submissions."""
+    loaded = load_challenge(find_challenge(ground_truth, challenge))
+    preload_readers(loaded.format.libraries)
+    loaded.scorer.import_packages()
+
+
+def prepare(
+    folder: ChallengeFolder,
+    challenge: AnyChallenge,
+    executor: Executor,
+    *,
+    fetch: Callable[[Iterable[Path]], None] = lambda _: None,
+) -> Task:
+    """Read every reference before anything is scored: a broken ground truth must abort the run rather than skew its
+    results.
+
+    `fetch` ensures local copies of files, on whichever machine reads them.
+    """
+    if not folder.references.is_dir():
+        raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
+    references = challenge.format.find_references(folder.references)
+    if not references:
+        raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
+    refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
+    preload_readers(challenge.format.libraries)
+    challenge.share_cores(workers=executor.workers, cases=len(references))
+
+    def check(case: str) -> CheckedReference:
+        fetch(file.path for file in challenge.format.reference_files(references[case]))
+        content = challenge.format.read_reference(references[case])
+        return CheckedReference(
+            shapes=challenge.format.shapes(content),
+            digest=challenge.format.reference_digest(references[case]),
+            packed=_packed(content, most_bytes=_KEPT_BYTES // len(references)),
+        )
+
+    outcomes = executor.run(sorted(references), check, label="checking references")
+    broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
+    if broken:
+        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken)
+        if all(outcome.was_killed for _, outcome in broken):
+            raise OrganiserError(
+                "A worker was killed while the references were checked. The organisers can find details in the log.",
+                detail=detail,
+            )
+        raise GroundTruthError(
+            f"{len(broken)} of {len(references)} references are broken. The organisers can find details in the log.",
+            detail=detail,
+        )
+    checked = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
+    return Task(folder=folder, challenge=challenge, references=references, checked=checked)
 
 
 def _packed(content: object, *, most_bytes: int) -> bytes | None:
@@ -110,45 +219,36 @@ def _packed(content: object, *, most_bytes: int) -> bytes | None:
         if sum(array.raw().nbytes for array in arrays) > _LARGEST_BYTES:
             return None
         packed = zlib.compress(pickle.dumps(content, protocol=5), 1)
-    except (pickle.PicklingError, TypeError, AttributeError, BufferError):  # a value of a kind that cannot be sent
+    except (pickle.PicklingError, TypeError, AttributeError, BufferError):  # content that cannot be pickled
         return None
     return packed if len(packed) <= most_bytes else None
 
 
-_GROUP_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)  # it becomes part of a leaderboard path
-LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
-MISSING = "There is no prediction for this case."
-OUT_OF_TIME = "The time for the whole evaluation was over before this case was begun."
+def problems_of_cases(
+    challenge: AnyChallenge, cases: Collection[str], *, expected: int | None
+) -> Sequence[ReferenceProblem]:
+    """Where the number and the groups of the expected cases contradict challenge.toml."""
+    problems = []
+    if expected is not None and expected != len(cases):
+        what = f"The ground truth has {len(cases)} references, but 'expected_cases' in challenge.toml is {expected}."
+        problems.append(ReferenceProblem(what=what, where="references"))
+    groups = {case: challenge.cases.group_of(case) for case in cases}
+    outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
+    if challenge.cases.groups is not None and outside:
+        what = (
+            f"{len(outside)} cases have no valid group under the pattern 'groups' of challenge.toml. The organisers "
+            "can find them in the log."
+        )
+        problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    return problems
 
 
-def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
-    *,
-    submission: Path,
-    output: Path,
-    ground_truth: Path,
-    challenge: str | None,
-    executor: Executor,
-    isolation: Isolation = "best",
-) -> MetricsFile:
-    """Score the submission and write metrics.json; the same with every row and every digit, also those that are not
-    published.
-
-    Raises SubmissionError (after writing metrics.json) when not a single case could be scored.
-    """
-    folder = find_challenge(ground_truth, challenge)
-    loaded = load_challenge(folder)
-    libraries = loaded.format.libraries
-    with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
-        task = prepare(folder, loaded, executor)
-        prepare_output(output)
-        with open_predictions(task, submission) as collected:
-            results = _score(task, collected, executor)
-        return write_evaluation(task, collected, results, output)
+# The predictions and their rows.
 
 
 @contextmanager
 def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = None) -> Iterator[Collected[Any]]:
-    """The predictions of a submission by case; an archive is unpacked below `unpack_in` while the context lasts.
+    """The predictions of a submission by case; an archive is unpacked below `unpack_in` until the context ends.
 
     Raises SubmissionError where there is no prediction for any expected case.
     """
@@ -162,189 +262,8 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
         yield collected
 
 
-def write_evaluation(task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path) -> MetricsFile:
-    """Make metrics.json of all rows and write it; the same with every row, also those that are not published.
-
-    Raises SubmissionError (after writing) when not a single case could be scored.
-    """
-    common = task.folder.common
-    for line in summarise_warnings(results):
-        LOG.info("warning: %s", line)
-    evaluation = MetricsFile(
-        schema=SCHEMA_NAME,
-        challenge=task.challenge.name,
-        kind=task.challenge.kind,
-        title=common.title,
-        version=common.version,
-        settings=published_settings(task.challenge),
-        aggregates=task.challenge.aggregate(results, collected.runtime),
-        counts=Counts.of(results, unmatched=len(collected.unmatched)),
-        results=results,
-    )
-    rows = published_results(
-        results,
-        per_case=common.per_case,
-        key=task.digest,
-        confidential=task.challenge.confidential,
-    )
-    aggregates = task.challenge.published(
-        evaluation.aggregates,
-        results,
-        per_case=common.per_case,
-        decimals=common.published_decimals,
-    )
-    public_key = task.folder.file.sealed().public_key
-    sealed = None if public_key is None else _sealed(evaluation, task.digest, public_key)
-    published = {"aggregates": aggregates, "results": rows, "sealed": sealed}
-    write_metrics(evaluation.model_copy(update=published), output)
-    if evaluation.counts.scored == 0:
-        raise SubmissionError(_nothing_scored(results))
-    return evaluation
-
-
-def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
-    """Load what evaluations of this challenge will import, for a process that waits for submissions."""
-    loaded = load_challenge(find_challenge(ground_truth, challenge))
-    preload_readers(loaded.format.libraries)
-    loaded.scorer.import_packages()
-
-
-def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
-    """The challenge of a ground truth that is meant."""
-    return choose_challenge(read_challenge_folders(ground_truth, known=KINDS, named=named), named=named)
-
-
-def _sealed(evaluation: MetricsFile, ground_truth: bytes, public_key: str) -> str:
-    belonging = Belonging(challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings)
-    return seal(
-        evaluation.results,
-        evaluation.aggregates,
-        belonging=belonging,
-        ground_truth=ground_truth,
-        public_key=public_key,
-    )
-
-
-def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
-    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
-    choices = ", ".join(sorted(folders))
-    if named is not None:
-        if named not in folders:
-            raise UsageError(f"There is no ground truth for the challenge '{named}'; there is: {choices}.")
-        return folders[named]
-    if len(folders) > 1:
-        raise UsageError(
-            f"There are several challenges here ({choices}); name one with --challenge or the "
-            "variable PODIUM_CHALLENGE."
-        )
-    return next(iter(folders.values()))
-
-
-def prepare(
-    folder: ChallengeFolder,
-    challenge: AnyChallenge,
-    executor: Executor,
-    *,
-    fetch: Callable[[Iterable[Path]], None] = lambda _: None,
-) -> Task:
-    """Read every reference before anything is scored: a broken ground truth must stop the run, not colour it.
-
-    `fetch` makes sure that files are where they are read, which may be on another machine.
-    """
-    if not folder.references.is_dir():
-        raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
-    references = challenge.format.find_references(folder.references)
-    if not references:
-        raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
-    refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
-    preload_readers(challenge.format.libraries)
-    challenge.share_cores(workers=executor.workers, cases=len(references))
-
-    def check(case: str) -> CheckedReference:
-        fetch(file.path for file in challenge.format.reference_files(references[case]))
-        return check_reference(challenge, references[case], cases=len(references))
-
-    outcomes = executor.run(sorted(references), check, label="checking references")
-    broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
-    if broken:
-        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken)
-        if all(outcome.was_killed for _, outcome in broken):
-            raise OrganiserError(
-                "A worker was killed while the references were checked; the organisers find the details in the log.",
-                detail=detail,
-            )
-        raise GroundTruthError(
-            f"{len(broken)} of {len(references)} references are broken; the organisers find the details in the log.",
-            detail=detail,
-        )
-    checked = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
-    return Task(folder=folder, challenge=challenge, references=references, checked=checked)
-
-
-def problems_of_cases(
-    challenge: AnyChallenge, cases: Collection[str], *, expected: int | None
-) -> Sequence[ReferenceProblem]:
-    """Where the expected cases contradict challenge.toml: their number and their groups."""
-    problems = []
-    if expected is not None and expected != len(cases):
-        what = f"The ground truth has {len(cases)} references, but 'expected_cases' in challenge.toml is {expected}."
-        problems.append(ReferenceProblem(what=what, where="references"))
-    groups = {case: challenge.cases.group_of(case) for case in cases}
-    outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
-    if challenge.cases.groups is not None and outside:
-        what = (
-            f"{len(outside)} cases belong to no group that the pattern 'groups' of challenge.toml could name; the "
-            "organisers find them in the log."
-        )
-        problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
-    return problems
-
-
-def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
-    challenge = task.challenge
-
-    def score(case: str) -> CaseScore:
-        if executor.score_until is not None and time.monotonic() > executor.score_until:
-            raise Refused(OUT_OF_TIME)
-        return challenge.score(collected.predictions[case], task.expected(case))
-
-    def lost(case: str) -> Figures:
-        return challenge.lost(task.references[case], kept=task.kept(case))
-
-    challenge.scorer.import_packages()
-    challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
-    scored = executor.run(sorted(collected.predictions), score, label="scoring")
-    errors = dict(collected.refused)
-    for case, outcome in scored.items():
-        if outcome.error is not None:
-            errors[case] = outcome.error
-            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
-    lacking = [case for case in task.cases if case in errors or case not in scored]
-    worst = executor.run(lacking, lost, label="filling in worst values")
-    return [result_of(case, scored, errors, worst) for case in task.cases]
-
-
-def result_of(
-    case: str,
-    scored: Mapping[str, CaseOutcome[CaseScore]],
-    errors: Mapping[str, str],
-    worst: Mapping[str, CaseOutcome[Figures]],
-) -> CaseResult:
-    """The row of a case from the outcomes of all cases; `worst` has what is neither scored nor free of errors."""
-    if case in worst:
-        figures = worst[case].value
-        if figures is None:
-            raise GroundTruthError("A reference could not be read again.", detail=f"{case}: {worst[case].error}")
-        if case in errors:
-            return CaseResult(case=case, status="failed", metrics=figures, error=errors[case])
-        return CaseResult(case=case, status="missing", metrics=figures, error=MISSING)
-    score = scored[case].value
-    assert score is not None, "a case without an error has a score"
-    return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
-
-
 def _log_pairing(collected: Collected[Any]) -> None:
-    """The organiser's detail; participants who run the image at home read it too, so it names only their files."""
+    """Details for the organiser. Participants who run the image at home read them too: they name only their files."""
     for unmatched in collected.unmatched:
         LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
     for reason in collected.refused.values():
@@ -362,6 +281,107 @@ def _nothing_matched(collected: Collected[Any]) -> str:
         f"None of the {len(collected.unmatched)} submitted predictions belongs to an expected case; "
         f"the first is {first.name}: {first.reason.removesuffix('.')}."
     )
+
+
+def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
+    challenge = task.challenge
+
+    def score(case: str) -> CaseScore:
+        if executor.score_until is not None and time.monotonic() > executor.score_until:
+            raise Refused(OUT_OF_TIME)
+        return challenge.score(collected.predictions[case], task.expected(case))
+
+    def score_missing(case: str) -> Figures:
+        return challenge.score_missing(task.expected(case))
+
+    challenge.scorer.import_packages()
+    challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
+    scored = executor.run(sorted(collected.predictions), score, label="scoring")
+    errors = dict(collected.refused)
+    for case, outcome in scored.items():
+        if outcome.error is not None:
+            errors[case] = outcome.error
+            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
+    unscored = [case for case in task.cases if case in errors or case not in scored]
+    worst = executor.run(unscored, score_missing, label="filling in worst values")
+    return [result_of(case, scored, errors, worst) for case in task.cases]
+
+
+def result_of(
+    case: str,
+    scored: Mapping[str, CaseOutcome[CaseScore]],
+    errors: Mapping[str, str],
+    worst: Mapping[str, CaseOutcome[Figures]],
+) -> CaseResult:
+    """The row of a case; `worst` has the figures of the cases that are missing or in `errors`."""
+    if case in worst:
+        figures = worst[case].value
+        if figures is None:
+            raise GroundTruthError("A reference could not be read again.", detail=f"{case}: {worst[case].error}")
+        if case in errors:
+            return CaseResult(case=case, status="failed", metrics=figures, error=errors[case])
+        return CaseResult(case=case, status="missing", metrics=figures, error=MISSING)
+    score = scored[case].value
+    assert score is not None, "a case without an error has a score"
+    return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
+
+
+# metrics.json.
+
+
+def write_evaluation(
+    task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path | None
+) -> MetricsFile:
+    """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
+    has every row and every digit.
+
+    Raises SubmissionError (after writing) when not a single case could be scored.
+    """
+    common = task.folder.common
+    for line in summarise_warnings(results):
+        LOG.info("warning: %s", line)
+    evaluation = MetricsFile(
+        schema=SCHEMA_NAME,
+        challenge=task.challenge.name,
+        kind=task.challenge.kind,
+        title=common.title,
+        version=common.version,
+        settings=published_settings(task.challenge),
+        aggregates=task.challenge.aggregate(results, collected.runtime),
+        counts=Counts.of(results, unmatched=len(collected.unmatched)),
+        results=results,
+    )
+    if output is not None:
+        write_metrics(_published(task, evaluation), output)
+    if evaluation.counts.scored == 0:
+        raise SubmissionError(_nothing_scored(results))
+    return evaluation
+
+
+def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
+    """What participants may see of an evaluation; with a public key in `[sealed]`, all of it for the organiser too."""
+    common, challenge = task.folder.common, task.challenge
+    rows = published_results(
+        evaluation.results, per_case=common.per_case, key=task.digest, confidential=challenge.confidential
+    )
+    aggregates = challenge.published(
+        evaluation.aggregates,
+        evaluation.results,
+        per_case=common.per_case,
+        decimals=common.published_decimals,
+    )
+    sealed = None
+    if (public_key := task.folder.file.sealed().public_key) is not None:
+        sealed = seal(
+            evaluation.results,
+            evaluation.aggregates,
+            belonging=Belonging(
+                challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings
+            ),
+            ground_truth=task.digest,
+            public_key=public_key,
+        )
+    return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

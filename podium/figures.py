@@ -1,4 +1,7 @@
-"""Nested figures and the dotted paths into them (`dice.long_plaque.mean`): what a row and `aggregates` are made of."""
+"""Nested figures and the dotted paths into them (`dice.long_plaque.mean`), and which numbers count as figures.
+
+A row and `aggregates` are nested figures.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,6 +10,12 @@ Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null 
 
 LARGEST_FIGURE = 1e50
 """Of a single case: squares of larger numbers, and sums of these over all cases, would no longer be finite."""
+
+LARGEST = 1e200
+"""No figure is larger, and thousands of them still have a finite sum."""
+
+_TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
+_FEWEST_DECIMALS = 2  # that published figures are rounded to
 
 
 def numbers(value: Any) -> Iterator[float]:
@@ -59,14 +68,8 @@ def without(figures: Figures, paths: Sequence[str]) -> dict[str, Any]:
     return kept
 
 
-# What counts as a number in a file.
-
-LARGEST = 1e200
-"""No figure is larger, and thousands of them still have a sum."""
-
-
 def finite_number(value: Any) -> float | None:
-    """A JSON number as a float; None for anything else: texts, true and false, NaN, and what is too large to add up."""
+    """A JSON number as a float; None for anything else: texts, true and false, NaN, and numbers too large to add up."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -76,14 +79,8 @@ def finite_number(value: Any) -> float | None:
     return number if abs(number) <= LARGEST else None
 
 
-# Published figures may be rounded: whether one still agrees with the exact figure.
-
-_TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
-_FEWEST_DECIMALS = 2  # that published figures are rounded to
-
-
 def agrees(published: float, exact: float) -> bool:
-    """Whether a published figure is the exact one, or this rounded to the decimals that it shows."""
+    """Whether a published figure is the exact one, possibly rounded to the decimals that it shows."""
     _, _, decimals = repr(published).partition(".")
     shown = len(decimals) if "e" not in decimals else 16
     rounding = 0.5 * 10.0 ** -max(_FEWEST_DECIMALS, shown)

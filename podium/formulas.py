@@ -17,6 +17,16 @@ import numpy as np
 
 from podium.metrics import Floats
 
+LONGEST = 4000  # characters
+DEEPEST = 50  # brackets and signs inside each other: the parser recurses
+_ARGUMENTS = {"clip": 3, "sqrt": 1, "exp": 1, "log": 1, "abs": 1}  # the other functions take one or more
+_FUNCTIONS = ("mean", "min", "max", "clip", "sqrt", "exp", "log", "abs", "harmonic")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>\*\*|[-+*/(),]))",
+    re.ASCII,
+)
+
 # What the operators and functions of formulas compute, on numbers or on arrays of replicates.
 
 
@@ -61,7 +71,7 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
 class Known:
     """What is known of a figure before anything is scored.
 
-    better   1: higher is better, -1: lower is better, 0: it says nothing about quality, None: neither way
+    better   1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
     """
 
     lowest: float = -math.inf
@@ -227,7 +237,7 @@ class Node(ABC):
         """Range and direction, derived from those of the terms."""
 
     def names(self) -> Iterator[str]:
-        """Every name in it, in order, repeated where it is."""
+        """Every name in it, in order, with repetitions."""
         yield from ()
 
 
@@ -281,24 +291,13 @@ class Operation(Node):
 
 # From the text of a formula to its nodes.
 
-LONGEST = 4000  # characters
-DEEPEST = 50  # brackets and signs inside each other: the parser recurses
-_ARGUMENTS = {"clip": 3, "sqrt": 1, "exp": 1, "log": 1, "abs": 1}  # the other functions take one or more
-_FUNCTIONS = ("mean", "min", "max", "clip", "sqrt", "exp", "log", "abs", "harmonic")
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>\*\*|[-+*/(),]))",
-    re.ASCII,
-)
-
 
 class FormulaError(ValueError):
-    """The text is no formula; the message says where."""
+    """The text is not a valid formula; the message says where."""
 
 
 def parse(text: str) -> Node:
-    """The formula in `text`; FormulaError where it is none."""
+    """The formula in `text`; raises FormulaError where it is not valid."""
     if len(text) > LONGEST:
         raise FormulaError(f"is longer than {LONGEST:,} characters")
     return _Parser(text).whole()
@@ -315,7 +314,7 @@ class _Parser:
     def whole(self) -> Node:
         node = self._sum()
         if self._next is not None:
-            raise FormulaError(f"has '{self._next}' where it should end or go on with an operator")
+            raise FormulaError(f"has '{self._next}' where an operator or the end is expected")
         return node
 
     @property
@@ -330,8 +329,8 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if self._next != sign:
-            found = "it ends" if self._next is None else f"it has '{self._next}'"
-            raise FormulaError(f"should have '{sign}' where {found}")
+            found = "ends" if self._next is None else f"has '{self._next}'"
+            raise FormulaError(f"{found} where '{sign}' is expected")
         self._place += 1
 
     def _sum(self) -> Node:
@@ -372,11 +371,13 @@ class _Parser:
             node = self._sum()
             self._expect(")")
             return node
-        raise FormulaError(f"has '{text}' where a number or a name should be")
+        raise FormulaError(f"has '{text}' where a number or a name is expected")
 
     def _call(self, function: str) -> Node:
         if function not in _FUNCTIONS:
-            raise FormulaError(f"calls '{function}', which is no function; there are: {', '.join(_FUNCTIONS)}")
+            raise FormulaError(
+                f"calls '{function}', which is not a function; the functions are: {', '.join(_FUNCTIONS)}"
+            )
         self._expect("(")
         arguments = [self._sum()]
         while self._next == ",":

@@ -1,11 +1,10 @@
 """Which file or job belongs to which case, for every challenge: by name alone, never by order.
 
-A challenge describes where its predictions stand in a `Layout`; `pair` sorts a submission by it. What belongs to no
-expected case is unmatched: named, counted, and no reason to stop.
+A challenge describes in a `Layout` where its predictions are; `pair` sorts a submission by it. What belongs to no
+expected case is unmatched: it is named and counted, and does not stop the run.
 """
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,13 @@ from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, is_printable
 
-# Where the predictions of a challenge stand in a submission: sockets, names of files, and tables of many cases.
+_IGNORED = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pdf)", re.IGNORECASE)
+_LONGEST_NAME = 1000
+_MOST_EXTENSIONS = 8
+_NAMED = 5  # names listed in a message
+
+
+# Where the predictions of a challenge are in a submission: sockets, names of files, and tables of many cases.
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Template:
 
     `{step}` is a number, `{extension}` anything, and any other placeholder one of `choices`. Everything but the case is
     compared without regard to upper and lower case. A template with a folder fits the last parts of a path:
-    predictions may lie deeper.
+    predictions may be in deeper folders.
     """
 
     text: str
@@ -35,7 +40,7 @@ class Template:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing but the ending tells a file of this name from any other."""
+        """Whether only the ending distinguishes a file of this name from any other."""
         return self.text.startswith("{case}.")
 
     @cached_property
@@ -71,21 +76,21 @@ Source = SafeFile | Job | Entry
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where predictions stand in either shape of submission.
+    """Where predictions are in either shape of submission.
 
     outputs       the output sockets of an algorithm
     inputs        the inputs whose name is the case: the first that a job has
     any_input     where those name no expected case, the one case that the job's other inputs name
-    files         names of prediction files, the first that fits with an expected case counts
+    files         names of prediction files; the first that fits and names an expected case counts
     tables        files that hold the predictions of many cases: name -> how its (case, prediction) pairs are read
-    beside        files that are no prediction but are read, such as the runtime, by lower-case name
+    beside        files that are read but are not predictions, such as the runtime, by lower-case name
     ignored       endings of files that are never predictions
     ignore_case   case names are compared without regard to upper and lower case
-    any_extension every extension of an input's or file's name may go, not only those of known formats
-    suffixes      endings that a name may have where the case has not (channels of nnU-Net)
+    any_extension every extension of an input's or file's name may be removed, not only those of known formats
+    suffixes      endings that a name may have and the case does not (channels of nnU-Net)
     job_pattern   a job's pk that names the case, as the last resort
-    telling       names of files, beside those of templates with more than a case and an ending, that no other
-                  challenge has
+    telling       other names of files that no other challenge has; templates with more than a case and an ending are
+                  such names too
     words         how predictions are named, for messages [from the templates]
     """
 
@@ -104,7 +109,7 @@ class Layout:
     words: str = ""
 
     def recognises(self, names: SubmissionNames) -> bool:
-        """Whether a submission that looks like this from outside was made for this layout: no bare names count."""
+        """Whether a submission with these names was made for this layout; bare names do not count."""
         if names.output_sockets & set(self.outputs):
             return True
         templates = [template for template in self.files if not template.is_bare]
@@ -115,7 +120,7 @@ class Layout:
         )
 
     def describe(self) -> str:
-        """The names that a prediction may have, in words."""
+        """The names that a prediction may have, for messages."""
         if self.words:
             return self.words
         names = [str(template) for template in self.files] + [f"in {name}" for name in self.tables]
@@ -123,11 +128,6 @@ class Layout:
 
 
 # A submission sorted by case, by the layout of its challenge.
-
-_IGNORED = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pdf)", re.IGNORECASE)
-_LONGEST_NAME = 1000
-_MOST_EXTENSIONS = 8
-_NAMED = 5  # names listed in a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,19 +183,19 @@ class CaseNames:
         return self._by_key is not None
 
     def find(self, *names: str) -> str | None:
-        """The first expected case among the names; where the cases are not known, the shortest name is believed."""
+        """The first expected case among the names; where the cases are not known, the shortest name is taken."""
         stems = [stem for name in names for stem in self._without_suffix(name) if stem]
         if self._by_key is None:
             return min(stems, key=len, default=None)
         return next((self._by_key[key] for stem in stems if (key := self._key(stem)) in self._by_key), None)
 
     def of_file(self, name: str) -> str | None:
-        """The case of an input's name, less its extension."""
+        """The case that a file's or input's name means, without its extension."""
         if len(name) > _LONGEST_NAME or not is_printable(name):
             return None
         if not self._layout.any_extension or self._by_key is None:
             return self.find(case_of(name))
-        # The whole name first, then with one extension less after the other: a case may be called `1.2.840.7`.
+        # The whole name first, then with fewer and fewer extensions: a case may be called `1.2.840.7`.
         name = name.rsplit("/", 1)[-1].strip()
         stems = [name]
         for _ in range(_MOST_EXTENSIONS):
@@ -206,12 +206,12 @@ class CaseNames:
         return [name, *(name.removesuffix(suffix) for suffix in self._layout.suffixes if name.endswith(suffix))]
 
     def _key(self, name: str) -> str:
-        composed = unicodedata.normalize("NFC", name)
+        composed = normalize_nfc(name)
         return composed.casefold() if self._layout.ignore_case else composed
 
 
 def pair(submission: Submission, layout: Layout, cases: Collection[str] | None) -> Pairing:
-    """Sort a submission by case; without a list of cases every name is believed."""
+    """Sort a submission by case; without a list of cases every name is taken as a case."""
     sorter = _Sorter(layout, cases)
     for job in submission.jobs:
         sorter.add_job(job)
@@ -247,7 +247,7 @@ class _Sorter:
             return
         if case is None:
             stem = escape_for_display(next(iter(fits), ""))
-            reason = f"'{stem}' is no expected case" if fits else f"it is not named {self._layout.describe()}"
+            reason = f"'{stem}' is not an expected case" if fits else f"it is not named {self._layout.describe()}"
             self._leave_out(name, refusal or reason)
             return
         fitting = [fit for stem, fit in fits.items() if self._names.find(stem) == case]
@@ -260,7 +260,7 @@ class _Sorter:
             for name, entry in read(file):
                 case = self._names.of_file(name)
                 if case is None:
-                    self._leave_out(entry.label, "it is no expected case")
+                    self._leave_out(entry.label, "it is not an expected case")
                 else:
                     self._add(case, Candidate(where=entry.label, label=entry.label, part="", source=entry))
         except Refused as refusal:
@@ -276,13 +276,14 @@ class _Sorter:
     def _case_of_job(self, job: Job) -> tuple[str | None, str]:
         """The case, or why there is none."""
         layout, names = self._layout, self._names
-        named = next((name for slug in layout.inputs if (name := _name_of_input(job, slug))), None)
+        inputs = [job.inputs[slug].name for slug in layout.inputs if slug in job.inputs]
+        named = next((name for name in inputs if name), None)
         if named is not None and (case := names.of_file(named)) is not None:
             return case, ""
         if not layout.any_input:
             slugs = " or ".join(f"'{slug}'" for slug in layout.inputs)
             missing = f"it has no input {slugs} with a name"
-            return None, missing if named is None else f"its input '{named}' is no expected case"
+            return None, missing if named is None else f"its input '{named}' is not an expected case"
         others = [socket.name for socket in job.inputs.values() if socket.name is not None]
         cases = {case for name in others if (case := names.of_file(name)) is not None}
         if len(cases) == 1:
@@ -300,10 +301,6 @@ class _Sorter:
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.pairing.unmatched.append(Unmatched(name=escape_for_display(name), reason=reason))
-
-
-def _name_of_input(job: Job, slug: str) -> str | None:
-    return job.inputs[slug].name if slug in job.inputs else None
 
 
 def one_prediction(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -1,6 +1,10 @@
-"""A participant's own check before submitting: every problem at once, without ground truth."""
+"""A participant's own check before submitting: every problem at once, without ground truth.
+
+`validate` reads a submission as the evaluation would. A `Manifest` is the public list of cases that it checks against.
+"""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +16,15 @@ from podium.challenges import KINDS, challenge_for_format, challenge_from_settin
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError, first_problem, preload_readers
-from podium.evaluation import Task
-from podium.execution.executor import Executor
+from podium.evaluation import AnyPath, Task
+from podium.execution.executor import Executor, available_workers
+from podium.execution.processes import Processes
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
 from podium.sandbox.decoders import decoders
 
-# The public list of cases: what participants may know beforehand, and what `podium validate` checks against.
+MISSING = "is missing."
+_UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the predictions is unknown
 
 
 class Manifest(BaseModel):
@@ -60,7 +66,7 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Raises UsageError where the file is no manifest of a challenge known here."""
+    """Raises UsageError where the file is not a manifest of a known kind of challenge."""
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -70,11 +76,6 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.kind not in KINDS:
         raise UsageError(f"{path} is for a challenge of the kind '{manifest.kind}', which is not known here.")
     return manifest
-
-
-# Without a case list the size of the predictions is unknown; a generous limit for a home computer.
-_UNPACKED_LIMIT_BYTES = 64 * 1024**3
-MISSING = "is missing."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReport:
-    """What was looked at, what is wrong with it, and sentences on what is not wrong but may cost points."""
+    """What was checked, what is wrong with it, and sentences on what is not wrong but may cost points."""
 
     challenge: str
     cases: int
@@ -96,15 +97,29 @@ class ValidationReport:
 
 
 def validate(
-    submission: Path,
+    submission: AnyPath,
     *,
-    manifest: Manifest | None,
-    challenge: str | None,
-    executor: Executor,
-    ground_truth: Path | None = None,
+    cases: AnyPath | Manifest | None = None,
+    challenge: str | None = None,
+    ground_truth: AnyPath | None = None,
+    executor: Executor | None = None,
 ) -> ValidationReport:
-    """Read the submission as the evaluation would; a manifest adds what is missing, extra or of a wrong shape."""
-    chosen = manifest.load_challenge() if manifest else _challenge_without_manifest(submission, challenge, ground_truth)
+    """Check a submission without references, as the evaluation would read it: every problem at once.
+
+    cases         the challenge's public case list, or its file as `podium manifest` writes it: it adds what is missing,
+                  extra or of a wrong shape
+    challenge     without a case list, which challenge it is; by default what the submission looks like
+    ground_truth  a challenge's folder, or a folder of several: without a case list, a declared challenge needs its
+                  challenge.toml; references are not read
+    executor      what works on the cases; by default as many processes as there are cores
+    """
+    executor = executor or Processes(workers=available_workers())
+    submission = Path(submission)
+    manifest = read_manifest(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
+    if manifest:
+        chosen = manifest.load_challenge()
+    else:
+        chosen = _challenge_without_manifest(submission, challenge, Path(ground_truth) if ground_truth else None)
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
         limit = chosen.format.submission_bytes(list(manifest.cases.values()))
@@ -120,11 +135,11 @@ def validate(
             chosen.format.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
             return True
 
-        cases = sorted(collected.predictions)
+        predicted = sorted(collected.predictions)
         if found is None:
             preload_readers(libraries)
-        chosen.share_cores(workers=executor.workers, cases=len(cases))
-        outcomes = executor.run(cases, check, label="checking")
+        chosen.share_cores(workers=executor.workers, cases=len(predicted))
+        outcomes = executor.run(predicted, check, label="checking")
     problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]
     problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
     if manifest:
@@ -148,10 +163,10 @@ def validate(
 
 def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
     """Challenges whose predictions can be read without a case list, by name: the kinds in code, and the declared
-    challenges whose challenge.toml lies in the ground truth; no reference is read."""
+    challenges whose challenge.toml is in the ground truth; no reference is read."""
     found = {name: challenge_for_format(name) for name, kind in KINDS.items() if kind.format_settings is not None}
     if ground_truth is not None and ground_truth.is_dir():
-        for name, folder in read_challenge_folders(ground_truth, known=KINDS).items():
+        for name, folder in read_challenge_folders(ground_truth).items():
             if KINDS[folder.common.kind].format_settings is None:
                 found[name] = load_challenge(folder)
     return found
@@ -167,5 +182,5 @@ def _challenge_without_manifest(submission: Path, named: str | None, ground_trut
             raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
         named = fitting[0]
     if named not in known:
-        raise UsageError(f"There is no challenge '{named}'; there is: {choices}.")
+        raise UsageError(f"There is no challenge '{named}'. Available: {choices}.")
     return known[named]

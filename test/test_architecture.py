@@ -33,7 +33,7 @@ CONTAINER = {
 """What runs in the container. Nothing here imports a tool."""
 SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "validation"}
 TOOLS = {
-    "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files"},
+    "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files", "execution.executor"},
     "tools.report": {*SCORING, "tools.ranking"},
     "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.page", "tools.report.png"},
     "tools.judge": SCORING,
@@ -48,8 +48,7 @@ ALLOWED = {
     "tools": set(),
     "cli": {*CONTAINER, *TOOLS},
     "__main__": {"cli"},
-    "api": {*CONTAINER, *TOOLS},
-    "__init__": {"api"},
+    "__init__": {"evaluation", "validation", "tools.ranking.rank"},
 }
 HEAVY = {
     *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),

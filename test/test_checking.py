@@ -86,7 +86,7 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
         "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
         "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?",
-        "challenge.toml, line 7: 'cases.groups' is wrong: it is no regular expression: "
+        "challenge.toml, line 7: 'cases.groups' is wrong: it is not a regular expression: "
         "missing ), unterminated subpattern at position 0.",
         "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
         "challenge.toml, line 16: 'values.size.file' is wrong: a file name holds {case} once and no other placeholder, "
@@ -121,7 +121,10 @@ def test_a_wrong_setting_hides_no_broken_reference(carotid: Path) -> None:
         f"challenge.toml, line {line(carotid, 'score  ')}",
         "references/a_label.h5",
     ]
-    assert "References are checked with defaults in place of wrong settings; check them again." in found.warnings
+    assert (
+        "References are checked with defaults in place of wrong settings; run the check again after fixing them."
+        in found.warnings
+    )
 
 
 def test_a_file_that_is_no_toml(carotid: Path) -> None:
@@ -145,7 +148,7 @@ def test_a_byte_order_mark_is_accepted(carotid: Path) -> None:
 
 def test_the_name_of_the_folder(carotid: Path) -> None:
     (error,) = checked(carotid.rename(carotid.parent / "Carotid Final")).errors
-    assert error.endswith("it becomes the image's name, and 'Carotid Final' cannot.")
+    assert error.endswith("it becomes the image's name; 'Carotid Final' is not valid.")
 
 
 # References
@@ -203,7 +206,7 @@ def test_no_reference(carotid: Path) -> None:
 def test_all_cases_without_a_group_are_listed(carotid: Path) -> None:
     change(carotid, "[cases]\n", "[cases]\ngroups = '^(?P<group>a)'\n")
     (error,) = checked(carotid).errors
-    assert error.startswith("b, c: 2 cases belong to no group")
+    assert error.startswith("b, c: 2 cases have no valid group")
 
 
 @pytest.mark.parametrize("ignore_case", [False, True])
@@ -230,7 +233,7 @@ def test_names_of_channels(lesions: Path) -> None:
     assert found.warnings == ["a_0000 ends in '_0000' like a channel of an image: is it a reference?"]
     assert found.errors == []
     add_lesions(lesions, "a", lesions_folders.HALF)
-    assert checked(lesions).errors == ["a_0000 cannot be told from a: '_0000' is a channel of an image."]
+    assert checked(lesions).errors == ["a_0000 cannot be distinguished from a: '_0000' is a channel of an image."]
 
 
 def test_everything_that_freehand_lacks(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from podium.challenges.declared import DECLARED
 from podium.challenges.declared.catalogue import page
 from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.regions import RegionSettings
+from podium.challenges.declared.settings import TimeSettings
 from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.settings import CasesSettings, Common
-from podium.challenges.time_rule import TimeSettings
 from podium.checking import check
 from podium.execution.executor import Serial
 from podium.tools.arena.settings import ArenaSettings

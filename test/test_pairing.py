@@ -104,7 +104,7 @@ def test_what_belongs_to_no_case_is_named_with_a_reason() -> None:
         ["a"],
     )
     assert reasons(found) == {
-        "z_pred.h5": "'z' is no expected case",
+        "z_pred.h5": "'z' is not an expected case",
         "notes.docx": "it is not named <case>_pred.h5, <case>.h5 or <case>_label.h5",
         "l.bin": "a link",
     }
@@ -129,7 +129,7 @@ def test_every_extension_may_go_but_a_case_may_have_dots() -> None:
 
 def test_a_name_that_cannot_be_shown_is_escaped() -> None:
     (unmatched,) = pair(files("a\nb_pred.h5"), LAYOUT, ["a"]).unmatched
-    assert unmatched == Unmatched(name="a\\nb_pred.h5", reason="'a\\nb' is no expected case")
+    assert unmatched == Unmatched(name="a\\nb_pred.h5", reason="'a\\nb' is not an expected case")
 
 
 # Several files of one case
@@ -178,7 +178,7 @@ def test_jobs_of_foreign_cases_are_unmatched_and_stop_nothing() -> None:
     found = pair(submitted, LAYOUT, ["a"])
     assert labels(found) == {"a": ["job s"]}
     assert reasons(found) == {
-        "job p": "its input 'z.mha' is no expected case",
+        "job p": "its input 'z.mha' is not an expected case",
         "job q": "it has no input 'image' with a name",
         "job r": "it has no input 'image' with a name",
     }
@@ -208,7 +208,7 @@ def test_a_table_holds_the_predictions_of_many_cases() -> None:
     layout = Layout(outputs=(), inputs=(), files=H5, tables={"all.csv": rows})
     found = pair(files("x/ALL.csv", "b_pred.h5"), layout, ["a", "b"])
     assert labels(found) == {"a": ["x/ALL.csv: a"], "b": ["b_pred.h5"]}
-    assert reasons(found) == {"x/ALL.csv: z": "it is no expected case"}
+    assert reasons(found) == {"x/ALL.csv: z": "it is not an expected case"}
 
 
 def test_a_table_that_cannot_be_read_costs_the_submission() -> None:

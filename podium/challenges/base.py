@@ -1,29 +1,46 @@
-"""What a challenge is to the rest of Podium, in parts that each challenge has as far as it needs them.
+"""What a challenge is to the rest of Podium, and how the tables of a challenge.toml become one.
 
-Format      which files and jobs it takes, and how they are paired and read (podium/challenges/format.py)
-Scorer      the figures of one case
-Scoreboard  the declared figures of all cases, and the leaderboard (podium/metrics/declaration.py)
-Ranking     the rule that teams are ranked by (podium/challenges/board.py)
-Overlays    pictures of a case, for an organiser's report
+A `Challenge` has these parts, as far as it needs them:
+
+Format       which files and jobs it takes, and how they are paired and read (podium/challenges/format.py)
+Scorer       compares the prediction and the reference of one case
+Scoreboard   the declared figures of one case and of all, and the leaderboard (podium/metrics/declaration.py)
+RankingRule  how teams are ranked (podium/challenges/board.py)
+Overlays     pictures of a case, for an organiser's report
+
+A `Kind` builds challenges from settings; `KINDS` are all of them, and `load_challenge` reads a challenge.toml.
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.board import BoardSettings, RankingRule
-from podium.challenges.format import Format, PredictionT, ReferenceT, Shapes
-from podium.challenges.settings import CasesSettings, Settings, problems_of, without_problems
-from podium.errors import Refused, ValidationProblem
+from podium.challenges.board import BOARD_TABLES, BoardSettings, ExtendedBoard, RankingRule, examine_board
+from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
+from podium.challenges.settings import (
+    CASES,
+    KIND_NAMES,
+    SEALED,
+    CasesSettings,
+    ChallengeFile,
+    SealedSettings,
+    Settings,
+    problems_of,
+    unknown_key,
+    without_problems,
+)
+from podium.errors import ConfigurationError, Refused, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
-from podium.metrics.aggregation import add_groups, aggregate, recombined, row_of
+from podium.metrics.aggregation import add_groups, aggregate, recombined
 from podium.metrics.declaration import Direction, Scoreboard
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
     Column,
@@ -34,16 +51,19 @@ from podium.platform.privacy import (
     published_columns,
     rounded_aggregates,
 )
-from podium.platform.runtime import Runtime
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
+CaseT = TypeVar("CaseT")  # one case, compared
+Points = Sequence[tuple[float, float]]
 
 # What a report draws of one case: an image, and the outlines of prediction and reference on it.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outlined:
-    """One structure as predicted and as it is, masks of one shape."""
+    """One structure in prediction and reference: masks of one shape."""
 
     prediction: NDArray[np.bool_]
     reference: NDArray[np.bool_]
@@ -62,8 +82,6 @@ class Overlay:
 
 # What a report draws of all cases together: data only, so that a challenge knows nothing of pages.
 
-Points = Sequence[tuple[float, float]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Diagram:
@@ -74,7 +92,7 @@ class Diagram:
     dots       one per case
     diagonal   the line on which x = y, for comparison
     levels     horizontal lines by their names
-    told       what it shows, in words
+    told       a sentence on what it shows
     """
 
     title: str
@@ -102,35 +120,29 @@ class FigureGrid:
 
 Picture = Diagram | FigureGrid
 
-
-SettingsT = TypeVar("SettingsT", bound=Settings)
-ExpectedT = TypeVar("ExpectedT")  # one case's reference, read
-CaseT = TypeVar("CaseT")  # one case, compared
+# A challenge and its parts.
 
 
-class Scorer(ABC, Generic[PredictionT, ReferenceT, ExpectedT, CaseT]):
+class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     """One case. Runs in workers; raises `Refused` for what the prediction's author has to fix."""
 
     threads: int = 1
     """How many threads one case may use: more than one only where there are fewer cases than cores."""
 
     def import_packages(self) -> None:
-        """Load what scoring needs, once, before workers are forked."""
+        """Import what scoring needs, once, before workers are forked."""
 
     @abstractmethod
-    def read_reference(self, reference: ReferenceT) -> ExpectedT:
-        """A reference, read and prepared once for the predictions of all teams; comparing must not change it."""
+    def compare(self, prediction: PredictionT, expected: ContentT) -> CaseT:
+        """Read a prediction and compare it with the reference, which other predictions will be compared with too: it
+        must not change. The declared metrics are functions of the result."""
 
     @abstractmethod
-    def compare(self, prediction: PredictionT, expected: ExpectedT) -> CaseT:
-        """Read a prediction and compare it; the declared metrics are functions of the result."""
-
-    @abstractmethod
-    def lost(self, reference: ReferenceT, kept: ExpectedT | None) -> CaseT:
-        """A case without a usable prediction; `kept` is its reference, if it need not be read again."""
+    def score_missing(self, expected: ContentT) -> CaseT:
+        """A case without a usable prediction."""
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
-        """What a row keeps beside the declared metrics, so that everything can be computed again from the rows."""
+        """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}
 
     def warnings(self, case: CaseT) -> Sequence[str]:  # noqa: ARG002  (the interface)
@@ -150,7 +162,7 @@ class Overlays(ABC, Generic[PredictionT, ReferenceT]):
 
     @abstractmethod
     def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
-        """How many images of a case there are; Refused where one is unreadable or not of the reference's size."""
+        """The number of images of a case; Refused where one is unreadable or not of the reference's size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +171,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     name           the name of its folder
     kind           which code scores it
-    board          the tables that say what is made of the metrics
+    board          the tables `[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]`
     confidential   dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows
                    them
     given          figures that do not come from the rows, from all results and the runtime
-    cohort_given   the given figures of every team, once the aggregates of all teams are known
+    cohort_given   the given figures of every team that are final only once the aggregates of all teams are known
+    provisional    the paths of these figures; formulas of them are provisional too
     pictures       what a report draws of all cases together, from published rows and aggregates
-    provisional    the paths of figures that are final only then; so are formulas of these
     """
 
     name: str
@@ -173,8 +185,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     cases: CasesSettings
     settings: SettingsT
     board: BoardSettings = field(default_factory=BoardSettings)
-    format: Format[PredictionT, ReferenceT]
-    scorer: Scorer[PredictionT, ReferenceT, Any, Any]
+    format: Format[PredictionT, ReferenceT, Any]
+    scorer: Scorer[PredictionT, Any, Any]
     scoreboard: Scoreboard[Any]
     ranking: RankingRule
     overlays: Overlays[PredictionT, ReferenceT] | None = None
@@ -189,18 +201,18 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         self.scorer.threads = max(1, workers // max(1, cases))
 
     def score(self, prediction: PredictionT, expected: Any) -> CaseScore:
-        """The row of one case; `expected` is what the scorer has read of its reference."""
+        """The row of one case; `expected` is its reference as the format reads it."""
         with one_case():
             case = self.scorer.compare(prediction, expected)
-        row = {**row_of(self.scoreboard.metrics, case, lost=False), **self.scorer.facts(case)}
+        row = {**self.scoreboard.row(case), **self.scorer.facts(case)}
         if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
             raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
         return CaseScore(metrics=row, warnings=tuple(self.scorer.warnings(case)))
 
-    def lost(self, reference: ReferenceT, *, kept: Any = None) -> Figures:
-        """The row of a missing or failed case; `kept` is its reference, if it need not be read again."""
-        case = self.scorer.lost(reference, kept)
-        return {**row_of(self.scoreboard.metrics, case, lost=True), **self.scorer.facts(case)}
+    def score_missing(self, expected: Any) -> Figures:
+        """The row of a missing or failed case."""
+        case = self.scorer.score_missing(expected)
+        return {**self.scoreboard.row(case, is_missing=True), **self.scorer.facts(case)}
 
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
         """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
@@ -238,7 +250,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        """The teams' aggregates again, now that all teams are known: for figures that depend on the others'."""
+        """The teams' aggregates, with the figures that depend on all teams computed again."""
         given = self.cohort_given(aggregates) if self.cohort_given else {}
         if not given:
             return aggregates
@@ -250,8 +262,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 
     def phase_columns(self, *, hidden: Collection[str] = ()) -> Sequence[Column]:
         """What a phase can show: the columns of challenge.toml, or the leaderboard and the figures of every class; with
-        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: what is never
-        published of so few is left out.
+        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: figures that are
+        never published for so few cases are left out.
 
         A phase knows one team at a time, so the titles of some figures say that they are provisional."""
         board = self.scoreboard
@@ -260,7 +272,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         paths = list(dict.fromkeys([*board.leaderboard, *others]))
         columns = [column(board, path) for path in paths]
         provisional = set(self.provisional)
-        for formula in board.formulas:  # a formula stands after its terms
+        for formula in board.formulas:  # a formula comes after its terms
             provisional |= {formula.path} if provisional.intersection(formula.terms) else set()
         columns = [
             replace(each, title=f"{each.title}, provisional") if each.path in provisional else each for each in columns
@@ -280,13 +292,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
 AnyChallenge = Challenge[Any, Any, Any]
 
 
-# What a kind of challenge is: its own tables of challenge.toml, and the challenge that they describe.
+# A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examined(Generic[SettingsT]):
-    """A kind's settings, defaults in place of wrong ones, and everything that is wrong; no settings where too little is
-    right. `excused` are names of figures that do not exist for that reason alone."""
+    """A kind's settings, with defaults in place of wrong ones, and everything that is wrong; no settings where too much
+    is wrong. `excused` are names of figures that do not exist for that reason alone."""
 
     settings: SettingsT | None
     problems: Sequence[ValidationProblem]
@@ -295,14 +307,14 @@ class Examined(Generic[SettingsT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[SettingsT]):
-    """A kind of challenge: its own tables of challenge.toml, and the challenge that they describe.
+    """A kind of challenge.
 
-    tables           the tables that are its settings [one, named as the kind]
+    tables           the tables that are its settings [one, with the name of the kind]
     examine          finds everything that is wrong with the tables, where the model alone cannot
-    own_code         reads an organiser's code in the challenge's folder: the tables that it adds
-    code_tables      those tables, which challenge.toml cannot have
+    own_code         reads an organiser's code in the challenge's folder and returns the tables that it adds
+    code_tables      the names of those tables, which challenge.toml cannot have
     fits_submission  what is wrong with settings under a shape of submission, where values have places in each
-    format_settings  enough to read predictions where the real settings are not at hand; None where nothing is
+    format_settings  enough to read predictions where the real settings are not available; None if that is impossible
     """
 
     name: str
@@ -342,6 +354,160 @@ class Kind(Generic[SettingsT]):
         content = settings.model_dump(mode="json")
         return content if self.tables else {self.name: content}
 
-    def challenge(self, name: str, *, cases: Any, own: Any) -> Challenge[SettingsT, Any, Any]:
-        """The challenge of this name; raises pydantic's ValidationError where the settings are wrong."""
-        return self.build(name, CasesSettings.model_validate(cases), self.settings_model.model_validate(own))
+
+# Every kind, and how the tables of a challenge.toml become a challenge.
+
+
+class _Kinds(Mapping[str, Kind[Any]]):
+    """Every kind by its name. A kind is imported when it is first used: each import takes a tenth of a second."""
+
+    def __getitem__(self, name: str) -> Kind[Any]:
+        if name not in KIND_NAMES:
+            raise KeyError(name)
+        kind: Kind[Any] = getattr(import_module(f"podium.challenges.{name}"), name.upper())
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KIND_NAMES)
+
+    def __len__(self) -> int:
+        return len(KIND_NAMES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in KIND_NAMES  # a mapping would import the kind to see
+
+
+KINDS: Mapping[str, Kind[Any]] = _Kinds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """The challenge that tables describe, and everything that is wrong with them. Wrong tables are replaced by
+    defaults, so that the others can be checked; there is no challenge where that is not possible. `code_error` says why
+    the organiser's own code could not be run."""
+
+    challenge: AnyChallenge | None
+    problems: Sequence[ValidationProblem]
+    code_error: ConfigurationError | None = None
+
+
+def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
+    """The challenge of a known kind under the given tables."""
+    kind = KINDS[kind_name]
+    known = (CASES, SEALED, *BOARD_TABLES, *kind.own_tables)
+    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known]
+    problems += problems_of(SealedSettings, tables.get(SEALED, {}), (SEALED,))
+    cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
+    cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
+    examined = kind.examined(tables)
+    board, board_problems, missing = examine_board(tables)
+    problems += [*cases_problems, *examined.problems, *board_problems]
+    if examined.settings is None:
+        return Assembled(challenge=None, problems=problems)
+    built = kind.build(name, cases, examined.settings)
+    extended = ExtendedBoard(
+        built.scoreboard,
+        built.ranking,
+        board,
+        confidential=built.confidential,
+        excused=examined.excused | missing,
+    )
+    challenge = replace(
+        built,
+        board=board,
+        scoreboard=extended.board,
+        ranking=extended.ranking,
+        confidential=extended.confidential,
+    )
+    reserved = "is reserved: result rows already use this name; choose another"
+    taken = [
+        ValidationProblem(key=("case_figures", name), words=reserved)
+        for name in board.case_figures
+        if name in built.confidential
+    ]
+    return Assembled(challenge=challenge, problems=[*problems, *extended.problems, *taken])
+
+
+def load_challenge(folder: ChallengeFolder) -> AnyChallenge:
+    """The challenge under the settings of its challenge.toml."""
+    assembled = _assemble_file(folder.name, folder.common.kind, folder.file)
+    if assembled.code_error is not None:
+        raise assembled.code_error
+    if assembled.problems or assembled.challenge is None:
+        raise folder.file.refusal(assembled.problems)
+    return assembled.challenge
+
+
+def phase_columns(folder: ChallengeFolder) -> Sequence[Column]:
+    """What a phase of this challenge can show, given what `per_case` publishes for this number of cases."""
+    challenge = load_challenge(folder)
+    if folder.common.per_case == "full" or not folder.references.is_dir():
+        return challenge.phase_columns()
+    references, _ = challenge.format.look_for_references(folder.references)
+    return challenge.phase_columns(hidden=references)
+
+
+def problems_of_file(name: str, file: ChallengeFile) -> Assembled:
+    """Everything that is wrong with a challenge.toml; there is no challenge where its kind is not known."""
+    try:
+        kind = file.known_kind()
+    except ConfigurationError:
+        others = [problem for problem in file.common_problems() if problem.key not in (("kind",), ("challenge",))]
+        return Assembled(challenge=None, problems=others)
+    assembled = _assemble_file(name, kind, file)
+    return replace(assembled, problems=[*file.common_problems(), *assembled.problems])
+
+
+def _assemble_file(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
+    """The challenge of a challenge.toml, with everything that is wrong with the file's tables."""
+    kind, tables = KINDS[kind_name], file.tables()
+    problems = [
+        ValidationProblem(key=(key,), words="is not a table of challenge.toml: metrics.py provides it")
+        for key in kind.code_tables
+        if tables.pop(key, None) is not None
+    ]
+    code_error = None
+    if kind.own_code is not None:
+        try:
+            tables |= kind.own_code(file.path.parent)
+        except ConfigurationError as error:
+            code_error = error
+    assembled = assemble(name, kind_name, tables)
+    if assembled.challenge is not None and kind.fits_submission is not None:
+        challenge = assembled.challenge
+        problems += kind.fits_submission(challenge.cases, challenge.settings, file.submission)
+    if assembled.challenge is not None and assembled.challenge.ranking.by_case and file.per_case == "none":
+        words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
+        problems.append(ValidationProblem(key=("ranking", "method"), words=words))
+    others = [each for each in assembled.problems if code_error is None or each.key[-1] != "kind"]
+    return replace(assembled, problems=[*others, *problems], code_error=code_error)
+
+
+def published_settings(challenge: AnyChallenge) -> dict[str, Any]:
+    """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
+    board = challenge.board.model_dump(mode="json", exclude_defaults=True)
+    own = KINDS[challenge.kind].published(challenge.settings)
+    return {CASES: challenge.cases.model_dump(mode="json"), **own, **board}
+
+
+def challenge_from_settings(name: str, kind: str, settings: Mapping[str, Any]) -> AnyChallenge:
+    """The challenge under published settings; raises ConfigurationError where they are not known here."""
+    assembled = assemble(name, kind, _with_added_settings(KINDS[kind], settings))
+    if assembled.problems or assembled.challenge is None:
+        raise ConfigurationError(str(assembled.problems[0]))
+    return assembled.challenge
+
+
+def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Offline tools publish further tables, such as the judge's: they are read as settings of the kind."""
+    if kind.tables:
+        return settings
+    added = {key: value for key, value in settings.items() if key not in (CASES, kind.name, *BOARD_TABLES)}
+    kept = {key: value for key, value in settings.items() if key not in added}
+    return {**kept, kind.name: {**settings.get(kind.name, {}), **added}}
+
+
+def challenge_for_format(kind: str) -> AnyChallenge:
+    """A challenge that can read predictions where the real settings are not available."""
+    found = KINDS[kind]
+    return found.build(kind, CasesSettings(), found.settings_model.model_validate(found.format_settings))

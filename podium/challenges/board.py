@@ -1,6 +1,7 @@
 """`[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]` of challenge.toml: what is made of the metrics.
 
-Every kind of challenge takes these tables. They are added to what the kind itself declares.
+Every kind of challenge takes these tables. `ExtendedBoard` adds them to what the kind itself declares. `podium rank`
+applies the resulting `RankingRule` and knows no challenge.
 """
 
 import math
@@ -18,129 +19,13 @@ from podium.formulas import FormulaError, Known, Node, parse
 from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, Direction, Formula, GivenFigure, Metric, Scoreboard, Values
 
-# The names of figures: which there are, what a name means, and what is known of each before anything is scored.
-
-BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
-MEAN = ".mean"
-
-
-def known_of(metric: Metric) -> Known:
-    """Range and direction of a per-case figure and its mean."""
-    return Known(lowest=metric.lowest, highest=metric.highest, better=BETTER[metric.direction])
-
-
-def known_figures(board: Scoreboard[Any]) -> Iterator[tuple[str, Known]]:
-    """Every figure below `aggregates` that a formula may name, with what is known of it."""
-    for metric in board.metrics:
-        known = known_of(metric)
-        spread = Known(lowest=0.0, better=0)
-        for path, each in (
-            (metric.mean_path, known),
-            (metric.median, known),
-            (metric.std_path, spread),
-            (metric.count, spread),
-        ):
-            if path:
-                yield path, each
-    for figure in (*board.cohort_metrics, *board.given, *board.formulas):
-        better = BETTER[figure.direction] if figure.title else 0
-        yield figure.path, Known(lowest=figure.lowest, highest=figure.highest, better=better)
-
-
-def resolve(name: str, known: Mapping[str, Any]) -> str | None:
-    """The path that a name means: itself, or its mean."""
-    return next((path for path in (name, name + MEAN) if path in known), None)
-
-
-def shown(board: Scoreboard[Any], path: str) -> GivenFigure:
-    """Title and direction of the figure at a path."""
-    for metric in board.metrics:
-        if path in (metric.mean_path, metric.median, metric.std_path, metric.count):
-            return GivenFigure(path=path, title=metric.title, direction=metric.direction, unit=metric.unit)
-    return next(each for each in (*board.cohort_metrics, *board.given, *board.formulas) if each.path == path)
-
-
-def retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:
-    """The scoreboard with other titles, by path."""
-
-    def renamed(figures: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(replace(each, title=titles.get(each.path, each.title)) for each in figures)
-
-    return replace(
-        board,
-        metrics=tuple(replace(each, title=titles.get(each.mean_path, each.title)) for each in board.metrics),
-        cohort_metrics=renamed(board.cohort_metrics),
-        given=renamed(board.given),
-        formulas=renamed(board.formulas),
-    )
-
-
-def case_metrics_of(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[str, ...]:
-    """The per-case metrics that stand for a challenge in the general schemes: the case figures with what has no mean of
-    its own, else means over regions, else all."""
-    if case_figures:
-        return (*case_figures, *(metric.name for metric in board.metrics if not metric.mean_path))
-    combined = [metric.name for metric in board.metrics if metric.of_row is not None]
-    inner = {name.removesuffix(MEAN) for name in combined}
-    alone = [
-        metric.name
-        for metric in board.metrics
-        if metric.of_row is None and metric.name.rpartition(".")[0] not in inner and metric.name not in inner
-    ]
-    return (*combined, *alone)
-
-
-def title_of(name: str) -> str:
-    """`segmentation_score` as a title."""
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
-
-
-# What is wrong with the four tables, every fault told once.
-
-
-class BoardProblems:
-    """The problems found so far. `excused` are names that do not exist only because something else is wrong: who names
-    them is not wrong too. `figures` are the names in `[figures]`."""
-
-    def __init__(self, *, excused: Collection[str], figures: Collection[str]) -> None:
-        self.found: list[ValidationProblem] = []
-        self.excused = set(excused)
-        self._figures = figures
-
-    def add(self, key: tuple[str, ...], words: str) -> None:
-        """Something is wrong at a key of the tables."""
-        self.found.append(ValidationProblem(key=key, words=words))
-        if key[0] in ("figures", "case_figures"):
-            self.excused.add(key[1])  # who names it is not wrong too
-
-    def unknown(self, key: tuple[str, ...], name: str, known: Mapping[str, Any]) -> None:
-        """A name at a key means none of the known figures."""
-        if name.split(".", maxsplit=1)[0] in self.excused:
-            self.excused.add(key[1])
-            return
-        if name in self._figures and key[0] == "figures":
-            advice = "; a figure can only name those before it"
-        else:
-            means = (path.removesuffix(MEAN) for path in known if path.endswith(MEAN))
-            advice = did_you_mean(name, [*known, *means])
-        self.add(key, f"names '{name}', which does not exist{advice}")
-
-    def resolved(
-        self, key: tuple[str, ...], names: Iterable[str], known: Mapping[str, Known]
-    ) -> Mapping[str, str] | None:
-        """Every name with the path it means; None where one means nothing."""
-        found = {name: resolve(name, known) for name in dict.fromkeys(names)}
-        for name, path in found.items():
-            if path is None:
-                self.unknown(key, name, known)
-        return None if None in found.values() else {name: path for name, path in found.items() if path is not None}
-
+BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
+_BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
+_MEAN = ".mean"
+_MOST_HEADLINE = 6
+Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 # The four tables as settings.
-
-BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
-Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 
 class FigureSettings(Settings):
@@ -172,7 +57,7 @@ class RankingSettings(Settings):
                each case and metric, then the mean of all
     weights    of the positions [equal]
     round      decimals that count [all]
-    tie_break  figures asked in turn among teams that are equal
+    tie_break  figures that decide, in turn, among teams that are equal
     """
 
     by: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -197,7 +82,7 @@ class BoardSettings(Settings):
 
 def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[ValidationProblem], frozenset[str]]:
     """The four tables without what is wrong, everything that is wrong, and the names that are missing for that
-    reason: of figures, or `ranking`."""
+    reason: those of figures, or `ranking`."""
     content = {table: tables[table] for table in BOARD_TABLES if table in tables}
     problems = problems_of(BoardSettings, content, ())
     formulas: dict[str, Any] = {
@@ -206,126 +91,22 @@ def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[Va
         if table in content
     }
     right = {**without_problems(content, problems, depth=0), **formulas}
-    lost = {str(each.key[-1] if len(each.key) < 2 else each.key[1]) for each in problems if each.key[0] in formulas}
-    lost |= {"ranking"} if "ranking" in content and "ranking" not in right else set()
-    return BoardSettings.model_validate(right), problems, frozenset(lost)
+    missing = {str(each.key[-1] if len(each.key) < 2 else each.key[1]) for each in problems if each.key[0] in formulas}
+    missing |= {"ranking"} if "ranking" in content and "ranking" not in right else set()
+    return BoardSettings.model_validate(right), problems, frozenset(missing)
 
 
-# The formulas of `[figures]` and `[case_figures]` as declared figures.
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedFormula:
-    """A formula that was checked; `names` are its terms with the paths they mean."""
-
-    node: Node
-    names: Mapping[str, str]
-    known: Known
-    direction: Direction
-    title: str
-    unit: str
-
-
-def prepare_formula(
-    key: tuple[str, ...], given: str | FigureSettings, terms: Mapping[str, Known], problems: BoardProblems
-) -> PreparedFormula | None:
-    """The formula, checked; a figure that is wrong is unknown to those after it without a second complaint."""
-    settings = FigureSettings(formula=given) if isinstance(given, str) else given
-    place = key if isinstance(given, str) else (*key, "formula")
-    try:
-        node = parse(settings.formula)
-    except FormulaError as error:
-        problems.add(place, str(error))
-        return None
-    names = problems.resolved(place, node.names(), terms)
-    if names is None:
-        return None
-    known = node.known({name: terms[path] for name, path in names.items()})
-    direction = settings.direction or next((each for each, sign in BETTER.items() if sign == known.better), None)
-    if direction is None:
-        problems.add(
-            place,
-            "needs a direction: its terms do not say whether higher or lower is better; write "
-            f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
-        )
-        return None
-    if settings.range is not None:
-        lowest, highest = settings.range
-        if not lowest < highest:
-            problems.add((*key, "range"), "must be [lowest, highest]")
-            return None
-        known = Known(lowest=lowest, highest=highest, better=known.better)
-    return PreparedFormula(
-        node=node,
-        names=names,
-        known=known,
-        direction=direction,
-        title=settings.title or title_of(key[-1]),
-        unit=settings.unit,
-    )
-
-
-def case_figure(name: str, prepared: PreparedFormula) -> CaseMetric[Any]:
-    """The metric of a formula in `[case_figures]`."""
-    worst = prepared.known.lowest if prepared.direction == "higher" else prepared.known.highest
-    return CaseMetric(
-        name=name,
-        title=prepared.title,
-        direction=prepared.direction,
-        lowest=prepared.known.lowest,
-        highest=prepared.known.highest,
-        worst=worst,
-        unit=prepared.unit,
-        of_row=_of_row(prepared.node, prepared.names),
-        median=f"{name}.median",
-        count=f"{name}.n",
-        undefined=worst if math.isfinite(worst) else None,
-    )
-
-
-def figure(name: str, prepared: PreparedFormula) -> Formula:
-    """The figure of a formula in `[figures]`."""
-    return Formula(
-        path=name,
-        title=prepared.title,
-        direction=prepared.direction,
-        lowest=prepared.known.lowest,
-        highest=prepared.known.highest,
-        unit=prepared.unit,
-        of=_of_values(prepared.node, prepared.names),
-        terms=tuple(prepared.names.values()),
-    )
-
-
-def _of_values(node: Node, names: Mapping[str, str]) -> Any:
-    def of(values: Values) -> Floats:
-        return node.value({name: values[path] for name, path in names.items()})
-
-    return of
-
-
-def _of_row(node: Node, names: Mapping[str, str]) -> Any:
-    def of_row(row: Figures) -> float | None:
-        terms = {name: get(row, path) for name, path in names.items()}
-        if any(term is None for term in terms.values()):
-            return None
-        value = float(node.value({name: np.asarray(float(term)) for name, term in terms.items()}))
-        return value if math.isfinite(value) else None
-
-    return of_row
-
-
-# How a challenge ranks its teams, declared with the challenge; `podium rank` applies it and knows no challenge.
+# How teams are ranked.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
     """One figure below `aggregates` that teams are compared by.
 
-    decimals    compare after rounding to this many; None compares as it stands
-    known_path  a figure below `aggregates` that is 0 where this one is unknown: unknown is behind everything known
-    if_absent   what an organiser has to do where a file lacks the figure, as a sentence
-    absent_is_last  a team without the figure is behind all others: an undefined figure is not published
+    decimals        compare after rounding to this many; None compares exact values
+    known_path      a figure below `aggregates` that is 0 where this one is unknown: unknown ranks behind all known
+    if_absent       a sentence: what an organiser has to do where a file lacks the figure
+    absent_is_last  a team without the figure ranks behind all others: an undefined figure is not published
     """
 
     path: str
@@ -343,13 +124,13 @@ class RankingRule:
     """One criterion ranks by its value; several rank by the weighted mean of the positions in each.
 
     words         the rule in one sentence, for tables, reports and papers
-    tie_breaks    asked in turn among teams that the criteria leave equal; teams equal in these too share the position
+    tie_breaks    applied in turn to teams that the criteria leave equal; teams equal in these too share the position
     case_metrics  the declared per-case metrics that the general schemes rank by
     by_case       the criteria are not compared themselves: teams have a position in every case by each of
                   `case_metrics`, and the mean of all these positions decides
-    division      a setting whose values are ranked apart, such as a regime: files that differ in it are no mixture
-    lower_bound   a figure below `aggregates`: the only criterion without what is doubtful in it; another order by it is
-                  told first
+    division      a setting whose values are ranked separately, such as a regime: files may differ in it
+    lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
+                  order, the ranking says so first
     doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
@@ -366,29 +147,88 @@ class RankingRule:
 
 
 NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
-"""Of a kind that leaves the ranking to challenge.toml."""
+"""For a kind that leaves the ranking to challenge.toml."""
 
 
-# `[ranking]` as the rule that teams are ranked by.
+# What a kind declares, with the four tables added.
 
 
-class RankingTable:
-    """`[ranking]` above a scoreboard that has every figure; `ranking` is the kind's own rule."""
+class ExtendedBoard:
+    """A kind's scoreboard and ranking rule with the four tables added.
+
+    confidential  paths in a row that give a reference away: what the kind hides, and the case figures that are made of
+                  it
+    problems      what is wrong with the tables. Figures that are named but absent only because their metric is wrong
+                  (`excused`) are no second problem
+    """
 
     def __init__(
-        self, board: Scoreboard[Any], ranking: RankingRule, settings: BoardSettings, problems: BoardProblems
+        self,
+        board: Scoreboard[Any],
+        ranking: RankingRule,
+        settings: BoardSettings,
+        *,
+        confidential: Sequence[str] = (),
+        excused: Collection[str] = (),
     ) -> None:
-        self._board, self._ranking, self._settings, self._problems = board, ranking, settings, problems
+        self.board, self._settings = board, settings
+        self.confidential = list(confidential)
+        self._problems = _Problems(excused=excused, figures=settings.figures)
+        self._add_case_figures()
+        self._add_figures()
+        self._add_titles()
+        self.ranking = self._rule(ranking)
+        self._add_leaderboard()
 
-    def rule(self) -> RankingRule:
-        """The rule of the table; the kind's own where there is none, or where it is wrong."""
+    @property
+    def problems(self) -> Sequence[ValidationProblem]:
+        return self._problems.found
+
+    def _add_case_figures(self) -> None:
+        for name, given in self._settings.case_figures.items():
+            key = ("case_figures", name)
+            terms = {metric.name: _known_of(metric) for metric in self.board.metrics}
+            prepared = _prepared(key, given, terms, self._problems)
+            if name in terms or any(term.startswith(f"{name}.") for term in terms):
+                self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
+            elif prepared is not None:
+                metric = prepared.case_metric(name)
+                self.board = replace(self.board, metrics=(*self.board.metrics, metric))
+                hidden = tuple(f"{path}." for path in self.confidential)
+                if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
+                    self.confidential.append(name)
+
+    def _add_figures(self) -> None:
+        for name, given in self._settings.figures.items():
+            key = ("figures", name)
+            terms = dict(_known_figures(self.board))
+            prepared = _prepared(key, given, terms, self._problems)
+            if name in terms or any(term.startswith(f"{name}.") for term in terms):
+                self._problems.add(key, f"is already the name of a figure; choose another than '{name}'")
+            elif prepared is not None:
+                formula = prepared.figure(name)
+                self.board = replace(self.board, formulas=(*self.board.formulas, formula))
+
+    def _add_titles(self) -> None:
+        known = dict(_known_figures(self.board))
+        titles = {}
+        for name, title in self._settings.leaderboard.titles.items():
+            path = _resolve(name, known)
+            if path is None:
+                self._problems.unknown(("leaderboard", "titles"), name, known)
+            else:
+                titles[path] = title
+        self.board = _retitled(self.board, titles)
+
+    def _rule(self, ranking: RankingRule) -> RankingRule:
+        """The rule of `[ranking]`; the kind's own, `ranking`, where there is none, or where it is wrong."""
         settings = self._settings.ranking
         if settings is None:
-            if self._ranking is NO_RULE and "ranking" not in self._problems.excused:
+            if ranking is NO_RULE and "ranking" not in self._problems.excused:
                 self._problems.add(
                     ("ranking",), 'is missing: say what teams are ranked by, as in [ranking] by = "score"'
                 )
-            return self._ranking
+            return ranking
         names = settings.names
         by_case = settings.method == "positions_by_case"
         criteria = self._criteria(("ranking", "by"), names, by_case=by_case)
@@ -406,7 +246,7 @@ class RankingTable:
                 ("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions"
             )
         if criteria is None or ties is None:
-            return self._ranking
+            return ranking
         weights = settings.weights if settings.weights and len(settings.weights) == len(names) else (1.0,) * len(names)
         weighted = [replace(each, weight=weight) for each, weight in zip(criteria, weights, strict=True)]
         rounded = [replace(each, decimals=settings.round) for each in weighted]
@@ -414,10 +254,10 @@ class RankingTable:
             words=_words([self._in_words(each) for each in criteria], settings),
             criteria=tuple(rounded),
             tie_breaks=tuple(ties),
-            case_metrics=names if by_case else case_metrics_of(self._board, list(self._settings.case_figures)),
+            case_metrics=names if by_case else _case_metrics(self.board, list(self._settings.case_figures)),
             by_case=by_case,
-            finalists=self._ranking.finalists,
-            division=self._ranking.division,
+            finalists=ranking.finalists,
+            division=ranking.division,
         )
 
     def _in_words(self, criterion: Criterion) -> str:
@@ -427,17 +267,17 @@ class RankingTable:
         return criterion.title if formula is None else f"{criterion.title} = {formula}"
 
     def _criteria(self, key: tuple[str, ...], names: Sequence[str], *, by_case: bool) -> Sequence[Criterion] | None:
-        known = dict(known_figures(self._board))
+        known = dict(_known_figures(self.board))
         criteria = []
         for name in names:
-            path = resolve(name, known)
-            if by_case and name not in {metric.name for metric in self._board.metrics}:
+            path = _resolve(name, known)
+            if by_case and name not in {metric.name for metric in self.board.metrics}:
                 path = None
             if path is None:
-                names_known = [metric.name for metric in self._board.metrics] if by_case else known
+                names_known = [metric.name for metric in self.board.metrics] if by_case else known
                 self._problems.unknown(key, name, dict.fromkeys(names_known))
                 continue
-            figure = shown(self._board, path)
+            figure = _shown(self.board, path)
             criteria.append(
                 Criterion(
                     path=path,
@@ -448,6 +288,40 @@ class RankingTable:
                 )
             )
         return criteria if len(criteria) == len(names) else None
+
+    def _add_leaderboard(self) -> None:
+        settings, ranking = self._settings.leaderboard, self.ranking
+        known = dict(_known_figures(self.board))
+        if settings.columns is not None:
+            paths = []
+            for name in settings.columns:
+                path = _resolve(name, known)
+                if path is None:
+                    self._problems.unknown(("leaderboard", "columns"), name, known)
+                else:
+                    paths.append(path)
+            # The platform orders teams by its first column, which must not contradict the ranking.
+            first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
+            paths = [*(each.path for each in first), *paths]
+        elif self._settings.ranking is not None or self._settings.figures:
+            ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
+            figures = [figure.path for figure in reversed(self.board.formulas) if figure.title]
+            paths = [*ranked, *figures, *self.board.leaderboard]
+        else:
+            return
+        criteria = tuple(criterion.path for criterion in ranking.criteria)
+        self.board = replace(
+            self.board,
+            leaderboard=tuple(dict.fromkeys(paths)) or self.board.leaderboard,
+            headline=self._headline(criteria) if self._settings.ranking is not None else self.board.headline,
+            ranked=criteria if len(criteria) > 1 and not ranking.by_case else self.board.ranked,
+        )
+
+    def _headline(self, criteria: Sequence[str]) -> tuple[str, ...]:
+        """What teams are ranked by, and the figures that its formulas name, while these fit into a short table."""
+        terms = [term for formula in self.board.formulas if formula.path in criteria for term in formula.terms]
+        paths = tuple(dict.fromkeys((*criteria, *terms)))
+        return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
@@ -460,124 +334,211 @@ def _words(titles: Sequence[str], settings: RankingSettings) -> str:
     return f"teams are ranked by {listed}"
 
 
-# What a kind declares, with the four tables added.
+# What is wrong with the four tables, every fault reported once.
 
-_MOST_HEADLINE = 6
+
+class _Problems:
+    """The problems found so far. `excused` are names that do not exist only because something else is wrong: using
+    them is no second problem. `figures` are the names in `[figures]`."""
+
+    def __init__(self, *, excused: Collection[str], figures: Collection[str]) -> None:
+        self.found: list[ValidationProblem] = []
+        self.excused = set(excused)
+        self._figures = figures
+
+    def add(self, key: tuple[str, ...], words: str) -> None:
+        """Something is wrong at a key of the tables."""
+        self.found.append(ValidationProblem(key=key, words=words))
+        if key[0] in ("figures", "case_figures"):
+            self.excused.add(key[1])  # using it is no second problem
+
+    def unknown(self, key: tuple[str, ...], name: str, known: Mapping[str, Any]) -> None:
+        """A name at a key means none of the known figures."""
+        if name.split(".", maxsplit=1)[0] in self.excused:
+            self.excused.add(key[1])
+            return
+        if name in self._figures and key[0] == "figures":
+            advice = "; a figure can only name those before it"
+        else:
+            means = (path.removesuffix(_MEAN) for path in known if path.endswith(_MEAN))
+            advice = did_you_mean(name, [*known, *means])
+        self.add(key, f"names '{name}', which does not exist{advice}")
+
+    def resolved(
+        self, key: tuple[str, ...], names: Iterable[str], known: Mapping[str, Known]
+    ) -> Mapping[str, str] | None:
+        """Every name with the path it means; None where one means nothing."""
+        found = {name: _resolve(name, known) for name in dict.fromkeys(names)}
+        for name, path in found.items():
+            if path is None:
+                self.unknown(key, name, known)
+        return None if None in found.values() else {name: path for name, path in found.items() if path is not None}
+
+
+# The formulas of `[figures]` and `[case_figures]` as declared figures.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extended:
-    """A scoreboard and a ranking with the tables added, and what is wrong with the tables. `confidential` are paths in
-    a row that give a reference away: what the kind hides, and the case figures that are made of it."""
+class _PreparedFormula:
+    """A formula that was checked; `names` are its terms with the paths they mean."""
 
-    board: Scoreboard[Any]
-    ranking: RankingRule
-    confidential: Sequence[str]
-    problems: Sequence[ValidationProblem]
+    node: Node
+    names: Mapping[str, str]
+    known: Known
+    direction: Direction
+    title: str
+    unit: str
 
-
-def extend(
-    board: Scoreboard[Any],
-    ranking: RankingRule,
-    settings: BoardSettings,
-    *,
-    confidential: Sequence[str] = (),
-    excused: Collection[str] = (),
-) -> Extended:
-    """Add the tables of challenge.toml to what the kind declares. A kind without a rule of its own needs `[ranking]`.
-    Figures that are named but absent only because their metric is wrong (`excused`) are no second problem."""
-    return _Extension(board, ranking, settings, confidential, excused).result()
-
-
-class _Extension:
-    def __init__(
-        self,
-        board: Scoreboard[Any],
-        ranking: RankingRule,
-        settings: BoardSettings,
-        confidential: Sequence[str],
-        excused: Collection[str],
-    ) -> None:
-        self._board, self._ranking, self._settings = board, ranking, settings
-        self._confidential = list(confidential)
-        self._problems = BoardProblems(excused=excused, figures=settings.figures)
-
-    def result(self) -> Extended:
-        self._add_case_figures()
-        self._add_figures()
-        self._add_titles()
-        ranking = RankingTable(self._board, self._ranking, self._settings, self._problems).rule()
-        self._add_leaderboard(ranking)
-        return Extended(
-            board=self._board, ranking=ranking, confidential=self._confidential, problems=self._problems.found
+    def case_metric(self, name: str) -> CaseMetric[Any]:
+        """The metric of a formula in `[case_figures]`."""
+        worst = self.known.lowest if self.direction == "higher" else self.known.highest
+        return CaseMetric(
+            name=name,
+            title=self.title,
+            direction=self.direction,
+            lowest=self.known.lowest,
+            highest=self.known.highest,
+            worst=worst,
+            unit=self.unit,
+            of_row=self._of_row,
+            median=f"{name}.median",
+            count=f"{name}.n",
+            undefined=worst if math.isfinite(worst) else None,
         )
 
-    def _add_case_figures(self) -> None:
-        for name, given in self._settings.case_figures.items():
-            key = ("case_figures", name)
-            terms = {metric.name: known_of(metric) for metric in self._board.metrics}
-            prepared = prepare_formula(key, given, terms, self._problems)
-            if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
-            elif prepared is not None:
-                metric = case_figure(name, prepared)
-                self._board = replace(self._board, metrics=(*self._board.metrics, metric))
-                hidden = tuple(f"{path}." for path in self._confidential)
-                if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
-                    self._confidential.append(name)
-
-    def _add_figures(self) -> None:
-        for name, given in self._settings.figures.items():
-            key = ("figures", name)
-            terms = dict(known_figures(self._board))
-            prepared = prepare_formula(key, given, terms, self._problems)
-            if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problems.add(key, f"is already the name of a figure; choose another than '{name}'")
-            elif prepared is not None:
-                formula = figure(name, prepared)
-                self._board = replace(self._board, formulas=(*self._board.formulas, formula))
-
-    def _add_titles(self) -> None:
-        known = dict(known_figures(self._board))
-        titles = {}
-        for name, title in self._settings.leaderboard.titles.items():
-            path = resolve(name, known)
-            if path is None:
-                self._problems.unknown(("leaderboard", "titles"), name, known)
-            else:
-                titles[path] = title
-        self._board = retitled(self._board, titles)
-
-    def _add_leaderboard(self, ranking: RankingRule) -> None:
-        settings = self._settings.leaderboard
-        known = dict(known_figures(self._board))
-        if settings.columns is not None:
-            paths = []
-            for name in settings.columns:
-                path = resolve(name, known)
-                if path is None:
-                    self._problems.unknown(("leaderboard", "columns"), name, known)
-                else:
-                    paths.append(path)
-            # The platform orders teams by its first column, which must not contradict the ranking.
-            first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
-            paths = [*(each.path for each in first), *paths]
-        elif self._settings.ranking is not None or self._settings.figures:
-            ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
-            figures = [figure.path for figure in reversed(self._board.formulas) if figure.title]
-            paths = [*ranked, *figures, *self._board.leaderboard]
-        else:
-            return
-        criteria = tuple(criterion.path for criterion in ranking.criteria)
-        self._board = replace(
-            self._board,
-            leaderboard=tuple(dict.fromkeys(paths)) or self._board.leaderboard,
-            headline=self._headline(criteria) if self._settings.ranking is not None else self._board.headline,
-            ranked=criteria if len(criteria) > 1 and not ranking.by_case else self._board.ranked,
+    def figure(self, name: str) -> Formula:
+        """The figure of a formula in `[figures]`."""
+        return Formula(
+            path=name,
+            title=self.title,
+            direction=self.direction,
+            lowest=self.known.lowest,
+            highest=self.known.highest,
+            unit=self.unit,
+            of=self._of_values,
+            terms=tuple(self.names.values()),
         )
 
-    def _headline(self, criteria: Sequence[str]) -> tuple[str, ...]:
-        """What teams are ranked by, and the figures that its formulas name, while these fit into a short table."""
-        terms = [term for formula in self._board.formulas if formula.path in criteria for term in formula.terms]
-        paths = tuple(dict.fromkeys((*criteria, *terms)))
-        return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
+    def _of_values(self, values: Values) -> Floats:
+        return self.node.value({name: values[path] for name, path in self.names.items()})
+
+    def _of_row(self, row: Figures) -> float | None:
+        terms = {name: get(row, path) for name, path in self.names.items()}
+        if any(term is None for term in terms.values()):
+            return None
+        value = float(self.node.value({name: np.asarray(float(term)) for name, term in terms.items()}))
+        return value if math.isfinite(value) else None
+
+
+def _prepared(
+    key: tuple[str, ...], given: str | FigureSettings, terms: Mapping[str, Known], problems: _Problems
+) -> _PreparedFormula | None:
+    """The formula, checked; None where it is wrong, which `problems` then says."""
+    settings = FigureSettings(formula=given) if isinstance(given, str) else given
+    place = key if isinstance(given, str) else (*key, "formula")
+    try:
+        node = parse(settings.formula)
+    except FormulaError as error:
+        problems.add(place, str(error))
+        return None
+    names = problems.resolved(place, node.names(), terms)
+    if names is None:
+        return None
+    known = node.known({name: terms[path] for name, path in names.items()})
+    direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
+    if direction is None:
+        problems.add(
+            place,
+            "needs a direction: its terms do not say whether higher or lower is better; write "
+            f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
+        )
+        return None
+    if settings.range is not None:
+        lowest, highest = settings.range
+        if not lowest < highest:
+            problems.add((*key, "range"), "must be [lowest, highest]")
+            return None
+        known = Known(lowest=lowest, highest=highest, better=known.better)
+    return _PreparedFormula(
+        node=node,
+        names=names,
+        known=known,
+        direction=direction,
+        title=settings.title or title_of(key[-1]),
+        unit=settings.unit,
+    )
+
+
+# The names of figures: what a name means, and what is known of each figure before anything is scored.
+
+
+def _known_of(metric: Metric) -> Known:
+    """Range and direction of a per-case figure and its mean."""
+    return Known(lowest=metric.lowest, highest=metric.highest, better=_BETTER[metric.direction])
+
+
+def _known_figures(board: Scoreboard[Any]) -> Iterator[tuple[str, Known]]:
+    """Every figure below `aggregates` that a formula may name, with what is known of it."""
+    for metric in board.metrics:
+        known = _known_of(metric)
+        spread = Known(lowest=0.0, better=0)
+        for path, each in (
+            (metric.mean_path, known),
+            (metric.median, known),
+            (metric.std_path, spread),
+            (metric.count, spread),
+        ):
+            if path:
+                yield path, each
+    for figure in (*board.cohort_metrics, *board.given, *board.formulas):
+        better = _BETTER[figure.direction] if figure.title else 0
+        yield figure.path, Known(lowest=figure.lowest, highest=figure.highest, better=better)
+
+
+def _resolve(name: str, known: Mapping[str, Any]) -> str | None:
+    """The path that a name means: itself, or its mean."""
+    return next((path for path in (name, name + _MEAN) if path in known), None)
+
+
+def _shown(board: Scoreboard[Any], path: str) -> GivenFigure:
+    """Title and direction of the figure at a path."""
+    for metric in board.metrics:
+        if path in (metric.mean_path, metric.median, metric.std_path, metric.count):
+            return GivenFigure(path=path, title=metric.title, direction=metric.direction, unit=metric.unit)
+    return next(each for each in (*board.cohort_metrics, *board.given, *board.formulas) if each.path == path)
+
+
+def _retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:
+    """The scoreboard with other titles, by path."""
+
+    def renamed(figures: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(replace(each, title=titles.get(each.path, each.title)) for each in figures)
+
+    return replace(
+        board,
+        metrics=tuple(replace(each, title=titles.get(each.mean_path, each.title)) for each in board.metrics),
+        cohort_metrics=renamed(board.cohort_metrics),
+        given=renamed(board.given),
+        formulas=renamed(board.formulas),
+    )
+
+
+def _case_metrics(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[str, ...]:
+    """The per-case metrics that represent a challenge in the general schemes: the case figures and the metrics without
+    a mean, else means over regions, else all."""
+    if case_figures:
+        return (*case_figures, *(metric.name for metric in board.metrics if not metric.mean_path))
+    combined = [metric.name for metric in board.metrics if metric.of_row is not None]
+    inner = {name.removesuffix(_MEAN) for name in combined}
+    alone = [
+        metric.name
+        for metric in board.metrics
+        if metric.of_row is None and metric.name.rpartition(".")[0] not in inner and metric.name not in inner
+    ]
+    return (*combined, *alone)
+
+
+def title_of(name: str) -> str:
+    """`segmentation_score` as a title."""
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]

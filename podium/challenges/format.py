@@ -1,4 +1,4 @@
-"""Which files and jobs a challenge takes, and how they are paired and read."""
+"""The ground truth of a challenge, and its `Format`: which files and jobs it takes, how they are paired and read."""
 
 import hashlib
 import re
@@ -6,25 +6,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from podium.challenges.settings import ChallengeFile, Common
 from podium.errors import ConfigurationError, GroundTruthError, Refused, UsageError
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
-from podium.platform.runtime import Runtime
+from podium.platform.jobs import Runtime
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, list_files
 from podium.readers.images import Geometry
-
-# Where the ground truth lies and which challenges it holds.
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
 METRICS_CODE = "metrics.py"  # an organiser's own metrics
 REFERENCES = "references"
+NOTE = "README.md"  # for people; may be among the references
+PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
+ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
+ContentT = TypeVar("ContentT")  # one case's reference, read
+Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
+_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
+_DIRECTION_TOLERANCE = 1e-3
+_ORIGIN_TOLERANCE_MM = 0.1
+_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
+
+# Where the ground truth is and which challenges it holds.
 
 
 @dataclass(frozen=True)
@@ -50,27 +59,24 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
     return beside
 
 
-def read_challenge_folders(
-    root: Path, *, known: Collection[str], named: str | None = None
-) -> Mapping[str, ChallengeFolder]:
+def read_challenge_folders(root: Path, *, named: str | None = None) -> Mapping[str, ChallengeFolder]:
     """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
 
-    `known` are the kinds that a challenge.toml may give. A challenge's name is its folder's; where `root` itself is the
-    challenge, as an upload may be, it is `named` if that is given. An upload that was packed one folder too deep reads
-    the same as one that was not.
+    A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
+    is given. An upload that was packed one folder too deep is read all the same.
     """
     paths = challenge_paths(root)
     if named is not None and root in paths.values():
         paths = {named: root}
-    return {name: _read_folder(path, known, name=name) for name, path in paths.items()}
+    return {name: _read_folder(path, name=name) for name, path in paths.items()}
 
 
 def challenge_paths(root: Path) -> Mapping[str, Path]:
-    """The folders of challenges below `root` by name, nothing read yet."""
+    """The folders of challenges below `root` by name; their content is not read."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
-        # The platform's folder says nothing: an upload without its own folder is named after its kind.
+        # The name of the platform's folder means nothing: an upload without its own folder is named after its kind.
         name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
         return {name: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
@@ -94,9 +100,9 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
     raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
 
 
-def _read_folder(path: Path, known: Collection[str], *, name: str) -> ChallengeFolder:
+def _read_folder(path: Path, *, name: str) -> ChallengeFolder:
     file = ChallengeFile(path / CHALLENGE_FILE)
-    file.known_kind(known)
+    file.known_kind()
     check_name(name, path)
     return ChallengeFolder(name=name, path=path, file=file, common=file.common())
 
@@ -105,8 +111,8 @@ def check_name(name: str, path: Path) -> None:
     """Raises ConfigurationError where a challenge cannot have this name."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            "The name of a challenge's folder has small letters, digits, '.', '_' and '-' only: it becomes the image's "
-            f"name, and '{escape_for_display(name)}' cannot.",
+            "The name of a challenge's folder may have only lower-case letters, digits, '.', '_' and '-', because it "
+            f"becomes the image's name; '{escape_for_display(name)}' is not valid.",
             detail=str(path),
         )
 
@@ -125,10 +131,7 @@ def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
         raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
 
 
-PredictionT = TypeVar("PredictionT")  # where one case's prediction lies, not yet opened
-ReferenceT = TypeVar("ReferenceT")  # where one case's reference lies
-NOTE = "README.md"  # may lie among the references, for people
-Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
+# Files and jobs.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +146,7 @@ class Collected(Generic[PredictionT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What an organiser can judge of one reference.
+    """A summary of one reference, for the organiser.
 
     categories   counted over the cases
     figures      summarised over the cases by smallest, median and largest
@@ -156,18 +159,18 @@ class Description:
     doubts: Sequence[str] = ()
 
 
-class Format(ABC, Generic[PredictionT, ReferenceT]):
-    """Files and jobs. `check_*` read in full and raise `Refused` for what the file's author has to fix."""
+class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
+    """Files and jobs. What reads a file reads it in full and raises `Refused` for what the file's author has to fix."""
 
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """Where predictions stand in a submission."""
+        """Where predictions are in a submission."""
 
     @property
     @abstractmethod
     def libraries(self) -> Collection[str]:
-        """Of `READER_PACKAGES` those that probably read its references and predictions: loaded in advance."""
+        """The `READER_PACKAGES` that probably read its references and predictions: they are loaded in advance."""
 
     @abstractmethod
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:
@@ -175,10 +178,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
 
     @abstractmethod
     def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
-        """The files a reference is made of: their content is the identity of the ground truth."""
+        """The files a reference is made of: their content identifies the ground truth."""
 
     def reference_digest(self, reference: ReferenceT) -> bytes:
-        """Of everything that a reference is made of."""
+        """A digest of everything that a reference is made of."""
         digest = hashlib.sha256()
         for file in self.reference_files(reference):
             with file.path.open("rb") as stream:
@@ -186,19 +189,19 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
         return digest.digest()
 
     @abstractmethod
-    def check_reference(self, reference: ReferenceT) -> Shapes:
-        """Read a reference in full and check it against the settings; the shapes a prediction must have."""
+    def read_reference(self, reference: ReferenceT) -> ContentT:
+        """Read a reference in full and check it against the settings."""
 
-    def check_and_read(self, reference: ReferenceT) -> tuple[Shapes, Any]:
-        """The same, and what the scorer's `read_reference` would give where that is no more work, else None."""
-        return self.check_reference(reference), None
+    @abstractmethod
+    def shapes(self, content: ContentT) -> Shapes:
+        """The shapes that a prediction's arrays must have."""
 
-    def describe_reference(self, reference: ReferenceT) -> Description:
-        """The same, and what `podium check` shows of the reference."""
-        return Description(shapes=self.check_reference(reference))
+    @abstractmethod
+    def describe_reference(self, content: ContentT) -> Description:
+        """What `podium check` shows of a reference."""
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
-        """What is implausible about the references together, in sentences."""
+        """Sentences on what is implausible about all references together."""
         return ()
 
     @abstractmethod
@@ -207,14 +210,14 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
 
     @abstractmethod
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
-        """An upper bound of what an honest submission for cases of these shapes unpacks to."""
+        """An upper bound of the unpacked size of an honest submission for cases of these shapes."""
 
     @abstractmethod
     def prediction(self, candidates: Sequence[Candidate]) -> PredictionT:
-        """One case's prediction from the candidates of one prediction; raises Refused where they make none."""
+        """One case's prediction from its candidates; raises Refused where they do not make one."""
 
     def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
-        """The references that there are, by case, and everything that is wrong with their names."""
+        """The references by case, and everything that is wrong with their names."""
         listing = list_files(folder, trusted=True)
         problems = [
             ReferenceProblem(
@@ -245,11 +248,11 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
         return Runtime()
 
     def recognises(self, names: SubmissionNames) -> bool:
-        """Whether a submission that looks like this from outside was made for this challenge."""
+        """Whether a submission with these names was made for this challenge."""
         return self.layout.recognises(names)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[PredictionT]:
-        """Pair predictions with cases by identifier; without a list of cases every identifier is believed."""
+        """Pair predictions with cases by name; without a list of cases every name is taken as a case."""
         pairing = pair(submission, self.layout, cases)
         predictions: dict[str, PredictionT] = {}
         refused: dict[str, str] = {}
@@ -267,23 +270,18 @@ class Format(ABC, Generic[PredictionT, ReferenceT]):
 
 
 def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:
-    """The cases, together, whose names differ only in upper and lower case."""
+    """Groups of cases whose names differ only in upper and lower case."""
     alike: dict[str, list[str]] = {}
     for case in sorted(cases):
         alike.setdefault(case.casefold(), []).append(case)
     return [names for names in alike.values() if len(names) > 1]
 
 
-# What the header of an image says about where it lies, and when that deserves a word.
-
-_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
-_DIRECTION_TOLERANCE = 1e-3
-_ORIGIN_TOLERANCE_MM = 0.1
-_SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
+# The geometry in an image's header, and when it deserves a warning.
 
 
 def differing_geometry(name: str, found: Geometry | None, expected: Geometry | None) -> str | None:
-    """Voxels are compared index by index; a header that says otherwise deserves a word, since something is off."""
+    """A warning where the headers differ: voxels are compared index by index, so something may be wrong."""
     if found is None or expected is None or len(found.spacing) != len(expected.spacing):
         return None
     differing = [

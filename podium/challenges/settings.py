@@ -30,10 +30,15 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each; see KINDS in podium/challenges/base.py
 CASES = "cases"
-DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would tell about single cases
+DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
 GROUP = "group"  # the named part of `groups` that becomes the group's name
+_HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(
+    r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
+)
 
 
 class Settings(BaseModel):
@@ -67,11 +72,11 @@ def unknown_key(key: str, known: Collection[str]) -> str:
 class Common(Settings):
     """The keys every challenge has.
 
-    `per_case` has no default on purpose: the platform shows all of metrics.json to participants, so whoever holds a
+    `per_case` has no default on purpose: the platform shows all of metrics.json to participants, so the organiser of a
     hidden test set has to decide what a row may say.
 
     submission      which shape of submission the phase takes; "any" goes by whether there is a predictions.json
-    expected_cases  how many references there must be, for whoever would notice a forgotten one too late
+    expected_cases  how many references there must be: a forgotten one is then an error
     decimals        published aggregates are rounded to this many [4; exact where per_case is "full"]
     """
 
@@ -108,9 +113,9 @@ class CasesSettings(Settings):
             try:
                 names = re.compile(pattern).groupindex
             except re.error as error:
-                raise ValueError(f"it is no regular expression: {error}") from None
+                raise ValueError(f"it is not a regular expression: {error}") from None
             if GROUP not in names:
-                raise ValueError(f"the pattern must name a part: (?P<{GROUP}>...)")
+                raise ValueError(f"the pattern must have a named group: (?P<{GROUP}>...)")
         return pattern
 
     def group_of(self, case: str) -> str | None:
@@ -133,7 +138,7 @@ class SealedSettings(Settings):
 
 
 class ChallengeFile:
-    """A challenge.toml that was read but not yet understood: which kind it is decides what else it may say."""
+    """A challenge.toml, parsed but not yet validated: its kind decides which other keys are allowed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -147,7 +152,7 @@ class ChallengeFile:
 
     @property
     def kind(self) -> str:
-        """Which code scores the challenge, before anything else is checked."""
+        """Which code scores the challenge; nothing else is checked."""
         kind = self._content.get("kind")
         if "challenge" in self._content:
             raise self.refuse(
@@ -164,14 +169,14 @@ class ChallengeFile:
         old = str(self._content["challenge"])
         return "declared" if old == "carotid" else old
 
-    def known_kind(self, known: Collection[str]) -> str:
-        """The kind, which must be one of these."""
-        if self.kind not in known:
-            raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(sorted(known))}")
+    def known_kind(self) -> str:
+        """The kind, which must be known."""
+        if self.kind not in KIND_NAMES:
+            raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(KIND_NAMES)}")
         return self.kind
 
     def common(self) -> Common:
-        """Everything but the tables."""
+        """The keys outside of tables."""
         problems = self.common_problems()
         if problems:
             raise self.refusal(problems)
@@ -206,7 +211,7 @@ class ChallengeFile:
         return {key: value for key, value in self._content.items() if not isinstance(value, dict | list)}
 
     def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
-        """The first problem as an error; the organiser finds all of them in the log."""
+        """The first problem as an error, with all of them in its detail, for the log."""
         error = self.refuse(problems[0].key, problems[0].words)
         if len(problems) > 1:
             error.detail = "\n".join([str(self.path), *(str(self.refuse(each.key, each.words)) for each in problems)])
@@ -221,7 +226,7 @@ class ChallengeFile:
 
 
 def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
-    """What is wrong with a table; `prefix` is where it stands in the file."""
+    """What is wrong with a table; `prefix` is its key in the file."""
     try:
         model.model_validate(content)
     except ValidationError as error:
@@ -230,19 +235,13 @@ def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) ->
 
 
 def without_problems(content: Any, problems: Sequence[ValidationProblem], *, depth: int) -> dict[str, Any]:
-    """A table without the keys that have a problem, which stand in a problem's key at `depth`."""
+    """A table without the keys that have a problem: part number `depth` of each problem's key."""
     wrong = {problem.key[depth] for problem in problems if len(problem.key) > depth}
     return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
 
 
 def _dotted(key: tuple[str | int, ...]) -> str:
     return ".".join(str(part) for part in key)
-
-
-_HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(
-    r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
-)
 
 
 def line_of(text: str, key: tuple[str | int, ...]) -> int | None:

@@ -179,14 +179,13 @@ def add_manifest(verbs: Verbs) -> None:
 
 
 def _manifest(options: argparse.Namespace) -> int:
-    from podium.challenges import KINDS, load_challenge
-    from podium.challenges.format import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import choose_challenge, prepare
+    from podium.challenges import load_challenge
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import find_challenge, prepare
     from podium.validation import make_manifest, write_manifest
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folders = read_challenge_folders(root, known=KINDS, named=chosen_challenge(options))
-    folder = choose_challenge(folders, named=chosen_challenge(options))
+    folder = find_challenge(root, chosen_challenge(options))
     task = prepare(folder, load_challenge(folder), chosen_executor(options))
     write_manifest(make_manifest(task), options.output)
     return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")
@@ -202,14 +201,14 @@ def add_leaderboard(verbs: Verbs) -> None:
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
-    from podium.challenges import KINDS, phase_columns
+    from podium.challenges import phase_columns
     from podium.challenges.format import locate_ground_truth, read_challenge_folders
     from podium.evaluation import choose_challenge
     from podium.platform.privacy import phase_settings
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
-    folders = read_challenge_folders(root, known=KINDS, named=name)
+    folders = read_challenge_folders(root, named=name)
     chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
     print(json.dumps(settings[name] if name else settings, indent=2))
@@ -238,14 +237,13 @@ def add_bundle(verbs: Verbs) -> None:
 
 
 def _codabench(options: argparse.Namespace) -> int:
-    from podium.challenges import KINDS
-    from podium.challenges.format import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import choose_challenge
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import find_challenge
     from podium.tools.platforms.bundle import BundlePlan, write_bundle
 
     name = options.challenge
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folder = choose_challenge(read_challenge_folders(root, known=KINDS, named=name), named=name)
+    folder = find_challenge(root, name)
     plan = BundlePlan(
         image=options.image or f"podium-codabench-{name}:{__version__}",
         start=options.start or datetime.now(UTC).date(),

@@ -266,9 +266,9 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     from rich.console import Console
 
     from podium.readers.files import escape_for_display
-    from podium.tools.ranking.consensus import consensus, rank_tasks
+    from podium.tools.ranking.consensus import consensus
     from podium.tools.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
-    from podium.tools.ranking.rank import rank
+    from podium.tools.ranking.rank import rank, rank_tasks
     from podium.tools.report.files import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 

@@ -356,7 +356,6 @@ def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
     from podium.challenges import load_challenge
     from podium.challenges.freehand.format import FreehandFormat
-    from podium.challenges.freehand.reading import read_reference_scan
     from podium.platform.submission import open_submission
     from podium.sandbox.decoders import decoders
     from podium.tools.freehand import draw_trajectory, scan_trajectory
@@ -371,12 +370,12 @@ def _plot(options: argparse.Namespace) -> int:
     path: Path = options.output or Path(f"{options.scan}.png")
     run = {"grid": files.grid, "threads": options.workers}
     if options.input is None:
-        scan = read_reference_scan(references[options.scan], files.grid)
+        scan = files.read_reference(references[options.scan])
         draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan, path=path)
     else:
         with decoders(libraries=["h5py"], logged=False):
-            limit = files.submission_bytes([files.check_reference(each) for each in references.values()])
-            scan = read_reference_scan(references[options.scan], files.grid)
+            limit = files.submission_bytes([files.shapes(files.read_reference(each)) for each in references.values()])
+            scan = files.read_reference(references[options.scan])
             with open_submission(options.input, max_bytes=limit, shape=folder.common.submission) as submission:
                 collected = files.collect(submission, references.keys())
                 if options.scan in collected.refused:
@@ -389,11 +388,10 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _folder(options: argparse.Namespace) -> "ChallengeFolder":
-    from podium.challenges import KINDS
     from podium.challenges.format import locate_ground_truth, only_of_kind, read_challenge_folders
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    return only_of_kind(read_challenge_folders(root, known=KINDS), "freehand")
+    return only_of_kind(read_challenge_folders(root), "freehand")
 
 
 def _change(before: int, after: int) -> str:

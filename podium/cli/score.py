@@ -205,11 +205,11 @@ def add_validate(verbs: Verbs) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     from podium.challenges.format import locate_ground_truth
-    from podium.validation import read_manifest, validate
+    from podium.validation import validate
 
     report = validate(
         options.submission,
-        manifest=read_manifest(options.cases) if options.cases else None,
+        cases=options.cases,
         challenge=chosen_challenge(options),
         executor=chosen_executor(options),
         ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),

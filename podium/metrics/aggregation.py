@@ -1,16 +1,16 @@
-"""From declared metrics to rows, and from rows to `aggregates`, on the cases as they are or on bootstrap replicates."""
+"""From rows to `aggregates`, on the cases as they are or on bootstrap replicates."""
 
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from podium.figures import Figures, get, holds, put
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Metric, Scoreboard, Values
+from podium.metrics.declaration import CohortMetric, Formula, Metric, Scoreboard, Values
 from podium.metrics.resampling import Resamples
 
 # Mean and spread over cases, by exact sums: equal data give equal figures in any order.
@@ -32,21 +32,8 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
     return mean, unit * math.sqrt(mean_of([(deviation / unit) ** 2 for deviation in deviations]))
 
 
-CaseT = TypeVar("CaseT")
 LOG = logging.getLogger(__name__)
 _NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
-
-
-def row_of(metrics: Sequence[CaseMetric[CaseT]], case: CaseT, *, lost: bool) -> dict[str, Any]:
-    """The declared figures of one case, as a result row holds them."""
-    row: dict[str, Any] = {}
-    for metric in metrics:
-        if metric.of is not None:
-            put(row, metric.name, metric.lost(case) if lost else metric.of(case))
-    for metric in metrics:
-        if metric.of_row is not None:
-            put(row, metric.name, metric.of_row(row))
-    return row
 
 
 class CohortValues(Mapping[str, Floats]):

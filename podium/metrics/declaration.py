@@ -12,9 +12,9 @@ A challenge lists its figures in one `Scoreboard`.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from podium.figures import Figures, get
+from podium.figures import Figures, get, put
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
 
@@ -73,7 +73,7 @@ class CaseMetric(Metric, Generic[CaseT]):
     of_row: Callable[[Figures], float | None] | None = None
     when_lost: Callable[[CaseT], float | None] | None = None
 
-    def lost(self, case: CaseT) -> float | None:
+    def score_missing(self, case: CaseT) -> float | None:
         """The figure of a case without a usable prediction."""
         if self.when_lost is not None:
             return self.when_lost(case)
@@ -182,6 +182,17 @@ class Scoreboard(Generic[CaseT]):
     offline: Sequence[GivenFigure] = ()
     headline: Sequence[str] = ()
     ranked: Sequence[str] = ()
+
+    def row(self, case: CaseT, *, is_missing: bool = False) -> dict[str, Any]:
+        """The declared figures of one case; `is_missing` where it has no usable prediction."""
+        row: dict[str, Any] = {}
+        for metric in self.metrics:
+            if metric.of is not None:
+                put(row, metric.name, metric.score_missing(case) if is_missing else metric.of(case))
+        for metric in self.metrics:
+            if metric.of_row is not None:
+                put(row, metric.name, metric.of_row(row))
+        return row
 
     def resolved(self, path: str) -> str:
         """`path` with an alias replaced by what it stands for."""

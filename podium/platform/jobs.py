@@ -1,13 +1,15 @@
-"""predictions.json: the jobs of an algorithm submission, in either spelling the platform has used.
+"""The jobs of an algorithm submission, as predictions.json lists them, and how long a submission took.
 
-A job is linked to its case by the name of an input and by nothing else: pks are random, the order means nothing.
+A job is linked to its case by the name of an input and by nothing else: pks are random, the order means nothing. The
+platform measures how long a job runs; for other submissions a file of the participant's says how long they took.
 """
 
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
@@ -18,8 +20,23 @@ from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.pictures import TIFF
 from podium.readers.formats.text import parse_json, read_json
 
-# ISO 8601 durations (`PT1M3.5S`), as predictions.json writes how long a job ran.
-
+Clock = Literal["exec", "invoke"]
+"""What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
+not. A job has one of them."""
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+PREDICTIONS_FILE = "predictions.json"
+_PREDICTIONS_LIMIT_BYTES = 32_000_000
+_PREDICTIONS_DEPTH = 200  # an algorithm may write deeply nested inline values: they are checked job by job
+_PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
+_LONGEST_NAME = 255
+_OUTPUT_JSON_LIMIT_BYTES = 16_000_000
+_IMAGE_ENDINGS = METAIMAGE.endings + TIFF.endings  # the platform stores images in no other format
+_OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".json", ".txt", ".csv", ".zip", ".tar.gz")
+_ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
+TIMING_FILE = "timing.json"
+RUNTIME_FILE = "runtime.json"
+_NAMED = 5  # names listed in a message
+LONGEST_SECONDS = 1e9  # thirty years: no evaluation lasts longer, and sums of such numbers stay finite
 # Digits are bounded: what a job took fits in them, and no sum of such durations overflows.
 _DURATION = re.compile(
     r"P(?:(?P<weeks>\d{1,9}(?:\.\d{1,12})?)W)?(?:(?P<days>\d{1,9}(?:\.\d{1,12})?)D)?"
@@ -27,27 +44,6 @@ _DURATION = re.compile(
     re.ASCII,
 )
 _SECONDS_IN = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
-
-
-def duration_seconds(text: str) -> float | None:
-    """Seconds of an ISO 8601 duration; None for anything else, also for years and months, whose length varies."""
-    match = _DURATION.fullmatch(text.replace(",", "."))
-    if match is None or not any(match.groups()):
-        return None
-    return sum(float(amount) * _SECONDS_IN[unit] for unit, amount in match.groupdict().items() if amount)
-
-
-Clock = Literal["exec", "invoke"]
-"""What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
-not. A job has one of them."""
-CLOCKS: tuple[Clock, ...] = get_args(Clock)
-PREDICTIONS_FILE = "predictions.json"
-_PREDICTIONS_LIMIT_BYTES = 32_000_000
-_PREDICTIONS_DEPTH = 200  # inline values are an algorithm's doing: they are judged one job at a time
-_PREDICTIONS_CONTAINERS = 1_500_000  # scribbles come point by point: 300 cases of 6 steps hold half a million and more
-_LONGEST_NAME = 255
-_OUTPUT_JSON_LIMIT_BYTES = 16_000_000
-_IMAGE_ENDINGS = METAIMAGE.endings + TIFF.endings  # the platform stores images in no other format
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """How the job is called in messages."""
+        """The job's name in messages."""
         return f"job {self.pk}"
 
     def output_json(self, slug: str) -> Any:
@@ -113,7 +109,7 @@ class Job:
             raise Refused(f"{self.label} has no output '{slug}'.") from None
 
     def _below(self, relative: str) -> Path:
-        """The folder, after the same checks a file gets: no step of the path is a link or leads outside."""
+        """The path, checked as that of a file: no part of it is a link or leads outside."""
         name = f"{self.pk}/output/{relative}"
         parts = PurePosixPath(name).parts
         if PurePosixPath(relative).is_absolute() or ".." in parts:
@@ -201,7 +197,7 @@ def _name(entry: Mapping[str, Any]) -> str | None:
 
 
 def _is_name(text: str) -> bool:
-    """Whether `text` can stand in a path and in a message."""
+    """Whether `text` can be part of a path and of a message."""
     return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
 
 
@@ -214,10 +210,15 @@ def _timed(entry: Mapping[str, Any]) -> tuple[Clock | None, float | None]:
     return None, None
 
 
-# From the name of a file or image to the name of its case.
+def duration_seconds(text: str) -> float | None:
+    """Seconds of an ISO 8601 duration; None for anything else, also for years and months, whose length varies."""
+    match = _DURATION.fullmatch(text.replace(",", "."))
+    if match is None or not any(match.groups()):
+        return None
+    return sum(float(amount) * _SECONDS_IN[unit] for unit, amount in match.groupdict().items() if amount)
 
-_OTHER_ENDINGS = (".jpeg", ".jpg", ".dcm", ".h5", ".hdf5", ".npy", ".npz", ".json", ".txt", ".csv", ".zip", ".tar.gz")
-_ENDINGS = (*IMAGE_ENDINGS, *_OTHER_ENDINGS)
+
+# The name of a case.
 
 
 def normalize_nfc(name: str) -> str:
@@ -236,3 +237,132 @@ def case_of(name: str) -> str:
         if lowered.endswith(ending) and len(last) > len(ending):
             return last[: -len(ending)]
     return last
+
+
+# How long a submission took.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """How long a submission took, as far as it is known.
+
+    total_seconds  of everything, where that alone was given
+    by_case        of the cases whose time is known
+    jobs           how many jobs each clock measured
+    problem        what is wrong with the times, if anything
+    warning        what is not wrong, but may cost points or be unfair
+    """
+
+    total_seconds: float | None = None
+    by_case: Mapping[str, float] = field(default_factory=dict)
+    jobs: Mapping[Clock, int] = field(default_factory=dict)
+    problem: str | None = None
+    warning: str | None = None
+
+    def of(self, cases: Iterable[str]) -> float | None:
+        """The sum over these cases, or the total where no single case was timed. None where it is not known for all of
+        them: a sum over some would make the team look faster than it is."""
+        if not self.by_case:
+            return self.total_seconds
+        seconds = [self.by_case.get(case) for case in cases]
+        known = [each for each in seconds if each is not None]
+        return math.fsum(known) if len(known) == len(seconds) else None
+
+    def clock_figures(self) -> dict[str, float]:
+        """How many jobs each clock measured, for `aggregates`: all 0 where the participant's file gives the time."""
+        return {clock_path(clock): self.jobs.get(clock, 0) for clock in CLOCKS}
+
+
+def clock_path(clock: Clock) -> str:
+    """The path below `aggregates` of the number of jobs that a clock measured."""
+    return f"jobs.{clock}_duration"
+
+
+def job_runtime(jobs: Mapping[str, Sequence[Job]], *, clock: Clock | None = None) -> Runtime:
+    """`exec_duration` of the jobs of every case, or `invoke_duration` where that is missing; `jobs` by case.
+
+    Raises SubmissionError where `clock` is the only one that counts and the other one measured a job.
+    """
+    every = [job for together in jobs.values() for job in together]
+    measured: dict[Clock, list[Job]] = {each: [job for job in every if job.clock == each] for each in CLOCKS}
+    for other, theirs in measured.items():
+        if clock is not None and other != clock and theirs:
+            raise SubmissionError(
+                f"{len(theirs)} of {len(every)} jobs were measured by {other}_duration ({_names(theirs)}), but only "
+                f"{clock}_duration counts here; submit a container image whose label org.grand-challenge.api-method is "
+                f"'{clock}'."
+            )
+    unknown = sum(job.seconds is None for job in every)
+    by_case = {}
+    for case, together in jobs.items():
+        known = [job.seconds for job in together if job.seconds is not None]
+        if len(known) == len(together):
+            by_case[case] = math.fsum(known)
+    return Runtime(
+        by_case=by_case,
+        jobs={each: len(theirs) for each, theirs in measured.items()},
+        problem=f"{unknown} of {len(every)} jobs have no duration that can be read: the time of their cases is unknown."
+        if unknown
+        else None,
+        warning=_mix(measured) if all(measured.values()) else None,
+    )
+
+
+def _mix(measured: Mapping[Clock, Sequence[Job]]) -> str:
+    most, fewest = sorted(measured, key=lambda clock: len(measured[clock]), reverse=True)
+    return (
+        f"{len(measured[fewest])} of {sum(map(len, measured.values()))} measured jobs have {fewest}_duration "
+        f"({_names(measured[fewest])}), the others {most}_duration: exec_duration includes starting the container, "
+        "invoke_duration does not, so their sum is unfair."
+    )
+
+
+def _names(jobs: Sequence[Job]) -> str:
+    shown = ", ".join(job.label for job in jobs[:_NAMED])
+    return shown if len(jobs) <= _NAMED else f"{shown} and {len(jobs) - _NAMED} more"
+
+
+def file_runtime(files: Sequence[SafeFile], *, name: str, cases: Collection[str]) -> Runtime:
+    """What the files called `name` say, of which there must be one.
+
+    `timing.json` is `{"total_seconds": s}` or `{"cases": {case: s}}`; `runtime.json` is `{"<case>": s}`, where other
+    entries than `cases` are ignored.
+    """
+    if not files:
+        return Runtime(warning=f"There is no {name}: the time is unknown.")
+    if len(files) > 1:
+        return Runtime(problem=f"There is more than one {name}: the time is unknown.")
+    try:
+        content = read_json(files[0])
+        if name == TIMING_FILE:
+            return _timing(content, cases)
+        if not isinstance(content, dict):
+            raise Refused(f'{RUNTIME_FILE} must be {{"<case>": seconds}}.')
+        return _by_case({case: content[case] for case in cases if case in content}, cases, file=name)
+    except Refused as refusal:
+        return Runtime(problem=str(refusal))
+
+
+def _timing(content: Any, cases: Collection[str]) -> Runtime:
+    match content:
+        case {"cases": dict() as by_case}:
+            return _by_case(by_case, cases, file=TIMING_FILE)
+        case {"total_seconds": total}:
+            return Runtime(total_seconds=checked_seconds(total, file=TIMING_FILE, key="total_seconds"))
+    raise Refused(f'{TIMING_FILE} must be {{"total_seconds": s}} or {{"cases": {{"<case>": s}}}}.')
+
+
+def _by_case(by_case: Mapping[str, Any], cases: Collection[str], *, file: str) -> Runtime:
+    uncovered = sum(case not in by_case for case in cases)
+    return Runtime(
+        by_case={case: checked_seconds(value, file=file, key=case) for case, value in by_case.items()},
+        problem=f"{file} lacks {uncovered} of the submitted cases: their time is unknown." if uncovered else None,
+    )
+
+
+def checked_seconds(value: Any, *, file: str, key: str) -> float:
+    """A duration under `key` of a participant's `file`; raises Refused where it is not one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= LONGEST_SECONDS or math.copysign(1, value) < 0:  # -0.0 is not below 0
+        raise Refused(f"{file}: '{escape_for_display(key)}' must be a number of seconds, not negative and at most 1e9.")
+    return float(value)

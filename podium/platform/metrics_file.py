@@ -1,4 +1,4 @@
-"""metrics.json: one model that writes the file, checks it, generates its JSON Schema, and is what every reader gets.
+"""metrics.json: one model that writes the file, checks it, generates its JSON Schema, and represents it to readers.
 
 `python -m podium.platform.metrics_file` prints the schema; metrics.schema.json beside this file is its output.
 """
@@ -20,14 +20,26 @@ from podium.errors import UsageError, first_problem
 from podium.figures import Figures
 from podium.readers.files import escape_for_display
 
-# What a run found out about single cases, and helpers for nested figures.
-
+METRICS_FILE = "metrics.json"
+SCHEMA_NAME: Final = "podium-metrics-2"
 Status = Literal["scored", "failed", "missing"]
 
 _ROW_KEYS = ("case", "status", "metrics", "warnings", "error")
 _QUOTED = re.compile(r"(?<!\w)'.*'(?!\w)", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]+")
 _LONGEST_WARNING = 300
+_LONGEST_SENTENCE = 1000  # messages quote what was submitted, which may be of any length
+_KEY = r"^[A-Za-z0-9_-]+$"
+_FINITE_FIGURES = {
+    "description": "Leaderboard columns are dotted paths, so keys have no dot, and every leaf is a finite number.",
+    "type": "object",
+    "patternProperties": {_KEY: {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/FiniteFigures"}]}},
+    "additionalProperties": False,
+}
+Count = Annotated[int, Field(strict=True, ge=0)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+# The row of a case.
 
 
 class CaseResult(BaseModel):
@@ -74,7 +86,7 @@ class CaseScore:
 
 
 def summarise_warnings(results: Sequence[CaseResult]) -> list[str]:
-    """A line for each kind of warning, with the number of its cases, in the order of their first.
+    """A line for each kind of warning, with the number of its cases, in the order of first appearance.
 
     Warnings that quote a file's name are of one kind if they differ in that name and in numbers alone.
     """
@@ -92,16 +104,7 @@ def summarise_warnings(results: Sequence[CaseResult]) -> list[str]:
     return lines
 
 
-METRICS_FILE = "metrics.json"
-SCHEMA_NAME: Final = "podium-metrics-2"
-_LONGEST_SENTENCE = 1000  # messages quote what was submitted, which may be as long as its author likes
-_KEY = r"^[A-Za-z0-9_-]+$"
-_FINITE_FIGURES = {
-    "description": "Leaderboard columns are dotted paths, so keys have no dot, and every leaf is a finite number.",
-    "type": "object",
-    "patternProperties": {_KEY: {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/FiniteFigures"}]}},
-    "additionalProperties": False,
-}
+# The whole file.
 
 
 def _check_aggregates(figures: Figures) -> Figures:
@@ -128,10 +131,6 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond all floats
         return False
-
-
-Count = Annotated[int, Field(strict=True, ge=0)]
-NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 class Counts(BaseModel):
@@ -223,8 +222,8 @@ def read_metrics(path: Path) -> MetricsFile:
 
 
 def prepare_output(output: Path) -> None:
-    """Make the folder and delete an older metrics.json, which must not be taken for this run's; better to fail now
-    than after an hour of scoring."""
+    """Make the folder and delete an older metrics.json, which must not be mistaken for this run's. It is better to fail
+    now than after an hour of scoring."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         (output / METRICS_FILE).unlink(missing_ok=True)
@@ -255,7 +254,7 @@ def write_metrics(metrics: MetricsFile, output: Path) -> Path:
 
 
 class _WithoutTitles(GenerateJsonSchema):
-    """A field's name is title enough."""
+    """A field's name serves as its title."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -274,7 +273,7 @@ def metrics_schema() -> dict[str, Any]:
 
 
 def sorted_outside(document: dict[str, Any], keep: str = "settings") -> dict[str, Any]:
-    """The document with sorted keys, but for the settings: of figures and classes the order has a meaning."""
+    """The document with sorted keys, except in the settings: the order of figures and classes has a meaning."""
     return {key: value if key == keep else _sorted(value) for key, value in sorted(document.items())}
 
 

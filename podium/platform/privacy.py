@@ -1,5 +1,7 @@
-"""What a participant may learn about single cases: everything, figures under a pseudonym, or nothing. Aggregates of few
-cases tell about single ones too, the more digits they have.
+"""What participants see: the columns of the leaderboard, and what `per_case` lets them learn about single cases.
+
+A row is published in full, under a pseudonym, or not at all. Aggregates of few cases reveal single ones too, the more
+digits they have.
 """
 
 import hashlib
@@ -13,14 +15,24 @@ from podium.figures import Figures, get, holds, without
 from podium.metrics.declaration import Direction, Metric, Scoreboard
 from podium.platform.metrics_file import CaseResult
 
-# Leaderboard columns: dotted paths into metrics.json, in the words of the platform's phase settings.
+PerCase = Literal["full", "anonymous", "none"]
+FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two cases reveal both
+FEWEST_IN_GROUP = 5  # cases
+_GROUPS = "groups"
+_PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
+
+# Leaderboard columns: dotted paths into metrics.json, as the platform's phase settings name them.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One figure below `aggregates`; `error_path` names its spread, shown beside it; the `headline` ones make a short
-    table. Where columns besides the first are `ranked`, teams are ordered by the mean of their positions in those. The
-    figure at `known_path`, if there is one, is 0 where this one is unknown."""
+    """One figure below `aggregates`.
+
+    error_path  the path of its spread, which is shown beside it
+    headline    it is part of a short table
+    ranked      where columns besides the first are ranked, teams are ordered by the mean of their positions in those
+    known_path  the path of a figure that is 0 where this one is unknown, if there is one
+    """
 
     path: str
     title: str
@@ -99,20 +111,16 @@ def _extra(column: Column) -> dict[str, Any]:
     return settings
 
 
-PerCase = Literal["full", "anonymous", "none"]
-FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two tell both
-FEWEST_IN_GROUP = 5  # cases
-_GROUPS = "groups"
-_PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
+# What is published of single cases.
 
 
 def published_results(
     results: Sequence[CaseResult], *, per_case: PerCase, key: bytes, confidential: Sequence[str]
 ) -> list[CaseResult]:
-    """The rows as the organiser chose to publish them, in sorted order of the names they then carry.
+    """The rows as the organiser chose to publish them, sorted by their published names.
 
-    `anonymous` sorts by pseudonym, since the true order would undo it, and drops the confidential figures. Errors and
-    warnings stay: they name the participant's own files, which links those pseudonyms to their cases.
+    `anonymous` sorts by pseudonym, since the true order would reveal the cases, and drops the confidential figures.
+    Errors and warnings stay: they name the participant's own files, which links those pseudonyms to their cases.
     """
     match per_case:
         case "none":
@@ -141,7 +149,7 @@ def aggregates_of_enough_cases(
     board: Scoreboard[Any],
     ranked: Collection[str],
 ) -> Figures:
-    """The aggregates of these results without what tells about single cases, where these are hidden.
+    """The aggregates of these results without what reveals single cases, where these are hidden.
 
     Left out are standard deviations and medians of fewer than 10 scored cases and figures made of these, places of
     curves that fewer than 10 scored cases have, and small groups with the means over groups. What teams are `ranked` by
@@ -172,9 +180,9 @@ def published_groups(sizes: Mapping[str, int]) -> set[str]:
 def published_columns(
     columns: Sequence[Column], *, cases: int, groups: Mapping[str, int], board: Scoreboard[Any], ranked: Collection[str]
 ) -> list[Column]:
-    """The columns of a leaderboard without figures that are never published for these numbers of hidden cases in
-    all and in each group."""
-    hidden = _told_by_few(board, lambda _: cases, ranked)
+    """The columns of a leaderboard without figures that are never published for these numbers of hidden cases, in
+    total and in each group."""
+    hidden = _revealing(board, lambda _: cases, ranked)
     if len(published_groups(groups)) < len(groups):
         hidden |= set(_group_means(board))
     return [
@@ -189,7 +197,7 @@ def _of_enough_cases(
 ) -> dict[str, Any]:
     """Only scored cases count: the value of a missing one is known, so it hides nothing."""
     scored = [result.metrics for result in results if result.status == "scored"]
-    shown = without(figures, list(_told_by_few(board, lambda metric: _defined(metric, scored), ranked)))
+    shown = without(figures, list(_revealing(board, lambda metric: _defined(metric, scored), ranked)))
     for curve in board.curves:
         if curve.mean in shown:
             enough = {
@@ -200,8 +208,8 @@ def _of_enough_cases(
     return shown
 
 
-def _told_by_few(board: Scoreboard[Any], defined: Callable[[Metric], int], ranked: Collection[str]) -> set[str]:
-    """Where the spread of metrics stands that are `defined` in too few cases, and every figure made of it."""
+def _revealing(board: Scoreboard[Any], defined: Callable[[Metric], int], ranked: Collection[str]) -> set[str]:
+    """The paths of the spread of metrics that are `defined` in too few cases, and of every figure made of it."""
     few = {
         path
         for metric in board.metrics
@@ -212,7 +220,7 @@ def _told_by_few(board: Scoreboard[Any], defined: Callable[[Metric], int], ranke
     for alias, target in board.aliases.items():
         few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
     few.difference_update(ranked)
-    for formula in board.formulas:  # a formula stands after its terms
+    for formula in board.formulas:  # a formula comes after its terms
         if formula.path not in ranked and few.intersection(formula.terms):
             few.add(formula.path)
     return few
@@ -224,7 +232,7 @@ def _defined(metric: Metric, rows: Sequence[Figures]) -> int:
 
 
 def _group_means(board: Scoreboard[Any]) -> list[str]:
-    """With the means of all cases they would tell those of hidden groups."""
+    """Together with the means of all cases they would reveal those of hidden groups."""
     names = [metric.name for metric in board.metrics if metric.mean_path]
     return [f"{name}_group_mean" for name in (*names, *(figure.path for figure in board.cohort_metrics))]
 
@@ -241,5 +249,5 @@ def pseudonym(case: str, *, key: bytes) -> str:
 
 
 def are_anonymous(cases: Collection[str]) -> bool:
-    """Whether these are the names of anonymous rows; no names are not anonymous."""
+    """Whether these are the names of anonymous rows; False for no names."""
     return bool(cases) and all(_PSEUDONYM.fullmatch(case) for case in cases)

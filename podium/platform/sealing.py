@@ -1,8 +1,8 @@
 """Sealed rows: all rows of a submission in metrics.json, readable only with the organiser's secret key.
 
 A sealed box of libsodium (X25519, XSalsa20, Poly1305; package PyNaCl): anybody with the public key can close one, only
-the secret key opens it, and not a byte of it can be changed. Inside stand the rows and what they belong to, so that
-a box in another file is noticed.
+the secret key opens it, and not a byte of it can be changed. It holds the rows and identifies the file they belong to,
+so that a box in another file is detected.
 """
 
 import base64
@@ -28,7 +28,7 @@ _MOST_BYTES = 2**30  # of the content of a box: whoever has the public key could
 
 
 class SealedContent(BaseModel):
-    """What stands in a box; `aggregates` exact, also where the published ones are rounded."""
+    """The content of a box; `aggregates` are exact, even where the published ones are rounded."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,8 +75,8 @@ def seal(
 
 
 def open_box(box: str, *, belonging: Belonging, secret_key: bytes, label: str) -> SealedContent:
-    """What stands in the box of the file `label`. Raises UsageError, with a sentence, where the key is another, the box
-    was changed, or it belongs to another file."""
+    """The content of the box of the file `label`. Raises UsageError where the key is another one, the box was changed,
+    or it belongs to another file."""
     require("nacl", extra="sealed")
     from nacl.exceptions import CryptoError
     from nacl.public import PrivateKey, SealedBox
@@ -96,17 +96,17 @@ def open_box(box: str, *, belonging: Belonging, secret_key: bytes, label: str) -
         ("other settings", content.settings, _digest(belonging.settings)),
     ):
         if inside != outside:
-            raise UsageError(f"The sealed rows of {label} belong to another file: they are of {what}.")
+            raise UsageError(f"The sealed rows of {label} belong to another file: they are from {what}.")
     return content
 
 
 def _digest(settings: Mapping[str, Any]) -> str:
-    """Of the settings as plain JSON: as a file holds them, whatever Python objects they were."""
+    """A digest of the settings as plain JSON, as a file holds them."""
     text = json.dumps(settings, sort_keys=True, default=list)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Keys
+# Keys.
 
 
 def decoded_key(text: str) -> bytes:
@@ -122,7 +122,7 @@ def decoded_key(text: str) -> bytes:
 
 def new_key(path: Path) -> str:
     """Write a new secret key, readable by its owner alone, and return the public key. Raises UsageError where the file
-    exists: a key that was overwritten is lost, and what was sealed for it too."""
+    exists: overwriting a key would also lose everything that was sealed for it."""
     require("nacl", extra="sealed")
     from nacl.public import PrivateKey
 

@@ -42,7 +42,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class SubmissionNames:
-    """What a submission shows from outside, enough to tell which challenge it was made for."""
+    """The names in a submission: enough to tell which challenge it was made for."""
 
     output_sockets: frozenset[str]
     files: tuple[str, ...]
@@ -52,10 +52,10 @@ class SubmissionNames:
 def open_submission(
     root: Path, *, max_bytes: int, shape: SubmissionShape = "any", unpack_in: Path | None = None
 ) -> Iterator[Submission]:
-    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, for as long as the context lasts.
+    """The submission in `root`; an archive is unpacked, to at most `max_bytes`, until the context ends.
 
     `shape` is what the phase takes: in a phase for predictions, predictions.json is a file like any other. `unpack_in`
-    is an existing folder for the unpacked files, where other machines have to see them [the system's temporary folder].
+    is an existing folder for the unpacked files, for runs on several machines [the system's temporary folder].
     """
     root = _resolved(root)
     if _is_algorithm_submission(root, shape):
@@ -72,7 +72,7 @@ def open_submission(
         except SubmissionError as fault:
             if not files:
                 raise
-            # What was sent beside it does not depend on it; of the archive itself nothing is used.
+            # The files beside the archive do not depend on it; nothing of the archive itself is used.
             left_out, unpacked = ((archive.name, str(fault)),), ()
         inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
         yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
@@ -89,7 +89,7 @@ def _workspace(folder: Path | None) -> TemporaryDirectory[str]:
 
 
 def submission_names(root: Path) -> SubmissionNames:
-    """A look from outside, without unpacking anything."""
+    """The names in the submission in `root`; nothing is unpacked."""
     root = _resolved(root)
     if _is_algorithm_submission(root, "any"):
         slugs = (slug for job in read_jobs(root) for slug in job.outputs)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from podium.challenges import assemble, challenge_from_settings, published_settings
+from podium.challenges import challenge_from_settings, published_settings
+from podium.challenges.base import assemble
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 
 TABLES = {
     "case_figures": {"both": "(auc_dice + auc_dmm) / 2"},

@@ -217,7 +217,7 @@ def broken_truth(tmp_path: Path, change: str) -> Path:
 def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
     run = evaluate(files, ground_truth=broken_truth(tmp_path, change))
     assert run.code == 2
-    assert run.last_line == "1 of 3 references are broken; the organisers find the details in the log."
+    assert run.last_line == "1 of 3 references are broken. The organisers can find details in the log."
     assert "reference of b: 'b_label.h5" in run.out.replace("'cls' in ", "").replace("'long_mask' in ", "")
     assert not run.metrics
 
@@ -390,8 +390,8 @@ def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     configuration = configured("cases", "groups = '^(?P<group>a)'")
     run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "grouped", configuration=configuration))
     assert run.code == 2
-    assert run.last_line.startswith("2 cases belong to no group that the pattern 'groups' of challenge.toml could name")
-    assert run.out.startswith("b, c: 2 cases belong to no group")
+    assert run.last_line.startswith("2 cases have no valid group under the pattern 'groups' of challenge.toml")
+    assert run.out.startswith("b, c: 2 cases have no valid group")
 
 
 def test_a_forgotten_reference_stops_the_run(files: Path, tmp_path: Path, evaluate: Any) -> None:

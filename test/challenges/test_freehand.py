@@ -27,8 +27,8 @@ from places import ROOT
 
 from podium.challenges import challenge_for_format
 from podium.cli import main
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.platform.submission import submission_names
 
 TEAMS = ("fathom", "gyro", "wander")
@@ -342,7 +342,7 @@ def test_one_scan_without_a_runtime_makes_the_mean_unknown(is_sent: bool, tmp_pa
 
 def test_a_runtime_without_a_scored_scan_is_worth_nothing() -> None:
     board = freehand()
-    lost = CaseResult(case=SCAN, status="failed", metrics=dict(board.lost(None)), error="It is broken.")
+    lost = CaseResult(case=SCAN, status="failed", metrics=dict(board.score_missing(None)), error="It is broken.")
     total = board.aggregate([lost], Runtime(by_case={SCAN: 0.0}))
     assert (total["runtime_known"], total["runtime_seconds"], total["ranking_score"]) == (1, 0.0, 0.0)
 

@@ -265,7 +265,7 @@ def test_landmarks_outside_the_frames(
     """The organisers' own code would wrap around in silence."""
     truth = write_ground_truth(tmp_path / "truth", landmarks=np.array([*golden.LANDMARKS.tolist(), row]))
     last, log = broken(truth, tmp_path, capfd)
-    assert last == "1 of 1 references are broken; the organisers find the details in the log."
+    assert last == "1 of 1 references are broken. The organisers can find details in the log."
     assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} is outside frames 1 to 2" in log
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.challenges import challenge_from_settings
 from podium.cli import main
 from podium.figures import get
-from podium.platform.runtime import Runtime
+from podium.platform.jobs import Runtime
 from podium.tools.ranking.documents import read_cohorts
 
 PER_CASE = ("anonymous", "none")

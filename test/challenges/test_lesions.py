@@ -15,7 +15,6 @@ from places import ROOT
 from pydantic import ValidationError
 from samples.lesions_teams import GLOW_FAULTS
 
-from podium.challenges import KINDS
 from podium.challenges.declared.catalogue.labels import LesionsMetricSettings
 from podium.challenges.lesions.format import LesionsSettings
 from podium.cli import main
@@ -449,15 +448,15 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
 
 def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> None:
     write_steps(submission / "a", LESION)
-    with pytest.raises(GroundTruthError, match="belong to no group"):
+    with pytest.raises(GroundTruthError, match="have no valid group"):
         scored(submission, tmp_path, settings=PATTERN)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("[cases]\ngroups = '('", "'cases.groups' is wrong: it is no regular expression"),
-        ("[cases]\ngroups = 'fdg'", "the pattern must name a part"),
+        ("[cases]\ngroups = '('", "'cases.groups' is wrong: it is not a regular expression"),
+        ("[cases]\ngroups = 'fdg'", "the pattern must have a named group"),
         ("steps = 0", "'lesions.steps' is wrong"),
         ("steps = 2.5", "'lesions.steps' is wrong"),
         ("iou_threshold = 0", "'lesions.iou_threshold' is wrong"),
@@ -553,7 +552,7 @@ def test_it_is_told_from_outside() -> None:
 def test_validate_says_which_steps_need_mending(submission: Path) -> None:
     write_steps(submission / "a", LESION, LESION * np.float32(0.5))
     write_steps(submission / "b", LESION, LESION)
-    report = validate(submission, manifest=None, challenge=None, executor=Serial())
+    report = validate(submission, executor=Serial())
     assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
 
 
@@ -579,7 +578,7 @@ def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges.format import read_challenge_folders
     from podium.evaluation import prepare
 
-    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}), known=KINDS)["ground-truth"]
+    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}))["ground-truth"]
     manifest = make_manifest(prepare(folder, load_challenge(folder), Serial()))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"

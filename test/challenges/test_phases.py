@@ -99,7 +99,7 @@ def test_the_old_key_says_what_to_write(root: Path, files: Path) -> None:
 
 def test_a_folder_that_cannot_name_an_image_is_refused(root: Path, files: Path) -> None:
     (root / "carotid-final").rename(root / "Carotid Final")
-    with pytest.raises(ConfigurationError, match=r"small letters, digits, .*'Carotid Final' cannot"):
+    with pytest.raises(ConfigurationError, match=r"lower-case letters, digits, .*'Carotid Final' is not valid"):
         evaluate(files, ground_truth=root / "Carotid Final", executor=Serial())
 
 

@@ -18,8 +18,8 @@ from places import ROOT
 
 from podium.challenges.reports.format import ReportsSettings
 from podium.cli.main import main
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet
 
@@ -419,7 +419,7 @@ def test_a_stray_report_is_counted_and_the_rest_scored(bench: Bench) -> None:
     bench.write("picture.gif", b"GIF89a")
     metrics = bench.metrics()
     assert metrics["counts"]["unmatched"] == 2
-    assert "unmatched: reports.json: Z9: it is no expected case" in bench.log
+    assert "unmatched: reports.json: Z9: it is not an expected case" in bench.log
 
 
 @pytest.mark.parametrize("name", ["." * 300_000, "A003" + ".x" * 100_000, "Z\n1", "", "..", "é" * 900])
@@ -464,8 +464,8 @@ def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
         (
             "Z1.txt",
             "x",
-            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is no "
-            "expected case.",
+            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is "
+            "not an expected case.",
         ),
     ],
 )
@@ -491,7 +491,7 @@ def test_anonymous_rows_hold_no_count_that_tells_of_a_reference(bench: Bench) ->
     [
         ("C.md", b"x", "A reference is not named <case>.txt."),
         ("a003.txt", b"x", "Two references have names that differ only in upper and lower case."),
-        ("C.txt", b"\xff", "1 of 3 references are broken; the organisers find the details in the log."),
+        ("C.txt", b"\xff", "1 of 3 references are broken. The organisers can find details in the log."),
     ],
 )
 def test_a_broken_ground_truth_stops_everything(bench: Bench, name: str, content: bytes, sentence: str) -> None:

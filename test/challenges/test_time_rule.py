@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from podium.challenges.time_rule import cohort_scores, time_bounds
+from podium.challenges.declared.settings import cohort_scores, time_bounds
 
 BASELINE_SECONDS = 90.0
 FIXED = time_bounds(BASELINE_SECONDS, fastest=Fraction(2, 3), slowest=Fraction(2))

@@ -28,7 +28,6 @@ from podium.challenges.lesions.scoring import (
     score_step,
     trapezoid_area,
 )
-from podium.metrics.aggregation import row_of
 from podium.metrics.components import (
     SPARSE_VOXELS,
     DenseComponents,
@@ -46,7 +45,7 @@ from podium.metrics.lesions import (
     component_dice,
     match_components,
     match_lesions,
-    telling_pairs,
+    reported_pairs,
     voxel_dice,
 )
 from podium.metrics.overlap import bounding_box
@@ -245,7 +244,7 @@ def test_the_pairs_alone_give_the_detections(pair: tuple[Volume, Volume]) -> Non
     """TP, FP and FN can be recomputed from the pairs and the two counts, as an organiser would."""
     overlap = count_overlap(label_components(pair[0] > 0, connectivity=18), find_lesions(pair[1], connectivity=18))
     detections = match_lesions(overlap, iou_threshold=0.1)
-    matched = [each for each in telling_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
+    matched = [each for each in reported_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
     assert len({each.lesion for each in matched}) == detections.tp
     assert overlap.component_count - len({each.component for each in matched}) == detections.fp
     assert overlap.lesions.count - detections.tp == detections.fn
@@ -291,7 +290,7 @@ def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
     reference = reference_of(line())
     mask = ReadVolume(prediction.shape, reference.geometry, prediction > 0)
     case = LesionsCase(reference, [step_of(prediction, line())] * 3, FinalStep(mask, components))
-    figures = row_of(lesions_metrics(LesionsSettings()), case, lost=False)
+    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings()), leaderboard=()).row(case)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None
     assert figures["final_fpv_ml"] == 0.001
@@ -301,7 +300,9 @@ def test_what_a_lost_case_has_invented_is_not_known() -> None:
     """Nothing was predicted: 0 ml would be the best volume there is, and the worst has no number."""
     reference = reference_of(line(1, 2))
     steps = [failed_step(0, reference, LesionsSettings(), status="missing", error="why")]
-    figures = row_of(lesions_metrics(LesionsSettings()), LesionsCase(reference, steps), lost=True)
+    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings()), leaderboard=()).row(
+        LesionsCase(reference, steps), is_missing=True
+    )
     assert figures["final_fpv_ml"] is None
     assert figures["final_fnv_ml"] == 0.002
     assert figures["auc_dice"] == figures["final_dmm"] == 0.0

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SubmissionError
-from podium.platform.jobs import Clock, Job, case_of, duration_seconds
-from podium.platform.runtime import Runtime, job_runtime
+from podium.platform.jobs import Clock, Job, Runtime, case_of, duration_seconds, job_runtime
 
 
 @pytest.mark.parametrize(

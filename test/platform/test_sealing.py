@@ -120,12 +120,12 @@ def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("challenge", "other", "belong to another file: they are of another challenge."),
-        ("version", "9", "belong to another file: they are of another version."),
+        ("challenge", "other", "belong to another file: they are from another challenge."),
+        ("version", "9", "belong to another file: they are from another version."),
         ("score", 99.0, "has a different aggregates.score than its sealed rows: one of them was replaced."),
         ("time_score", 99.0, "has a different aggregates.time_score than its sealed rows: one of them was replaced."),
         ("expected", 7, "expects 7 cases, but 6 are sealed."),
-        ("ignore_case", True, "belong to another file: they are of other settings."),
+        ("ignore_case", True, "belong to another file: they are from other settings."),
     ],
 )
 def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], field: str, value: Any, words: str) -> None:

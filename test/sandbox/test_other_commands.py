@@ -47,7 +47,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 def test_validation_finds_the_same(kind: str, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def found() -> ValidationReport:
         truth = ROOT / "ground-truth"
-        return validate(SUBMISSIONS / kind / team, manifest=None, challenge=kind, executor=Serial(), ground_truth=truth)
+        return validate(SUBMISSIONS / kind / team, challenge=kind, executor=Serial(), ground_truth=truth)
 
     apart = found()
     read_here(monkeypatch, "podium.validation")
@@ -56,7 +56,7 @@ def test_validation_finds_the_same(kind: str, team: str, monkeypatch: pytest.Mon
 
 def test_a_reader_that_crashes_is_a_problem_of_its_file() -> None:
     def found() -> list[Problem]:
-        given = {"manifest": None, "challenge": "carotid", "ground_truth": ROOT / "ground-truth"}
+        given = {"challenge": "carotid", "ground_truth": ROOT / "ground-truth"}
         return list(validate(SUBMISSIONS / "carotid/carina", executor=Processes(workers=2), **given).problems)
 
     assert found() == []

@@ -31,7 +31,6 @@ from podium.challenges.declared.value_settings import MISSING
 from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelsValue
 from podium.challenges.format import METRICS_CODE
 from podium.challenges.settings import CasesSettings
-from podium.challenges.time_rule import cohort_times, time_figures, time_given
 from podium.errors import ConfigurationError, first_problem
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
@@ -85,7 +84,7 @@ _PACKAGES = {
 """What metrics of a kind of value import when they are first used."""
 
 
-class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase]):
+class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
     def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
@@ -96,16 +95,13 @@ class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase
             for package in _PACKAGES.get(kind, ()):
                 import_module(package)
 
-    def read_reference(self, reference: Sources) -> Mapping[str, object]:
-        return self._format.read_reference(reference)
-
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
         found = self._format.read(prediction, expected, warnings)
         return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
 
-    def lost(self, reference: Sources, kept: Mapping[str, object] | None) -> DeclaredCase:
-        return DeclaredCase(values=self._compared({}, kept or self._format.read_reference(reference)))
+    def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return DeclaredCase(values=self._compared({}, expected))
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}
@@ -149,7 +145,7 @@ def scoreboard(settings: DeclaredSettings, declared: Sequence[Declared]) -> Scor
     """Every figure of the metrics, of the classes and of the time."""
     values = values_of(settings)
     classes = {name: value for name, value in values.items() if isinstance(value, ClassValue)}
-    given = time_figures(settings.time) if settings.time is not None else ()
+    given = settings.time.figures() if settings.time is not None else ()
     return Scoreboard(
         metrics=[*(metric for each in declared for metric in each.metrics), *map(_correct, classes.values())],
         cohort_metrics=[metric for each in declared for metric in each.cohort_metrics],
@@ -227,10 +223,10 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         ranking=NO_RULE,
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
-        given=time_given(time) if time is not None else None,
+        given=time.team_figures if time is not None else None,
         pictures=pictures_of(settings),
         provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
-        cohort_given=(lambda aggregates: cohort_times(time, aggregates)) if time is not None else None,
+        cohort_given=time.cohort_figures if time is not None else None,
     )
 
 

@@ -14,8 +14,7 @@ from podium.challenges.format import Collected, Description, Format, ReferencePr
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
-from podium.platform.jobs import normalize_nfc
-from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_file_runtime
+from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime, normalize_nfc
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
@@ -173,12 +172,12 @@ def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
 
 
 Sources = Mapping[str, Source]  # of one case: by the name of the value
-_NO_CASE = "is no expected case"
+_NO_CASE = "is not an expected case"
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _IGNORED = (".txt", ".md5", ".sha256")
 
 
-class DeclaredFormat(Format[Sources, Sources]):
+class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
     """Where the values of challenge.toml stand in references and submissions."""
 
     def __init__(self, cases: CasesSettings, settings: DeclaredSettings) -> None:
@@ -234,18 +233,10 @@ class DeclaredFormat(Format[Sources, Sources]):
                 digest.update(repr([row.cells for row in source.value.rows()]).encode())
         return digest.digest()
 
-    def check_reference(self, reference: Sources) -> Shapes:
-        return self.check_and_read(reference)[0]
-
-    def check_and_read(self, reference: Sources) -> tuple[Shapes, Mapping[str, object]]:
-        contents = self.read_reference(reference)
-        return self.shapes(contents), contents
-
-    def describe_reference(self, reference: Sources) -> Description:
-        contents = self.read_reference(reference)
-        parts = [value.describe(contents[name]) for name, value in self.values.items()]
+    def describe_reference(self, content: Mapping[str, object]) -> Description:
+        parts = [value.describe(content[name]) for name, value in self.values.items()]
         return Description(
-            shapes=self.shapes(contents),
+            shapes=self.shapes(content),
             categories={key: text for part in parts for key, text in part.categories.items()},
             figures={key: number for part in parts for key, number in part.figures.items()},
             doubts=[doubt for part in parts for doubt in part.doubts],
@@ -271,9 +262,9 @@ class DeclaredFormat(Format[Sources, Sources]):
             if within is not None and value.shape(contents[name]) != self.values[within].shape(contents[within]):
                 raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
 
-    def shapes(self, contents: Mapping[str, object]) -> Shapes:
+    def shapes(self, content: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
-        found = {name: value.shape(contents[name]) for name, value in self.values.items()}
+        found = {name: value.shape(content[name]) for name, value in self.values.items()}
         return {name: shape for name, shape in found.items() if shape is not None}
 
     # Predictions
@@ -336,7 +327,7 @@ class DeclaredFormat(Format[Sources, Sources]):
             return Runtime()
         if submission.is_algorithm:
             return job_runtime(pairing.jobs, clock=None if rule.clock == "any" else rule.clock)
-        return timing_file_runtime(pairing.beside[TIMING_FILE], cases=pairing.candidates.keys())
+        return file_runtime(pairing.beside[TIMING_FILE], name=TIMING_FILE, cases=pairing.candidates.keys())
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
         with OpenFiles() as files:

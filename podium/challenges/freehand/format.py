@@ -30,8 +30,7 @@ from podium.challenges.settings import CasesSettings, Settings, Text
 from podium.errors import Refused
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
-from podium.platform.jobs import Job, normalize_nfc
-from podium.platform.runtime import RUNTIME_FILE, Runtime, job_runtime, runtime_file_runtime
+from podium.platform.jobs import RUNTIME_FILE, Job, Runtime, file_runtime, job_runtime, normalize_nfc
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -69,7 +68,7 @@ class FreehandSettings(Settings):
         return PixelGrid(height=height, width=width)
 
 
-class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
+class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan]):
     """Four sets of displacements per scan."""
 
     def __init__(self, cases: CasesSettings, settings: FreehandSettings) -> None:
@@ -146,7 +145,7 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
 
     def runtime(self, submission: Submission, pairing: Pairing) -> Runtime:
         if not submission.is_algorithm:
-            return runtime_file_runtime(pairing.beside[RUNTIME_FILE], cases=pairing.candidates.keys())
+            return file_runtime(pairing.beside[RUNTIME_FILE], name=RUNTIME_FILE, cases=pairing.candidates.keys())
         return job_runtime(pairing.jobs)
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[FreehandPrediction]:
@@ -156,23 +155,22 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference]):
         timed = {case: replace(each, runtime_seconds=seconds.get(case)) for case, each in found.predictions.items()}
         return replace(found, predictions=timed)
 
-    def check_reference(self, reference: FreehandReference) -> Shapes:
-        return self._shapes(read_reference_scan(reference, self.grid))
+    def read_reference(self, reference: FreehandReference) -> ReferenceScan:
+        return read_reference_scan(reference, self.grid)
 
-    def describe_reference(self, reference: FreehandReference) -> Description:
-        scan = read_reference_scan(reference, self.grid)
+    def describe_reference(self, content: ReferenceScan) -> Description:
         return Description(
-            shapes=self._shapes(scan),
+            shapes=self.shapes(content),
             figures={
-                "frames": len(scan.tool_to_camera),
-                "landmarks": len(scan.landmarks),
-                "path length (mm)": path_length_mm(scan),
+                "frames": len(content.tool_to_camera),
+                "landmarks": len(content.landmarks),
+                "path length (mm)": path_length_mm(content),
             },
-            doubts=[*doubts_about_path(scan), *doubts_about_calibration(scan)],
+            doubts=[*doubts_about_path(content), *doubts_about_calibration(content)],
         )
 
-    def _shapes(self, scan: ReferenceScan) -> Shapes:
-        fields, landmarks = (scan.frames, 3, self.grid.pixels), (3, len(scan.landmarks))
+    def shapes(self, content: ReferenceScan) -> Shapes:
+        fields, landmarks = (content.frames, 3, self.grid.pixels), (3, len(content.landmarks))
         return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

@@ -84,7 +84,7 @@ class FreehandReference:
     calibration: SafeFile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReferenceScan:
     """The content of one scan's reference: the fields of its frames, nine numbers each, and its landmarks."""
 

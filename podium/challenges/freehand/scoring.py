@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,11 +14,9 @@ from podium.challenges.freehand.reading import (
     ComparedField,
     ExpectedSizes,
     FreehandPrediction,
-    FreehandReference,
     ReferenceScan,
     frame_errors,
     open_arrays,
-    read_reference_scan,
     read_scan_prediction,
 )
 from podium.errors import Refused
@@ -39,8 +38,8 @@ from podium.metrics.displacement import (
     normalised_error,
     stretch_means,
 )
+from podium.platform.jobs import LONGEST_SECONDS, Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import LONGEST_SECONDS, Runtime
 from podium.readers.frames import FrameStream
 
 _TIE_BREAK_SHARE = 0.0005
@@ -86,53 +85,35 @@ class FreehandCase:
         return not self.errors
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedScan:
-    """A reference scan and the errors of the identity baseline, which are the same for every prediction."""
-
-    scan: ReferenceScan
-    largest: Mapping[str, float]
-
-
-class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan, FreehandCase]):
+class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
     """Compares the fields of a scan as streams."""
 
     def __init__(self, settings: FreehandSettings) -> None:
         self._grid, self._clip = settings.grid, settings.clip
 
-    def read_reference(self, reference: FreehandReference) -> ExpectedScan:
-        scan = read_reference_scan(reference, self._grid)
-        largest, _ = _errors(
-            scan,
-            self._grid,
-            pixels=(np.zeros_like(scan.global_field), np.zeros_like(scan.local_field)),
-            landmarks=[np.zeros((3, len(scan.landmarks)))] * 2,
-            threads=self.threads,
-        )
-        return ExpectedScan(scan, largest)
-
-    def compare(self, prediction: FreehandPrediction, expected: ExpectedScan) -> FreehandCase:
-        scan, levels = expected.scan, ("global", "local")
-        sizes = ExpectedSizes(scan.frames, self._grid.pixels, len(scan.landmarks))
+    def compare(self, prediction: FreehandPrediction, expected: ReferenceScan) -> FreehandCase:
+        levels = ("global", "local")
+        largest = _identity_errors(expected, self._grid, threads=self.threads)
+        sizes = ExpectedSizes(expected.frames, self._grid.pixels, len(expected.landmarks))
         with (
             np.errstate(over="ignore", invalid="ignore"),  # values too large for float64 are refused below
             open_arrays(prediction, sizes) as source,
         ):
             found = read_scan_prediction(source, sizes, name=prediction.label)
             errors, (global_frames, local_frames) = _errors(
-                scan,
+                expected,
                 self._grid,
-                pixels=[found.pixels(level, scan.pixel_to_mm) for level in levels],
-                landmarks=[found.at_landmarks(level, scan.landmarks, scan.pixel_to_mm) for level in levels],
+                pixels=[found.pixels(level, expected.pixel_to_mm) for level in levels],
+                landmarks=[found.at_landmarks(level, expected.landmarks, expected.pixel_to_mm) for level in levels],
                 threads=self.threads,
             )
         if not all(math.isfinite(error) for error in errors.values()):
             raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
-        by_frame = {"frames": scan.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
-        return FreehandCase(errors, expected.largest, by_frame, prediction.runtime_seconds)
+        by_frame = {"frames": expected.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
+        return FreehandCase(errors, largest, by_frame, prediction.runtime_seconds)
 
-    def lost(self, reference: FreehandReference, kept: ExpectedScan | None) -> FreehandCase:  # noqa: ARG002
-        """Every scan is lost alike."""
+    def score_missing(self, expected: ReferenceScan) -> FreehandCase:  # noqa: ARG002
+        """The same for every scan."""
         return FreehandCase({}, {})
 
     def facts(self, case: FreehandCase) -> Figures:
@@ -143,6 +124,15 @@ class FreehandScorer(Scorer[FreehandPrediction, FreehandReference, ExpectedScan,
             "by_frame": case.by_frame,
             "runtime_seconds": case.runtime_seconds,
         }
+
+
+@lru_cache(maxsize=1)  # the predictions of all teams for one scan are compared one after the other
+def _identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
+    """The errors of the identity baseline, a prediction that moves nothing: the largest, the same for every team."""
+    unmoved = [np.zeros_like(field) for field in (scan.global_field, scan.local_field)]
+    landmarks = [np.zeros((3, len(scan.landmarks)))] * 2
+    errors, _ = _errors(scan, grid, pixels=unmoved, landmarks=landmarks, threads=threads)
+    return errors
 
 
 def _errors(

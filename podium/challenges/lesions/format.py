@@ -166,7 +166,7 @@ class LesionsPrediction:
     steps: Mapping[int, StepSource]
 
 
-class LesionsFormat(Format[LesionsPrediction, SafeFile]):
+class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
     """A sequence of masks per case."""
 
     def __init__(self, cases: CasesSettings, settings: LesionsSettings) -> None:
@@ -249,18 +249,22 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
             return range(self._settings.steps)
         return range(max(prediction.steps) + 1)
 
-    def check_reference(self, reference: SafeFile) -> Shapes:
-        return self.check_and_read(reference)[0]
+    def read_reference(self, reference: SafeFile) -> LesionReference:
+        volume, connectivity = read_label_volume(reference, as_voxels=True), self._settings.connectivity
+        if volume.voxels is None:
+            lesions = find_lesions(volume.labels, connectivity=connectivity)
+        else:
+            places, labels = volume.voxels.places, volume.voxels.labels
+            lesions = find_lesions_at(places, labels, volume.shape, connectivity=connectivity)
+        return LesionReference(lesions, volume.geometry)
 
-    def check_and_read(self, reference: SafeFile) -> tuple[Shapes, LesionReference]:
-        content = self.read_reference(reference)
-        return {VOLUME: content.lesions.shape}, content
+    def shapes(self, content: LesionReference) -> Shapes:
+        return {VOLUME: content.lesions.shape}
 
-    def describe_reference(self, reference: SafeFile) -> Description:
-        content = self.read_reference(reference)
+    def describe_reference(self, content: LesionReference) -> Description:
         spacing = content.geometry.spacing
         return Description(
-            shapes={VOLUME: content.lesions.shape},
+            shapes=self.shapes(content),
             categories={"reference": _EMPTY if content.is_empty else "with lesions"},
             figures={
                 "lesions": content.lesions.count,
@@ -294,16 +298,6 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile]):
         steps = self._settings.steps if self._settings.regime == "simulated" else _CLINICIAN_STEPS
         voxels = sum(math.prod(case[VOLUME]) for case in shapes)
         return voxels * steps * _BYTES_PER_VOXEL + len(shapes) * _BYTES_PER_CASE
-
-    def read_reference(self, file: SafeFile) -> LesionReference:
-        """Read a reference and label its lesions."""
-        volume, connectivity = read_label_volume(file, as_voxels=True), self._settings.connectivity
-        if volume.voxels is None:
-            lesions = find_lesions(volume.labels, connectivity=connectivity)
-        else:
-            places, labels = volume.voxels.places, volume.voxels.labels
-            lesions = find_lesions_at(places, labels, volume.shape, connectivity=connectivity)
-        return LesionReference(lesions, volume.geometry)
 
     def read_step(self, source: StepSource, *, shape: tuple[int, ...]) -> tuple[Volume, Components, str]:
         """A step's mask, its components and the name of its file."""

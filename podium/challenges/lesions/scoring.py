@@ -25,9 +25,8 @@ from podium.metrics.declaration import (
     Curve,
     Scoreboard,
 )
-from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, telling_pairs, voxel_dice
+from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, reported_pairs, voxel_dice
 from podium.metrics.resampling import Resamples
-from podium.readers.files import SafeFile
 from podium.readers.volumes import Volume
 
 _POLICIES = {
@@ -82,7 +81,7 @@ def score_step(
         },
         "pairs": [
             {"lesion": pair.lesion, "component": pair.component, "iou": pair.iou}
-            for pair in telling_pairs(overlap, iou_threshold=settings.iou_threshold)
+            for pair in reported_pairs(overlap, iou_threshold=settings.iou_threshold)
         ],
     }
 
@@ -140,7 +139,7 @@ class LesionsCase:
         return area(defined) if len(defined) == len(values) else None
 
 
-class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, LesionsCase]):
+class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
     """Reads and scores a case step by step."""
 
     def __init__(self, format: LesionsFormat, settings: LesionsSettings) -> None:  # noqa: A002  (the part's name)
@@ -152,9 +151,6 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
 
         if self._settings.per_component_dice:
             import monai.metrics.meandice  # noqa: F401
-
-    def read_reference(self, reference: SafeFile) -> LesionReference:
-        return self._format.read_reference(reference)
 
     def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
         steps: list[dict[str, Any]] = []
@@ -181,9 +177,8 @@ class LesionsScorer(Scorer[LesionsPrediction, SafeFile, LesionReference, Lesions
         warnings += _missing_warnings([step["step"] for step in steps if step["status"] == "missing"])
         return LesionsCase(expected, steps, final, warnings)
 
-    def lost(self, reference: SafeFile, kept: LesionReference | None) -> LesionsCase:
+    def score_missing(self, expected: LesionReference) -> LesionsCase:
         """Every expected step failed; where their number is not fixed, one."""
-        expected = kept or self._format.read_reference(reference)
         count = self._settings.steps if self._settings.regime == "simulated" else 1
         steps = [
             failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP) for step in range(count)

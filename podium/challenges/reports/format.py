@@ -12,8 +12,7 @@ from podium.challenges.format import Description, Format, ReferenceProblem, Shap
 from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Text
 from podium.errors import Refused
 from podium.pairing import Candidate, Entry, Layout, Source, Template
-from podium.platform.jobs import Job
-from podium.platform.runtime import TIMING_FILE
+from podium.platform.jobs import TIMING_FILE, Job
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.text import read_csv_rows, read_json, read_text
@@ -167,7 +166,7 @@ def _columns(header: list[str]) -> tuple[int, int] | None:
     return None if case is None or report is None else (case, report)
 
 
-class ReportsFormat(Format[Source, SafeFile]):
+class ReportsFormat(Format[Source, SafeFile, str]):
     """One free-text report per case."""
 
     def __init__(self, cases: CasesSettings, settings: ReportsSettings) -> None:
@@ -226,12 +225,14 @@ class ReportsFormat(Format[Source, SafeFile]):
         """The text of a prediction or of a reference."""
         return read_report(prediction, socket=self._socket)
 
-    def check_reference(self, reference: SafeFile) -> Shapes:
-        self.read(reference)
+    def read_reference(self, reference: SafeFile) -> str:
+        return self.read(reference)
+
+    def shapes(self, content: str) -> Shapes:  # noqa: ARG002  (text has none)
         return {}
 
-    def describe_reference(self, reference: SafeFile) -> Description:
-        words = len(self.read(reference).split())
+    def describe_reference(self, content: str) -> Description:
+        words = len(content.split())
         empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
         return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
 

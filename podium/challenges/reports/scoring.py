@@ -25,7 +25,6 @@ from podium.metrics.text import (
     tokens_of,
 )
 from podium.pairing import Source
-from podium.readers.files import SafeFile
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of methods that go on to the arena
@@ -50,7 +49,7 @@ class ReportsCase:
         return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
-class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
+class ReportsScorer(Scorer[Source, str, ReportsCase]):
     """Compares the two texts of a case; a missing report counts as an empty one."""
 
     def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
@@ -63,14 +62,11 @@ class ReportsScorer(Scorer[Source, SafeFile, str, ReportsCase]):
                 f"Debian's wordnet-base, or name the folder of its files in {FOLDER_VARIABLE}."
             )
 
-    def read_reference(self, reference: SafeFile) -> str:
-        return self._format.read(reference)
-
     def compare(self, prediction: Source, expected: str) -> ReportsCase:
         return ReportsCase.of(candidate=self._format.read(prediction), reference=expected)
 
-    def lost(self, reference: SafeFile, kept: str | None) -> ReportsCase:  # noqa: ARG002  (texts are not kept)
-        return ReportsCase.of(candidate="", reference=self._format.read(reference))
+    def score_missing(self, expected: str) -> ReportsCase:
+        return ReportsCase.of(candidate="", reference=expected)
 
     def facts(self, case: ReportsCase) -> Figures:
         """The counts from which corpus BLEU can be recomputed."""

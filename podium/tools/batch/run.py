@@ -208,16 +208,16 @@ class _Batch:
         """The worst values of every case without a score from some team: they depend on the reference alone."""
         challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
 
-        def lost(case: str) -> Figures:
+        def score_missing(case: str) -> Figures:
             mirrors.fetch(file.path for file in challenge.format.reference_files(references[case]))
-            return challenge.lost(references[case])
+            return challenge.score_missing(challenge.format.read_reference(references[case]))
 
         lacking = [
             case
             for case in self.task.cases
             if case not in self.worst and not all(_is_scored(found[team].get(case)) for team in collected)
         ]
-        self.worst.update(self.quiet.run(lacking, lost, label="filling in worst values"))
+        self.worst.update(self.quiet.run(lacking, score_missing, label="filling in worst values"))
 
     def _write(self, team: str, collected: Collected[Any], found: Mapping[str, TeamCaseOutcome]) -> TeamOutcome:
         scored = {case: each.outcome for case, each in found.items()}
@@ -313,7 +313,7 @@ def unit_scorer(
                 found[team] = TeamCaseOutcome(outcome=before, is_new=False, is_kept=True)
                 continue
             if not expected:
-                expected.append(challenge.scorer.read_reference(references[unit.case]))
+                expected.append(challenge.format.read_reference(references[unit.case]))
 
             def one(_: str, prediction: Any = prediction) -> CaseScore:
                 return challenge.score(prediction, expected[0])

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from podium.challenges import KINDS, load_challenge
+from podium.challenges import load_challenge
 from podium.challenges.format import CHALLENGE_FILE, REFERENCES, ChallengeFolder, only_of_kind, read_challenge_folders
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.format import JudgeSettings, ReportsSettings, read_report
@@ -216,25 +216,18 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
     if folder.resolve().name == REFERENCES and (folder.resolve().parent / CHALLENGE_FILE).is_file():
         folder = folder.resolve().parent
     if (folder / CHALLENGE_FILE).is_file() or any(folder.glob(f"*/{CHALLENGE_FILE}")):
-        yield only_of_kind(read_challenge_folders(folder, known=KINDS), REPORTS.name)
+        yield only_of_kind(read_challenge_folders(folder), REPORTS.name)
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
         root = Path(workspace)
         (root / CHALLENGE_FILE).write_text(_BARE_CHALLENGE, encoding="utf-8")
         (root / REFERENCES).symlink_to(folder.resolve(), target_is_directory=True)
-        yield only_of_kind(read_challenge_folders(root, known=KINDS, named=REPORTS.name), REPORTS.name)
+        yield only_of_kind(read_challenge_folders(root, named=REPORTS.name), REPORTS.name)
 
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
     """Score the submission as the container does, compare this with the team's metrics.json, and keep the texts."""
-    with TemporaryDirectory(prefix="podium-") as workspace:
-        evaluation = evaluate(
-            submission=team.submission,
-            output=Path(workspace),
-            ground_truth=task.folder.path,
-            challenge=task.folder.name,
-            executor=executor,
-        )
+    evaluation = evaluate(team.submission, ground_truth=task.folder.path, challenge=task.folder.name, executor=executor)
     if team.metrics is not None:
         _check_same(team.metrics, evaluation)
     scored = {result.case for result in evaluation.results if result.status == "scored"}

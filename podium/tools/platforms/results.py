@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from podium import evaluation
-from podium.challenges import KINDS, challenge_from_settings, load_challenge
-from podium.challenges.format import CHALLENGE_FILE, METRICS_CODE, REFERENCES, read_challenge_folders
+from podium.challenges import challenge_from_settings, load_challenge
+from podium.challenges.format import CHALLENGE_FILE, METRICS_CODE, REFERENCES
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError, UsageError
 from podium.execution.executor import Executor
 from podium.figures import get, holds
@@ -151,7 +151,7 @@ def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[
     if any((folder / CHALLENGE_FILE).is_file() for folder in (labels, *labels.iterdir())):
         yield labels
         return
-    chosen = evaluation.choose_challenge(read_challenge_folders(rules, known=KINDS, named=challenge), named=challenge)
+    chosen = evaluation.find_challenge(rules, challenge)
     with TemporaryDirectory(prefix="podium-") as workspace:
         folder = Path(workspace) / chosen.name
         folder.mkdir()
@@ -216,11 +216,10 @@ def _problems(
     predictions: Path, ground_truth: Path, challenge: str | None, executor: Executor
 ) -> tuple[list[str], bool]:
     """All problems, and whether at least one case can still be scored."""
-    folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-    folder = evaluation.choose_challenge(folders, named=challenge)
+    folder = evaluation.find_challenge(ground_truth, challenge)
     task = evaluation.prepare(folder, load_challenge(folder), executor)
     manifest = make_manifest(task)
-    report = validate(predictions, manifest=manifest, challenge=None, executor=executor)
+    report = validate(predictions, cases=manifest, executor=executor)
     lost = {problem.where for problem in report.problems} & manifest.cases.keys()
     found = [f"{problem.where}: {problem.what}" for problem in report.problems if problem.what != MISSING]
     # Counted, not named: a participant may not know the names of the hidden cases.

@@ -1,14 +1,12 @@
 """One order of the teams from the rankings of several tasks: by mean rank, and the Kemeny order."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from podium.metrics import Floats
-from podium.tools.ranking.documents import Cohort
-from podium.tools.ranking.rank import DrawnRanking, rank_with_replicates
+from podium.tools.ranking.rank import DrawnRanking
 from podium.tools.ranking.result import Interval, Intervals, Row, Stability, plain_row
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import (
@@ -50,17 +48,6 @@ class Consensus:
 
     def mean_rank_interval(self, team: int) -> Interval | None:
         return self.mean_rank_intervals[team] if self.mean_rank_intervals else None
-
-
-def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
-    """Rank every task. Tasks with the same cases use the same draws, so that their correlation is kept; the others use
-    different seeds."""
-    seeds: dict[frozenset[str], int] = {}
-    rankings = []
-    for cohort in cohorts:
-        seed = seeds.setdefault(cohort.files[0].cases, options.seed + len(seeds))
-        rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
-    return rankings
 
 
 def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Consensus:

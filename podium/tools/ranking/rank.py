@@ -1,18 +1,22 @@
 """The main job: a cohort of metrics.json files in, a `Ranking` out."""
 
 import math
+import os
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from podium.errors import UsageError
+from podium.execution.executor import available_workers
 from podium.figures import agrees, put
 from podium.metrics.resampling import Resamples
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.arena import arena_section
-from podium.tools.ranking.documents import Cohort
+from podium.tools.ranking.documents import Cohort, read_cohorts
 from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures
 from podium.tools.ranking.official import (
     Bootstrap,
@@ -36,6 +40,7 @@ from podium.tools.ranking.sections import (
     team_lines,
 )
 from podium.tools.ranking.statistics import Ranks
+from podium.tools.ranking.tables import TableOptions, read_score_table, table_cohorts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,34 @@ class DrawnRanking:
 def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
     """Everything about one cohort, its teams in the order of the deciding scheme, equals by name."""
     return rank_with_replicates(cohort, options).ranking
+
+
+def rank_paths(
+    *paths: str | os.PathLike[str], options: RankingOptions | None = None, table: TableOptions | None = None
+) -> Sequence[Ranking]:
+    """Rank the teams of a challenge: team folders, metrics.json files, or a folder of either; or one table of scores.
+
+    One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
+
+    table  what a table of scores does not say of itself; with it, the path is that of a table
+    """
+    wanted = options or RankingOptions(workers=available_workers())
+    if table is None:
+        return [rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
+    (path,) = paths
+    drawn = rank_tasks(table_cohorts(read_score_table(Path(path)), table), wanted)
+    return [each.ranking for each in drawn]
+
+
+def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
+    """Every task. Tasks with the same cases draw the same ones, so that what their figures share is kept; the others
+    have seeds of their own."""
+    seeds: dict[frozenset[str], int] = {}
+    rankings = []
+    for cohort in cohorts:
+        seed = seeds.setdefault(cohort.files[0].cases, options.seed + len(seeds))
+        rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
+    return rankings
 
 
 def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:

@@ -11,9 +11,8 @@ from podium.challenges.board import Criterion
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
-from podium.platform.jobs import CLOCKS
+from podium.platform.jobs import CLOCKS, clock_path
 from podium.platform.privacy import Column
-from podium.platform.runtime import clock_path
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.facts import Facts, figure_at
 from podium.tools.ranking.official import Bootstrap, Official

@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges import KINDS, load_challenge
+from podium.challenges import load_challenge
 from podium.challenges.base import Overlay
-from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError
-from podium.evaluation import Task, choose_challenge, prepare
+from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
@@ -128,8 +127,7 @@ class OverlaySource:
         """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
         if not images.is_dir():
             raise UsageError("The folder given with --images does not exist.", detail=str(images))
-        folders = read_challenge_folders(ground_truth, known=KINDS, named=challenge)
-        folder = choose_challenge(folders, named=challenge)
+        folder = find_challenge(ground_truth, challenge)
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.format.libraries, logged=False):
             yield cls(prepare(folder, loaded, executor), list_files(images, trusted=True).files, executor)

@@ -158,7 +158,7 @@ def test_names_of_values_are_taken_in_rows(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, AGE + metric + 'name = "age"\n[ranking]\nby = "age"\n')
     assert "'metrics.0.name' is 'age', which is the name of a value: rows keep both of its sides there" in error
     (error,) = errors(tmp_path, AGE + metric + '[case_figures]\nage = "2 * mae"\n[ranking]\nby = "mae"\n')
-    assert "'case_figures.age' is the name of something that rows keep" in error
+    assert "'case_figures.age' is reserved: result rows already use this name" in error
     lesions = VALUE.replace("values.organ", "values.nsd")
     assert errors(tmp_path, lesions + METRIC + RANKING) == []
 

@@ -200,7 +200,7 @@ def test_declarations_have_no_place_in_the_toml(tmp_path: Path) -> None:
     challenge(tmp_path, NUMBERS, TRUTH)
     table = '[[own_metrics]]\nkind = "x"\nscope = "case"\ncompares = ["number"]\ndirection = "lower"\n'
     (error,) = errors(tmp_path, NUMBERS + table)
-    assert error.endswith("'own_metrics' is no table of challenge.toml: it is made from metrics.py.")
+    assert error.endswith("'own_metrics' is not a table of challenge.toml: metrics.py provides it.")
 
 
 def test_a_cohort_function_that_fails_leaves_its_figure_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 import podium
 from podium import rank
-from podium.challenges import KINDS, load_challenge, problems_of_file
+from podium.challenges import load_challenge, problems_of_file
 from podium.challenges.format import read_challenge_folders
 from podium.challenges.lesions import scoring as declarations
 from podium.challenges.lesions.format import LesionsSettings
@@ -247,7 +247,7 @@ def test_figures_of_every_group(tmp_path: Path) -> None:
     assert found["groups"]["psma"]["dice"]["mean"] == 0.0
     lost = {**references, "ct_1.mha": picture(0, 1), "mr_1.mha": picture(0, 1)}
     (error,) = errors(tmp_path, toml, references=lost)
-    assert error.startswith("ct_1, mr_1: 2 cases belong to no group")
+    assert error.startswith("ct_1, mr_1: 2 cases have no valid group")
 
 
 # Time
@@ -461,7 +461,7 @@ MASK = 'kind = "labels"\nlabels = { lesion = 1 }\n'
 
 
 def libraries_of(folder: Path) -> set[str]:
-    (found,) = read_challenge_folders(folder, known=KINDS).values()
+    (found,) = read_challenge_folders(folder).values()
     return set(load_challenge(found).format.libraries)
 
 
@@ -555,7 +555,7 @@ def test_rows_means_groups_columns_and_ranking_follow_from_the_declaration(groun
     assert aggregates[NAME] == {"mean": 0.5, "std": 0.5, "n": 2}
     assert aggregates["groups"]["fdg"][NAME]["mean"] == aggregates[f"{NAME}_group_mean"] == 0.5
 
-    (folder,) = read_challenge_folders(ground_truth, known=("lesions",)).values()
+    (folder,) = read_challenge_folders(ground_truth).values()
     columns = {column.path: column for column in load_challenge(folder).columns()}
     assert columns[f"{NAME}.mean"].title == "Final HD95 (mm)"
     assert columns[f"{NAME}.mean"].error_path == f"{NAME}.std"

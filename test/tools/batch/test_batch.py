@@ -18,6 +18,7 @@ from evaluating import evaluate_command
 from places import ROOT
 from tools.batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
 
+from podium.challenges.reports.format import ReportsFormat
 from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
 from podium.cli import main
 from podium.errors import UsageError
@@ -106,15 +107,15 @@ def test_other_code_scores_again(batch: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_reference_is_read_once_for_the_teams_of_a_task(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     read: Counter[str] = Counter()
-    real = ReportsScorer.read_reference
+    real = ReportsFormat.read_reference
 
-    def counted(self: ReportsScorer, reference: Any) -> str:
+    def counted(self: ReportsFormat, reference: Any) -> str:
         read[reference.name] += 1
         return real(self, reference)
 
-    monkeypatch.setattr(ReportsScorer, "read_reference", counted)
+    monkeypatch.setattr(ReportsFormat, "read_reference", counted)
     batch(teams_per_task=3)  # of four teams
-    assert list(read.values()) == [2] * 6
+    assert list(read.values()) == [3] * 6, "once by the check of the references, and once by each of two tasks"
 
 
 def test_a_case_that_crashes_costs_its_team_only(

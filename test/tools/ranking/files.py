@@ -10,10 +10,9 @@ from challenges.built import carotid, carotid_tables
 from podium.challenges import published_settings
 from podium.challenges.settings import PerCase
 from podium.metrics.declaration import Metric
-from podium.platform.jobs import Clock
+from podium.platform.jobs import Clock, Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import published_results
-from podium.platform.runtime import Runtime
 from podium.tools.ranking.schemes import CaseTable, case_table
 
 TRUTH = (0, 1, 0, 1, 0, 1)

@@ -16,8 +16,8 @@ from tools.ranking.replicates import resampled
 
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.tools.ranking.documents import read_cohorts
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import (

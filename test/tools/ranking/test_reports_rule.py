@@ -14,8 +14,8 @@ from podium.challenges.reports.format import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.platform.runtime import Runtime
 from podium.tools.judge.judging import final_figures, harmonic_mean
 from podium.tools.ranking.result import Ranking, ranking_from_json
 
