@@ -1,15 +1,15 @@
 """How much of two masks is the same: Dice and IoU."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
 from podium.metrics.declaration import AGREEMENT, RELATIVE_TO_REFERENCE, Policy
-from podium.metrics.resampling import Resamples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,9 +192,8 @@ def _mask(labels: Labels, values: frozenset[int]) -> Mask:
 
 
 def voxel_ml(spacing_mm: Sequence[float]) -> float:
-    """The volume of one voxel in ml, from its three sizes in mm."""
-    depth, height, width = spacing_mm
-    return depth * height * width / 1000
+    """The volume of one voxel in ml, from its sizes in mm; a 2-D image is one slice of 1 mm."""
+    return math.prod(spacing_mm) / 1000
 
 
 def volume_difference_ml(*, prediction: int, reference: int, spacing_mm: Sequence[float]) -> float:
@@ -224,9 +223,9 @@ def volume_similarity(*, prediction: int, reference: int, policy: Policy = AGREE
     return 1 - abs(prediction - reference) / (prediction + reference)
 
 
-def volume_rmse_ml(differences_ml: ArrayLike, resamples: Resamples) -> Floats:
-    """The root of the mean squared volume difference over each replicate's cases, in ml; lower is better.
+def volume_rmse_ml(*, squares: Floats, cases: Floats) -> Floats:
+    """The root of the mean of (Vp - Vg)^2 over the cases of each replicate, in ml; lower is better.
 
-    `differences_ml` has one value per case. NaN where a replicate holds no case.
+    `squares` are the sums of the squared differences, `cases` the numbers of cases. NaN where a replicate has none.
     """
-    return np.sqrt(resamples.mean(np.square(np.asarray(differences_ml, np.float64))))
+    return np.asarray(np.sqrt(squares / cases))

@@ -28,7 +28,7 @@ from podium.challenges.declared.settings import (
     values_of,
 )
 from podium.challenges.declared.value_settings import MISSING
-from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelsValue
+from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared
 from podium.challenges.format import METRICS_CODE
 from podium.challenges.settings import CasesSettings
 from podium.challenges.time_rule import cohort_times, time_figures, time_given
@@ -124,13 +124,7 @@ class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase
     def _compared(
         self, found: Mapping[str, object], expected: Mapping[str, object]
     ) -> Mapping[str, Compared[Any, Any]]:
-        compared = {
-            name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values
-        }
-        for name, value in self._format.values.items():
-            if isinstance(value, LabelsValue):
-                compared[name].cache |= {"regions": value.regions, "ignore": value.settings.ignore}
-        return compared
+        return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values}
 
 
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:

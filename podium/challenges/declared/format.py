@@ -167,11 +167,6 @@ def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> 
     return found
 
 
-def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
-    templates = [Template(name) for name in names if name.count("/") == file.name.count("/")]
-    return [template for template in templates if template.match(file.name) is not None]
-
-
 Sources = Mapping[str, Source]  # of one case: by the name of the value
 _NO_CASE = "is no expected case"
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from podium.challenges.base import Examined
-from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
+from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
-from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, AnyValueKind, make_value
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
 from podium.challenges.settings import CasesSettings, FigureName, Settings, problems_of, without_problems
 from podium.challenges.time_rule import TimeSettings
 from podium.errors import ValidationProblem, all_problems, did_you_mean
-from podium.own_metrics import OwnMetric
+from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 
 OWN_METRICS = "own_metrics"
 _TAKEN = {"facts", "groups", "confusion_matrix"}
@@ -47,7 +47,11 @@ def metric_kind(
     """The metric of the catalogue that a table means: by its kind, and by what it is of."""
     of = table.get("of")
     named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
-    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values], own)
+    compared = {values[name].settings.kind for name in named if name in values}
+    name = str(table.get("kind"))
+    fitting = [kind for kind in (*metric_kinds(compared), *own) if kind.name == name and compared & {*kind.compares}]
+    named_so = fitting or [kind for kind in (*metric_kinds(), *own) if kind.name == name]
+    return next(iter(named_so), None)
 
 
 def metric_settings(
@@ -69,7 +73,7 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
     problems += [
         ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
         for each in own
-        if each.kind in NAMES
+        if each.kind in metric_names()
     ]
     kinds = [own_kind(each) for each in own]
     kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"), kinds)
@@ -216,11 +220,11 @@ def _metric_problems(
         return [ValidationProblem(key=("kind",), words="is missing")]
     kind = metric_kind(table, values, own)
     if kind is None:
-        names = [*NAMES, *(each.name for each in own)]
+        names = [*metric_names(), *(each.name for each in own)]
         words = f"is '{table['kind']}', which is no metric"
         close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
         return [ValidationProblem(key=("kind",), words=words + close)]
-    if is_lost and kind.name in SHARED_NAMES:
+    if is_lost and sum(other.name == kind.name for other in metric_kinds()) > 1:  # what it means depends on the value
         return []
     found = problems_of(kind.settings_model, table, ())
     right = without_problems(table, found, depth=0)

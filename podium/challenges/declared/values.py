@@ -600,8 +600,6 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "text": TextValue,
     "survival": SurvivalValue,
 }
-KINDS_WITH_FACTS = ("number", "class", "probability", "survival")
-"""Of these a row keeps both sides, under the name of the value."""
 
 
 def make_value(name: str, settings: ValueSettings) -> AnyValueKind:

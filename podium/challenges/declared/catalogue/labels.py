@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, StrictInt, model_validator
 
-from podium.challenges.declared.catalogue.base import Number
 from podium.challenges.declared.catalogue.regions import (
     EMPTY,
     RegionFigure,
@@ -17,17 +16,17 @@ from podium.challenges.declared.catalogue.regions import (
     RegionSettings,
     agreement,
 )
-from podium.challenges.settings import FigureName
+from podium.challenges.settings import FigureName, Finite
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
 from podium.metrics.declaration import distance_policy
-from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
-from podium.metrics.overlap import relative_volume_difference, volume_similarity
+from podium.metrics.lesions import MatchingRule
+from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
 
 # The catalogue of label images: distances between the boundaries of regions.
 
-Tolerance = Annotated[Number, Field(ge=0)]
+Tolerance = Annotated[Finite, Field(ge=0)]
 _NEVER = distance_policy(math.nan)  # empty masks were decided before
 
 
@@ -183,7 +182,7 @@ IOU = RegionMetric(
 
 def _difference_ml(pair: RegionPair, _: RegionSettings) -> float:
     counts = pair.counts
-    return abs(counts.prediction - counts.reference) * pair.voxel_ml
+    return volume_difference_ml(prediction=counts.prediction, reference=counts.reference, spacing_mm=pair.spacing)
 
 
 def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
@@ -259,7 +258,7 @@ VOLUME_METRICS = (
                 direction="lower",
                 unit="ml",
                 of=_difference_ml,
-                pooled=lambda totals: np.asarray(np.sqrt(totals[..., 0] / totals[..., 1])),
+                pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1]),
             )
         },
     ),
@@ -299,9 +298,6 @@ SHAPE_METRICS = (
         },
     ),
 )
-LABEL_METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS)
-
-
 # The catalogue's `lesions`: connected components, matched between prediction and reference.
 
 
@@ -320,12 +316,12 @@ class LesionsMetricSettings(ConnectedSettings):
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
-    threshold: Annotated[Number, Field(ge=0)]
+    threshold: Annotated[Finite, Field(ge=0)]
     pairing: Literal["any", "greedy", "optimal"]
     min_voxels: Annotated[StrictInt, Field(ge=1)] = 1
     min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
     dilate: Annotated[StrictInt, Field(ge=0)] = 0
-    miss_mm: Annotated[Number, Field(ge=0)] | None = None
+    miss_mm: Annotated[Finite, Field(ge=0)] | None = None
     boundary: Literal["voxels", "surface"] = "voxels"
 
     @model_validator(mode="after")
@@ -347,19 +343,11 @@ class LesionsMetricSettings(ConnectedSettings):
         )
 
 
-def _matches(pair: RegionPair, settings: LesionsMetricSettings) -> LesionMatches:
-    def matched() -> LesionMatches:
-        prediction, reference = pair.masks()
-        return match_components(prediction=prediction, reference=reference, spacing_mm=pair.spacing, rule=settings.rule)
-
-    return pair.once(("lesions", settings.rule), matched)
-
-
 def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None]:
     """A figure of the matches: one of the counts, or one of the lesions'."""
 
     def of(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
-        found = _matches(pair, settings)
+        found = pair.matches(settings.rule)
         value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
         return value
 
@@ -368,11 +356,11 @@ def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None
 
 def _hd95(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
     assert settings.miss_mm is not None
-    return _matches(pair, settings).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
+    return pair.matches(settings.rule).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
 
 
 def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequence[int]:
-    counts = _matches(pair, settings).counts
+    counts = pair.matches(settings.rule).counts
     return (counts.tp, counts.fp, counts.fn)
 
 
@@ -438,3 +426,5 @@ LESIONS_METRIC = RegionMetric(
     counts=_lesion_counts,
     offers=_offered,
 )
+
+METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)

@@ -1,4 +1,7 @@
-"""An organiser's own metrics as kinds of the catalogue. Without their code, as in metrics.json, they only declare."""
+"""An organiser's own metrics as kinds of the catalogue.
+
+Settings that come from metrics.json have the declarations without the code: figures can then be named, not computed.
+"""
 
 import logging
 import math
@@ -12,10 +15,9 @@ from numpy.typing import NDArray
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
     CaseValueMetric,
+    Cohort,
     CohortValueMetric,
-    Compute,
     DeclaredCase,
-    Facts,
     Figure,
     MetricKind,
     MetricSettings,
@@ -24,11 +26,9 @@ from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, 
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
-from podium.own_metrics import OwnMetric
+from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 
 LOG = logging.getLogger(__name__)
-_TELLING = {"number", "class", "probability", "survival"}  # with one's own prediction the figure gives the reference
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
@@ -39,7 +39,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
             definition=_definition(own),
             compares=own.compares,
             figure=_figure(own),
-            compute=lambda _, settings, __: _of_all(own, settings),
+            of=lambda cohort: _of_all(own, cohort),
             check=_check_failed,
         )
     if own.is_of_regions:
@@ -53,7 +53,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
         figure=_figure(own),
         of=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
-        tells=bool(_TELLING.intersection(own.compares)),
+        tells=bool({*KINDS_WITH_FACTS} & {*own.compares}),
     )
 
 
@@ -93,11 +93,13 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
 
 
 def _called(own: OwnMetric, **arguments: Any) -> float | None:
-    """What the organiser's function says: a finite number within its range, or None. Anything else is an error, which
-    costs the case, so that a wrong declaration is found with the first submission. NaN is one too: whoever can bring
-    about a division of zero by zero, say by an empty mask, must not be left out of the mean for it."""
+    """What the organiser's function returns: a finite number within its range, or None.
+
+    Anything else is an error that fails the case, so that a wrong declaration is found with the first submission. NaN
+    is an error too: a submission that provokes 0 / 0, say by an empty mask, must not drop out of the mean.
+    """
     if own.function is None:
-        raise KeyError(own.kind)  # as a row without the facts: it cannot be computed again
+        raise KeyError(own.kind)  # as for a row without the facts: it cannot be computed again
     found = own.function(**arguments)
     if found is None:
         return None
@@ -124,9 +126,6 @@ def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float
     return _called(own, prediction=found, reference=expected)
 
 
-# All cases
-
-
 def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationProblem]:
     if settings.failed in ("worst", "exclude"):
         return []
@@ -134,19 +133,16 @@ def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationP
     return [ValidationProblem(key=("failed",), words=words)]
 
 
-def _of_all(own: OwnMetric, settings: MetricSettings) -> Compute:
-    def of(facts: Facts, resamples: Resamples) -> Floats:
-        if own.function is None:
-            raise KeyError(own.kind)
-        draws = (np.repeat(np.arange(resamples.cases), counts) for counts in resamples.counts)
-        return np.array([_of_drawn(own, settings, facts, drawn) for drawn in draws])
-
-    return of
+def _of_all(own: OwnMetric, cohort: Cohort) -> Floats:
+    if own.function is None:
+        raise KeyError(own.kind)
+    numbers = np.arange(len(cohort.facts))
+    return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
 
 
-def _of_drawn(own: OwnMetric, settings: MetricSettings, facts: Facts, drawn: NDArray[np.int64]) -> float:
-    chosen = [facts[place] for place in drawn]
-    if settings.failed == "exclude":
+def _of_drawn(own: OwnMetric, cohort: Cohort, drawn: NDArray[np.int64]) -> float:
+    chosen = [cohort.facts[number] for number in drawn]
+    if cohort.settings.failed == "exclude":
         chosen = [fact for fact in chosen if fact["prediction"] is not None]
     try:
         found = _called(
