@@ -17,11 +17,6 @@ from podium.metrics.resampling import Resamples
 Draws = NDArray[np.int32]
 
 
-def mae(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
-    """The mean of |prediction - reference|, in the unit of the number; lower is better."""
-    return resamples.mean(np.abs(prediction - reference))
-
-
 def rmse(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
     """The root of the mean of (prediction - reference)^2, in the unit of the number; lower is better."""
     (found, true), exponent = _scaled(prediction, reference)

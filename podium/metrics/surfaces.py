@@ -1,5 +1,6 @@
 """Distances between the boundaries of two masks, measured once; NSD, Hausdorff and mean distances follow from them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -272,4 +273,4 @@ def measure_surfaces(
 
 def diagonal_mm(*, shape: Sequence[int], spacing_mm: Sequence[float]) -> float:
     """The length of an image's diagonal, sqrt of the sum of (size x spacing)²: the worst distance of the image."""
-    return float(np.linalg.norm(np.asarray(shape) * np.asarray(spacing_mm, np.float64)))
+    return math.hypot(*(size * step for size, step in zip(shape, spacing_mm, strict=True)))

@@ -29,6 +29,8 @@ from podium.challenges.format import Description, differing_geometry, doubts_abo
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE, Figures
 from podium.metrics.components import find_lesions
+from podium.metrics.overlap import voxel_ml
+from podium.metrics.surfaces import diagonal_mm
 from podium.pairing import Source
 from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
@@ -164,7 +166,7 @@ class LabelImage:
 
     @property
     def diagonal_mm(self) -> float:
-        return math.hypot(*(size * step for size, step in zip(self.labels.shape, self.spacing, strict=True)))
+        return diagonal_mm(shape=self.labels.shape, spacing_mm=self.spacing)
 
 
 class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
@@ -201,8 +203,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         figures: dict[str, float] = {}
         doubts: Sequence[str] = ()
         if reference.geometry is not None and reference.labels.ndim == 3:
-            voxel_ml = math.prod(reference.spacing) / 1000
-            figures = {f"{name} (ml)": count * voxel_ml for name, count in named.items()}
+            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in named.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
             doubts = doubts_about_spacing(reference.geometry.spacing)

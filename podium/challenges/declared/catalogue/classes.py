@@ -12,7 +12,7 @@ from podium.challenges.declared.catalogue.base import Cohort, CohortArrays, Coho
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
-from podium.metrics.classification import Counts, class_codes, confusion
+from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
 
 _THRESHOLD = 0.5
 _AVERAGES = {
@@ -46,27 +46,37 @@ def _class_names(value: AnyValueKind) -> list[str]:
 
 def _counts(cohort: Cohort) -> Counts:
     """The confusion counts of every replicate."""
-    settings, value, resamples = cohort.settings, cohort.value, cohort.resamples
-    classes = _class_names(value)
+    classes, resamples = _class_names(cohort.value), cohort.resamples
     reference = class_codes([fact["reference"] for fact in cohort.facts], classes=classes)
-    predicted = class_codes([_predicted(fact["prediction"], settings, value) for fact in cohort.facts], classes=classes)
-    if settings.failed == "exclude":
-        kept = predicted >= 0
+    predicted = _predicted(cohort)
+    if cohort.settings.failed == "exclude":
+        kept = predicted != MISSING
         reference, predicted, resamples = reference[kept], predicted[kept], resamples.only(kept)
     return confusion(prediction=predicted, reference=reference, classes=len(classes), resamples=resamples)
 
 
-def _predicted(prediction: Any, settings: ClassesSettings, value: AnyValueKind) -> str | None:
-    """The class that a prediction means: of probabilities the most probable, or the positive one from the threshold."""
-    if prediction is None or isinstance(prediction, str):
-        return prediction
+def _predicted(cohort: Cohort) -> Codes:
+    """The numbers of the predicted classes: of probabilities the most probable, or the positive one from the threshold
+    on."""
+    settings, value = cohort.settings, cohort.value
     classes = _class_names(value)
-    if value.settings.is_binary:
-        positive: str = value.settings.positive
-        other = next(name for name in classes if name != positive)
-        least = _THRESHOLD if settings.threshold is None else settings.threshold
-        return positive if prediction[positive] >= least else other
-    return max(classes, key=lambda name: prediction[name])
+    if value.settings.kind == "class":
+        return class_codes([fact["prediction"] for fact in cohort.facts], classes=classes)
+    probabilities = _probabilities(cohort)
+    if not value.settings.is_binary:
+        return predicted_classes(probabilities)
+    positive = classes.index(value.settings.positive)
+    threshold = _THRESHOLD if settings.threshold is None else settings.threshold
+    found = predicted_classes(probabilities[:, positive], threshold=threshold)
+    return np.where(found == MISSING, MISSING, np.where(found == 1, positive, 1 - positive))
+
+
+def _probabilities(cohort: Cohort) -> Floats:
+    """As `[case, class]`; NaN for a case without a usable prediction."""
+    classes = _class_names(cohort.value)
+    none = dict.fromkeys(classes, math.nan)
+    rows = [[(fact["prediction"] or none)[name] for name in classes] for fact in cohort.facts]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(classes))
 
 
 def _positive(cohort: Cohort) -> int:
@@ -165,9 +175,7 @@ def _arrays(cohort: Cohort) -> CohortArrays:
     settings, value, facts = cohort.settings, cohort.value, cohort.facts
     classes = list(value.settings.class_table)
     reference: Any = class_codes([fact["reference"] for fact in facts], classes=classes)
-    none = dict.fromkeys(classes, math.nan)
-    rows = [[(fact["prediction"] or none)[name] for name in classes] for fact in facts]
-    prediction = np.array(rows, dtype=np.float64).reshape(len(facts), len(classes))
+    prediction = _probabilities(cohort)
     if value.settings.is_binary:
         positive = classes.index(value.settings.positive)
         prediction, reference = prediction[:, positive], reference == positive
