@@ -90,7 +90,7 @@ class OwnMetric(BaseModel):
         if self.is_of_regions and self.worst_value is None:
             raise ValueError("worst is missing: the figure of a case without a usable prediction")
         if isinstance(self.worst, float) and not self.holds(self.worst):
-            raise ValueError("worst lies outside of lowest to highest")
+            raise ValueError("worst is outside the range from lowest to highest")
         return self
 
     def holds(self, value: float) -> bool:

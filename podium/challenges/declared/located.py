@@ -1,4 +1,4 @@
-"""Where one value of one case stands, and how it is taken out of its file, table or socket."""
+"""The place of one value of one case, and how the value is read from its file, table or socket."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?
 
 @dataclass(frozen=True, kw_only=True)
 class ValuePlace:
-    """Where a value stands inside its source, on one side of a case."""
+    """The place of a value inside its source, on one side of a case."""
 
     socket: str | None
     dataset: str | None
@@ -74,7 +74,7 @@ def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 class OpenFiles:
-    """HDF5 files that hold several values of a case are opened once for all of them."""
+    """HDF5 files of a case: each is opened once, for all values that it holds."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -102,7 +102,7 @@ class Located:
 
     @property
     def label(self) -> str:
-        """How the value is called in messages."""
+        """The name of the value in messages."""
         match self.source:
             case Job() as job:
                 return f"{job.label}: {self.place.socket}"
@@ -180,7 +180,7 @@ class Located:
             else (boxes_of_json, boxes_of_rows, read_boxes)
         )
         if isinstance(self.source, Entry):
-            # A case without findings is a row without coordinates: without a row there is no case.
+            # A case without findings is a row without coordinates; a case without a row is missing.
             columns = POINT_COLUMNS if kind == "points" else BOX_COLUMNS
             rows = [row for row in self.source.value.rows() if any(column in row for column in columns)]
             return of_rows(rows, name=self.source.label)
@@ -189,7 +189,7 @@ class Located:
         return of_json(self.json(), name=self.label)
 
     def json(self) -> Any:
-        """What a JSON file or socket holds, at the first of the pointers that leads somewhere."""
+        """The content of a JSON file or socket at the first pointer that exists there."""
         match self.source:
             case Job() as job:
                 content = job.output_json(self._socket())
@@ -246,7 +246,7 @@ class Located:
 
 
 def _at(content: Any, pointer: str) -> tuple[bool, Any]:
-    """Whether a JSON pointer (RFC 6901) leads somewhere, and what is there."""
+    """Whether the content has this JSON pointer (RFC 6901), and what is there."""
     value = content
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
@@ -260,7 +260,7 @@ def _at(content: Any, pointer: str) -> tuple[bool, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a CSV table is text: as the number that it spells, if it does."""
+    """A cell of a CSV table as a number, if its text spells one."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -270,7 +270,7 @@ def _cell(value: Any) -> Any:
 
 
 def finite_number(value: Any, *, label: str) -> float:
-    """A JSON number or a cell as a finite float; Refused where it is none."""
+    """A JSON number or a cell as a finite float; Refused where it is not one."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):

@@ -147,7 +147,7 @@ def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator
         share=True,
         lines=curves["calibration"],
         diagonal=True,
-        told=f"{cases} in at most {_BINS} bins; on the dashed line probabilities are what happens.",
+        told=f"{cases} in at most {_BINS} bins; the dashed line is perfect calibration.",
     )
 
 

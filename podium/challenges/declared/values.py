@@ -1,4 +1,7 @@
-"""What a kind of value has to do: read both sides of a case, and say what a row keeps of them."""
+"""The kinds of values: each reads both sides of a case and says what a row keeps of them.
+
+`Value` is what every kind does; one class per kind follows, and `VALUE_KINDS` lists them.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -45,7 +48,7 @@ BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small fi
 
 @dataclass(kw_only=True)
 class Compared(Generic[PredictionT, ReferenceT]):
-    """Both sides of one value of one case, read; without a usable prediction there is none.
+    """Both sides of one value of one case; without a usable prediction there is none.
 
     `cache` keeps what several metrics share, such as the distances between two surfaces.
     """
@@ -104,7 +107,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return None
 
     def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
-        """What a row keeps of the value, so that figures of all cases can be computed again."""
+        """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
@@ -237,7 +240,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
 
 class _Spelling:
-    """One table of label values, and the first spelling's value for each of its own."""
+    """One table of label values, and the first spelling's value for each of them."""
 
     def __init__(self, table: LabelTable, settings: LabelsSettings) -> None:
         first = _by_value(settings.spellings[0])
@@ -366,7 +369,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         if expected.reference is not None:
             compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
-            raise Refused(f"'{located.label}' holds values that are no finite numbers.")
+            raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
             raise Refused(f"'{located.label}' holds negative values; confidences begin at 0.")
         return ContinuousImage(pixels, geometry)
@@ -559,7 +562,7 @@ def _cell_number(value: Any, label: str) -> float:
 
 
 def known_class(located: Located, classes: Mapping[str, Any]) -> str:
-    """The name of the class that a file means."""
+    """The name of the class that a file gives."""
     label = located.label
     value = located.scalar(texts=[known for known in classes.values() if isinstance(known, str)])
     if isinstance(value, float) and value.is_integer():
@@ -579,7 +582,7 @@ def known_class(located: Located, classes: Mapping[str, Any]) -> str:
 
 
 def doubts_about_classes(name: str, classes: Sequence[str], descriptions: Sequence[Description]) -> Sequence[str]:
-    """One class only, or classes that no reference has."""
+    """Warnings where all references have one class, or none has some class."""
     present = {each.categories[name] for each in descriptions}
     if len(present) == 1:
         only = next(iter(present))

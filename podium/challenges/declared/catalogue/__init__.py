@@ -65,7 +65,7 @@ def page() -> str:
     parts = [_HEAD]
     for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
         parts.append(f"## {' and '.join(compares)}\n")
-        parts.append("| kind | figure | of | better | from | to | empty | keys of its own |")
+        parts.append("| kind | figure | of | better | from | to | empty | further keys |")
         parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)
         parts += [row for kind in group for row in _rows(kind)]

@@ -65,7 +65,7 @@ class Declared:
     """What one metric adds to a challenge.
 
     facts         what a row keeps for figures of all cases: path in the row -> function of the case
-    confidential  paths in a row that give a reference away
+    confidential  paths in a row that reveal a reference
     columns       paths for the leaderboard
     """
 
@@ -125,7 +125,7 @@ def fitting_values(
     kinds = " or ".join(kind.compares)
     for name in wanted:
         if name not in values:
-            words = f"names '{name}', which is no value{did_you_mean(name, values)}"
+            words = f"names '{name}', which is not a value{did_you_mean(name, values)}"
             problems.append(ValidationProblem(key=("of",), words=words))
         elif not values[name].settings.is_predicted:
             problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is a reference-only value"))

@@ -92,7 +92,7 @@ def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[Validatio
         return [ValidationProblem(key=("failed",), words='is "worst" or "exclude": a missing class is wrong')]
     positive = getattr(settings, "positive", None)
     if positive is not None and positive not in _class_names(value):
-        return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is none of the classes")]
+        return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is not one of the classes")]
     return ()
 
 

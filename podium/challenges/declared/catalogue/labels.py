@@ -47,7 +47,7 @@ class NsdSettings(SurfaceSettings):
     @model_validator(mode="after")
     def _one_unit(self) -> Self:
         if self.tolerance_px is not None and (self.tolerance_mm is not None or self.tolerances_mm):
-            raise ValueError("has a tolerance in mm and one in pixels; one of them")
+            raise ValueError("has a tolerance in mm and one in pixels; keep one of them")
         if self.tolerance_px is None and self.tolerance_mm is None and not self.tolerances_mm:
             raise ValueError("needs either tolerance_mm or tolerance_px")
         return self

@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
-    """The kind of metric that a declaration stands for."""
+    """The kind of metric that this declaration makes."""
     if own.scope == "cohort":
         return CohortValueMetric(
             name=own.kind,

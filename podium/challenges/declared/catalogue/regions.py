@@ -336,7 +336,7 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
 
 @dataclass(frozen=True, kw_only=True)
 class RegionMetric(MetricKind):
-    """A metric of label images with one figure, or several under names of their own.
+    """A metric of label images with one figure, or several named ones.
 
     counts        what `pooled` figures are made of: summed over cases
     only_pooled   the metric is of all cases by its definition
@@ -358,22 +358,22 @@ class RegionMetric(MetricKind):
         named = [("regions", region) for region in as_tuple(settings.regions)]
         named += [("tolerances_mm", region) for region in getattr(settings, "tolerances_mm", ())]
         found = [
-            ValidationProblem(key=(key,), words=f"names '{region}', which is no region; there are: {listed}")
+            ValidationProblem(key=(key,), words=f"names '{region}', which is not a region; there are: {listed}")
             for key, region in named
             if region not in known
         ]
         found += self.check(settings, [place.region for place in self._places(settings, values)])
         pooled = self._is_pooled(settings)
         if pooled and settings.failed not in ("worst", "exclude"):
-            words = 'is "worst" or "exclude" with pooled counts: a missing case has no figure of its own'
+            words = 'is "worst" or "exclude" with pooled counts: a missing case has no separate figure'
             found.append(ValidationProblem(key=("failed",), words=words))
         for key in ("prediction_empty", "reference_empty"):
             if pooled and getattr(settings, key) is not None:
-                words = "has no meaning with pooled counts: no case has a figure of its own"
+                words = "has no meaning with pooled counts: no case has a separate figure"
                 found.append(ValidationProblem(key=(key,), words=words))
         if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
-                ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
+                ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is not a quotient of counts")
             )
         return found
 
@@ -392,7 +392,7 @@ class RegionMetric(MetricKind):
         return list(self.figures) if self.offers is None else self.offers(settings)
 
     def _places(self, settings: Any, values: Mapping[str, AnyValueKind]) -> list[RegionPlace]:
-        """Where the figures of every value and region stand."""
+        """The places of the figures of every value and region."""
         several = len(values) > 1
         return [
             RegionPlace(
