@@ -1,4 +1,4 @@
-"""An image that is compared within a mask of the organiser's, which nobody predicts."""
+"""An image that is compared within a mask of the organiser's, which is a reference-only value."""
 
 from pathlib import Path
 
