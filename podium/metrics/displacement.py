@@ -124,8 +124,8 @@ def category_scores_as_written(normalised: Mapping[str, float]) -> dict[str, flo
 
 # Distance of fields given pixel by pixel from affine ones, tile by tile: no field is ever in memory as a whole.
 #
-# The reference is affine, d = a + b x + c y. Coefficients are float64, the arithmetic on
-# pixels is float32, sums are float64: within 1.5e-7 mm of float64 throughout, and several times faster.
+# The reference is affine, d = a + b x + c y. Coefficients are float64, the arithmetic on pixels is float32, sums are
+# float64: within 1.5e-7 mm of float64 throughout, and several times faster.
 #
 # An affine function on whole rows is a matrix product of rank 2, (1, c y) times (a + b x, 1): BLAS writes it some
 # three times faster than NumPy adds a row and a column. Sums are products with ones for the same reason. Every step

@@ -1,4 +1,4 @@
-"""The catalogue of label images: overlap, volumes, centre lines and components; surfaces have their own module."""
+"""The catalogue of label images: overlap, boundaries, volumes, centre lines and matched lesions."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +24,42 @@ from podium.metrics.declaration import distance_policy
 from podium.metrics.lesions import MatchingRule
 from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
 
-# The catalogue of label images: distances between the boundaries of regions.
-
 Tolerance = Annotated[Finite, Field(ge=0)]
+Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 _NEVER = distance_policy(math.nan)  # empty masks were decided before
+
+
+# Overlap
+
+
+def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
+    counts = pair.counts
+    return (counts.shared, counts.prediction, counts.reference)
+
+
+def _pooled_dice(totals: Floats) -> Floats:
+    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
+
+
+def _pooled_iou(totals: Floats) -> Floats:
+    return np.asarray(totals[..., 0] / (totals[..., 1] + totals[..., 2] - totals[..., 0]))
+
+
+DICE = RegionMetric(
+    name="dice",
+    definition="2 |P and G| / (|P| + |G|)",
+    counts=_voxel_counts,
+    figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
+)
+IOU = RegionMetric(
+    name="iou",
+    definition="|P and G| / |P or G|",
+    counts=_voxel_counts,
+    figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
+)
+
+
+# Distances between boundaries
 
 
 class SurfaceSettings(RegionSettings):
@@ -102,7 +134,7 @@ _distance: Callable[..., RegionFigure[Any]] = partial(
 SURFACE_METRICS = (
     RegionMetric(
         name="nsd",
-        definition="share of both boundaries that lies within the tolerance of the other",
+        definition="share of both boundaries within the tolerance of the other",
         settings_model=NsdSettings,
         figures={"": agreement(title="NSD", of=_nsd)},
         check=_check_tolerances,
@@ -134,49 +166,6 @@ SURFACE_METRICS = (
 )
 
 
-Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
-
-
-class ConnectedSettings(RegionSettings):
-    """`connectivity`: neighbours that make a component: 1 faces, 2 also edges, 3 also corners, or their number."""
-
-    connectivity: Neighbours = 26
-
-    @property
-    def neighbours(self) -> Connectivity:
-        return as_connectivity(self.connectivity)
-
-
-# Overlap
-
-
-def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
-    counts = pair.counts
-    return (counts.shared, counts.prediction, counts.reference)
-
-
-def _pooled_dice(totals: Floats) -> Floats:
-    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
-
-
-def _pooled_iou(totals: Floats) -> Floats:
-    return np.asarray(totals[..., 0] / (totals[..., 1] + totals[..., 2] - totals[..., 0]))
-
-
-DICE = RegionMetric(
-    name="dice",
-    definition="2 |P and G| / (|P| + |G|)",
-    counts=_voxel_counts,
-    figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
-)
-IOU = RegionMetric(
-    name="iou",
-    definition="|P and G| / |P or G|",
-    counts=_voxel_counts,
-    figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
-)
-
-
 # Volumes
 
 
@@ -186,7 +175,7 @@ def _difference_ml(pair: RegionPair, _: RegionSettings) -> float:
 
 
 def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
-    """Nothing predicted, or everything: whichever is further off."""
+    """Of predicting nothing or everything, whichever is further off."""
     reference = pair.counts.reference
     return max(reference, pair.image_voxels - reference) * pair.voxel_ml
 
@@ -265,7 +254,17 @@ VOLUME_METRICS = (
 )
 
 
-# Shape
+# Centre lines and components
+
+
+class ConnectedSettings(RegionSettings):
+    """`connectivity`: neighbours that make a component: 1 faces, 2 also edges, 3 also corners, or their number."""
+
+    connectivity: Neighbours = 26
+
+    @property
+    def neighbours(self) -> Connectivity:
+        return as_connectivity(self.connectivity)
 
 
 def _cldice(pair: RegionPair, _: RegionSettings) -> float | None:
@@ -281,7 +280,7 @@ def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
 SHAPE_METRICS = (
     RegionMetric(
         name="cldice",
-        definition="harmonic mean of the shares of each centre line that lies in the other mask",
+        definition="harmonic mean of the shares of each centre line inside the other mask",
         figures={"": agreement(title="clDice", of=_cldice)},
     ),
     RegionMetric(
@@ -298,7 +297,9 @@ SHAPE_METRICS = (
         },
     ),
 )
-# The catalogue's `lesions`: connected components, matched between prediction and reference.
+
+
+# Lesions: connected components, matched between prediction and reference
 
 
 class LesionsMetricSettings(ConnectedSettings):
@@ -385,7 +386,7 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
-    # A lost case finds nothing and invents nothing: the counts of an empty prediction.
+    # A lost case has the counts of an empty prediction: nothing found, no false positive.
     "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
     "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
     "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
@@ -426,5 +427,4 @@ LESIONS_METRIC = RegionMetric(
     counts=_lesion_counts,
     offers=_offered,
 )
-
 METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)
