@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles
+from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles, located_prediction, located_reference
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values import ExpectedPrediction
@@ -21,9 +21,14 @@ from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS,
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.tables import CaseRows, Row, read_table
 
-# Tables that hold the values of many cases: which columns are read, and the rows of one case.
-
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
+Sources = Mapping[str, Source]  # of one case: by the name of the value
+_NO_CASE = re.compile("is (no|not an) expected case")  # as `pairing` says it
+_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
+_IGNORED = (".txt", ".md5", ".sha256")
+
+
+# Tables that hold the values of many cases: which columns are read, and the rows of one case.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,12 +173,6 @@ def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> 
     return found
 
 
-Sources = Mapping[str, Source]  # of one case: by the name of the value
-_NO_CASE = re.compile("is (no|not an) expected case")  # as `pairing` says it
-_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
-_IGNORED = (".txt", ".md5", ".sha256")
-
-
 class DeclaredFormat(Format[Sources, Sources]):
     """Where references and submissions have the values of challenge.toml."""
 
@@ -254,7 +253,7 @@ class DeclaredFormat(Format[Sources, Sources]):
         """Every value of a reference, checked."""
         with OpenFiles() as files:
             found = {
-                name: value.read_reference(value.expected(reference[name], files))
+                name: value.read_reference(located_reference(value.settings, reference[name], files))
                 for name, value in self.values.items()
             }
         self._check_masks(found)
@@ -338,7 +337,8 @@ class DeclaredFormat(Format[Sources, Sources]):
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 shape = shapes.get(name) if shapes else None
-                value.read_prediction(value.predicted(prediction[name], files), ExpectedPrediction(shape=shape))
+                located = located_prediction(value.settings, prediction[name], files)
+                value.read_prediction(located, ExpectedPrediction(shape=shape))
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
@@ -348,7 +348,8 @@ class DeclaredFormat(Format[Sources, Sources]):
                 wanted = ExpectedPrediction(
                     reference=expected[name], shape=value.shape(expected[name]), warnings=warnings
                 )
-                found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
+                located = located_prediction(value.settings, prediction[name], files)
+                found[name] = value.read_prediction(located, wanted)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

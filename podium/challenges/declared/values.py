@@ -7,12 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.located import Located, OpenFiles, finite_number, prediction_place, reference_place
+from podium.challenges.declared.located import Located, finite_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -34,7 +34,6 @@ from podium.figures import LARGEST_FIGURE, Figures
 from podium.metrics.components import find_lesions
 from podium.metrics.overlap import voxel_ml
 from podium.metrics.surfaces import diagonal_mm
-from podium.pairing import Source
 from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
@@ -44,6 +43,12 @@ PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
 BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
+_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
+_PRESENT, _EMPTY = "present", "empty"
+_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
+_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
+_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}  # by axes of the image and of the setting: neighbours
+_SUM_TOLERANCE = 0.01  # of probabilities
 
 
 @dataclass(kw_only=True)
@@ -88,12 +93,6 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def title(self) -> str:
         return self.settings.title or self.name.replace("_", " ")
 
-    def predicted(self, source: Source, files: OpenFiles) -> Located:
-        return Located(source=source, place=prediction_place(self.settings), files=files)
-
-    def expected(self, source: Source, files: OpenFiles) -> Located:
-        return Located(source=source, place=reference_place(self.settings), files=files)
-
     @abstractmethod
     def read_reference(self, located: Located) -> ReferenceT:
         """The reference, checked; Refused where it is wrong."""
@@ -123,34 +122,22 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return ()
 
 
-class HasGeometry(Protocol):
-    """Settings of a value that is an image."""
-
-    @property
-    def geometry(self) -> str: ...
-
-
-def compare_geometry(
-    name: str, found: Geometry | None, expected: Geometry | None, settings: HasGeometry, warnings: list[str]
-) -> None:
-    """What a header that differs from the reference's means, as the settings say."""
-    sentence = None if settings.geometry == "ignore" else differing_geometry(name, found, expected)
+def check_geometry(name: str, found: Geometry | None, expected: ExpectedPrediction[Any], rule: str) -> None:
+    """Refused, or a warning, where a header differs from the reference's, as the setting `geometry` says."""
+    if expected.reference is None or rule == "ignore":
+        return
+    sentence = differing_geometry(name, found, expected.reference.geometry)
     if sentence is None:
         return
-    if settings.geometry == "strict":
+    if rule == "strict":
         raise Refused(sentence)
-    warnings.append(sentence)
+    expected.warnings.append(sentence)
 
 
 AnyValueKind = Value[Any, Any, Any]
 
 
 # Label images: regions by name, whichever spelling of the label values a file uses.
-
-_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
-_PRESENT, _EMPTY = "present", "empty"
-_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
-_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +177,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[LabelImage]) -> LabelImage:
         labels, geometry = located.labels(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
 
     def shape(self, reference: LabelImage) -> tuple[int, ...]:
@@ -306,8 +292,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
 
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
@@ -333,8 +318,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
 
 # Points, boxes and detection maps.
-
-_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}
 
 
 class PointsValue(Value[PointsSettings, Annotations, Annotations]):
@@ -366,8 +349,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
             raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
@@ -398,8 +380,6 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
 
 # Values that are a number, a class, a probability, a text or a survival time.
-
-_SUM_TOLERANCE = 0.01
 
 
 class NumberValue(Value[NumberSettings, float, float]):
@@ -589,8 +569,6 @@ def doubts_about_classes(name: str, classes: Sequence[str], descriptions: Sequen
         return [f"All references have the class '{only}': figures such as AUROC are undefined."]
     return [f"No reference has the class '{each}'." for each in classes if each not in present]
 
-
-# One class per kind of value.
 
 VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "labels": LabelsValue,
