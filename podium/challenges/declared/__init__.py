@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
-from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.located import HDF5_ENDINGS
 from podium.challenges.declared.settings import (
@@ -22,7 +21,7 @@ from podium.challenges.declared.settings import (
     DeclaredSettings,
     examine,
     fits_submission,
-    metric_settings,
+    metrics_of,
     values_of,
 )
 from podium.challenges.declared.value_settings import MISSING
@@ -93,10 +92,8 @@ class DeclaredScorer(Scorer[Sources, Sources, Mapping[str, object], DeclaredCase
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
-    own = [own_kind(each) for each in settings.own_metrics]
     declared = []
-    for table in settings.metrics:
-        kind, metric = metric_settings(table, values, own)
+    for kind, metric in metrics_of(settings):
         chosen, _ = fitting_values(kind, metric, values)
         declared.append(kind.declare(metric, chosen))
     return declared

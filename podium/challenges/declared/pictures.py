@@ -9,16 +9,15 @@ import numpy as np
 from podium.challenges.base import Diagram, FigureGrid, Picture, Points
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import MetricSettings
-from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
+from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
 from podium.challenges.declared.values import AnyValueKind
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
 
 _BINS = 10
-_MOST_POINTS = 200  # of a line: more cannot be told apart
+_MOST_POINTS = 200  # of a line: more cannot be distinguished
 
 
 def pictures_of(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
@@ -44,13 +43,12 @@ def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture
 
 def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGrid]:
     """One grid of regions and metrics for every label image with more than one region."""
-    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
-    for name, value in values.items():
+    metrics = metrics_of(settings)
+    for name, value in values_of(settings).items():
         if value.settings.kind != "labels" or len(value.settings.regions) < 2:
             continue
         columns, directions, figures = [], [], []
-        for table in settings.metrics:
-            kind, metric = metric_settings(table, values, own)
+        for kind, metric in metrics:
             if not isinstance(kind, RegionMetric) or "" not in kind.figures:
                 continue
             means = [_mean(aggregates, metric, name, region) for region in value.settings.regions]
@@ -58,7 +56,7 @@ def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGr
                 columns.append(metric.title or title_of(metric.own_name))
                 directions.append(kind.figures[""].direction)
                 figures.append(means)
-        if len(columns) > 0:
+        if columns:
             yield FigureGrid(
                 title=f"Means by region: {value.title}",
                 corner="Region",
@@ -185,9 +183,7 @@ def _thinned(points: Sequence[tuple[Any, Any]]) -> Points:
 
 def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Iterator[Diagram]:
     """The FROC curve of every metric that keeps candidates with probabilities."""
-    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
-    for table in settings.metrics:
-        kind, metric = metric_settings(table, values, own)
+    for kind, metric in metrics_of(settings):
         if kind.name not in ("froc", "ap"):
             continue
         try:

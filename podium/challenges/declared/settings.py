@@ -53,13 +53,15 @@ def metric_kind(
     return next(iter(fitting), None) or next((kind for kind in (*metric_kinds(), *own) if kind.name == name), None)
 
 
-def metric_settings(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
-) -> tuple[MetricKind, MetricSettings]:
-    """The metric of a table that was examined, with its settings."""
-    kind = metric_kind(table, values, own)
-    assert kind is not None, "the table was examined"
-    return kind, kind.settings_model.model_validate(table)
+def metrics_of(settings: DeclaredSettings) -> Sequence[tuple[MetricKind, MetricSettings]]:
+    """Every metric of settings that were examined."""
+    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
+    found = []
+    for table in settings.metrics:
+        kind = metric_kind(table, values, own)
+        assert kind is not None, "the table was examined"
+        found.append((kind, kind.settings_model.model_validate(table)))
+    return found
 
 
 def examine(content: Any) -> Examined[DeclaredSettings]:
