@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.catalogue.own import load_own_metrics
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.located import HDF5_ENDINGS
 from podium.challenges.declared.settings import (
@@ -32,7 +33,6 @@ from podium.challenges.time_rule import cohort_times, time_figures, time_given
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
-from podium.own_metrics import load_own_metrics
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5

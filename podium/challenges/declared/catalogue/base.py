@@ -231,7 +231,7 @@ class CaseValueMetric(MetricKind):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cohort:
+class CohortFacts:
     """All cases, as a figure of one value sees them.
 
     facts  what the rows keep of the value, in the order of the cases
@@ -266,7 +266,7 @@ class CohortValueMetric(MetricKind):
 
     figure: Figure
     parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
-    of: Callable[[Cohort], Floats]
+    of: Callable[[CohortFacts], Floats]
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
@@ -297,7 +297,7 @@ class CohortValueMetric(MetricKind):
 
         def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
             found = [get(row, facts) for row in rows]
-            return self.of(Cohort(facts=found, resamples=resamples, value=value, settings=settings, part=part))
+            return self.of(CohortFacts(facts=found, resamples=resamples, value=value, settings=settings, part=part))
 
         return CohortMetric(
             path=joined_path(settings.own_name, place, part),

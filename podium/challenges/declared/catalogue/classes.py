@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, StrictInt
 
-from podium.challenges.declared.catalogue.base import Cohort, CohortArrays, CohortValueMetric, Figure, MetricSettings
+from podium.challenges.declared.catalogue.base import (
+    CohortArrays,
+    CohortFacts,
+    CohortValueMetric,
+    Figure,
+    MetricSettings,
+)
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
@@ -44,7 +50,7 @@ def _class_names(value: AnyValueKind) -> list[str]:
     return list(value.settings.classes if value.settings.kind == "class" else value.settings.class_table)
 
 
-def _counts(cohort: Cohort) -> Counts:
+def _counts(cohort: CohortFacts) -> Counts:
     """The confusion counts of every replicate."""
     classes, resamples = _class_names(cohort.value), cohort.resamples
     reference = class_codes([fact["reference"] for fact in cohort.facts], classes=classes)
@@ -55,7 +61,7 @@ def _counts(cohort: Cohort) -> Counts:
     return confusion(prediction=predicted, reference=reference, classes=len(classes), resamples=resamples)
 
 
-def _predicted(cohort: Cohort) -> Codes:
+def _predicted(cohort: CohortFacts) -> Codes:
     """The numbers of the predicted classes: of probabilities the most probable, or the positive one from the threshold
     on."""
     settings, value = cohort.settings, cohort.value
@@ -71,7 +77,7 @@ def _predicted(cohort: Cohort) -> Codes:
     return np.where(found == MISSING, MISSING, np.where(found == 1, positive, 1 - positive))
 
 
-def _probabilities(cohort: Cohort) -> Floats:
+def _probabilities(cohort: CohortFacts) -> Floats:
     """As `[case, class]`; NaN for a case without a usable prediction."""
     classes = _class_names(cohort.value)
     none = dict.fromkeys(classes, math.nan)
@@ -79,7 +85,7 @@ def _probabilities(cohort: Cohort) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(classes))
 
 
-def _positive(cohort: Cohort) -> int:
+def _positive(cohort: CohortFacts) -> int:
     """The number of the positive class: that of the metric, else of the value, else the last."""
     classes = _class_names(cohort.value)
     return classes.index(cohort.settings.positive or cohort.value.settings.positive or classes[-1])
@@ -96,7 +102,7 @@ def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[Validatio
     return ()
 
 
-def _f1(cohort: Cohort) -> Floats:
+def _f1(cohort: CohortFacts) -> Floats:
     counts = _counts(cohort)
     if cohort.part in _AVERAGES:
         return _AVERAGES[cohort.part](counts)
@@ -167,7 +173,7 @@ class EceSettings(MetricSettings):
     bins: Annotated[StrictInt, Field(gt=0)] = 15
 
 
-def _arrays(cohort: Cohort) -> CohortArrays:
+def _arrays(cohort: CohortFacts) -> CohortArrays:
     """Probabilities `[case]` or `[case, class]` and what is true, of the cases that count.
 
     A missing probability is the worst one, unless `failed` gives a number or leaves the case out.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from podium.challenges.declared.catalogue.base import (
-    Cohort,
+    CohortFacts,
     CohortValueMetric,
     DeclaredCase,
     Figure,
@@ -119,12 +119,12 @@ def _facts_with_probabilities(
     return _facts(case, value, settings)
 
 
-def _counted(figure: CountedFigure, cohort: Cohort) -> Floats:
+def _counted(figure: CountedFigure, cohort: CohortFacts) -> Floats:
     least = cohort.settings.least_probability(cohort.value)
     return counted(figure, cohort.facts, cohort.resamples, threshold=least)
 
 
-def _froc(cohort: Cohort) -> Floats:
+def _froc(cohort: CohortFacts) -> Floats:
     if cohort.part == "cpm":
         return cpm(cohort.facts, cohort.resamples)
     return froc(cohort.facts, cohort.resamples, rate=_RATES[cohort.part])

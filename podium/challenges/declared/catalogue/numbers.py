@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from podium.challenges.declared.catalogue.base import (
     CaseValueMetric,
-    Cohort,
     CohortArrays,
+    CohortFacts,
     CohortValueMetric,
     DeclaredCase,
     Figure,
@@ -60,7 +60,7 @@ def _largest_error(_: Any, value: AnyValueKind) -> float | None:
     return None if bounds is None else float(bounds[1] - bounds[0])
 
 
-def _arrays(cohort: Cohort) -> CohortArrays:
+def _arrays(cohort: CohortFacts) -> CohortArrays:
     """Predictions and references of the cases that count.
 
     A failed case has the worst number within the range, unless `failed` gives a number or leaves the case out.
@@ -152,7 +152,7 @@ _NUMBER_METRICS = (
 # Survival times
 
 
-def _c_index(cohort: Cohort) -> Floats:
+def _c_index(cohort: CohortFacts) -> Floats:
     times = np.array([fact["time"] for fact in cohort.facts], dtype=np.float64)
     events = np.array([fact["event"] for fact in cohort.facts], dtype=np.int64) == 1
     risks = np.array([fact["prediction"] for fact in cohort.facts], dtype=np.float64)
@@ -322,7 +322,7 @@ def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) ->
     return [*found.matches, *found.totals, found.candidate_tokens, found.reference_tokens]
 
 
-def _bleu(cohort: Cohort) -> Floats:
+def _bleu(cohort: CohortFacts) -> Floats:
     totals = cohort.resamples.total(np.array(cohort.facts, dtype=np.float64))
     return np.array([bleu_4(_as_counts(row)) for row in totals.round().astype(np.int64).tolist()])
 

@@ -1,21 +1,26 @@
-"""An organiser's own metrics as kinds of the catalogue.
+"""An organiser's own metrics: metrics.py is loaded, and its declarations become kinds of the catalogue.
 
 Settings that come from metrics.json have the declarations without the code: figures can then be named, not computed.
 """
 
+import hashlib
 import logging
 import math
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
     CaseValueMetric,
-    Cohort,
+    CohortFacts,
     CohortValueMetric,
     DeclaredCase,
     Figure,
@@ -24,11 +29,47 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
-from podium.errors import ValidationProblem
+from podium.errors import ConfigurationError, ValidationProblem, first_problem
 from podium.metrics import Floats
-from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
+from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
 
 LOG = logging.getLogger(__name__)
+
+
+def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
+    """The metrics that a metrics.py declares, in its order; ConfigurationError where it cannot be run.
+
+    The organiser's code is trusted, as the references are. It runs where cases are scored or checked, and nowhere else:
+    everything that reads metrics.json takes the declarations from there.
+    """
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
+    module = ModuleType("podium_challenge_metrics")
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
+    except ValidationError as error:
+        raise _refusal(path, error, f"a metric is declared wrongly: {first_problem(error)}") from None
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        raise ConfigurationError(f"{path.name}{where} is not valid Python: {error.msg}.", detail=str(path)) from None
+    except Exception as error:  # whatever the organiser's code raises
+        raise _refusal(path, error, f"it raises {type(error).__name__}: {error}") from None
+    digest = hashlib.sha256(source).hexdigest()
+    declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
+    if not declared:
+        raise ConfigurationError(f"{path.name} declares no metric; decorate its functions.", detail=str(path))
+    return [each.model_copy(update={"code": digest}) for each in dict.fromkeys(declared)]
+
+
+def _refusal(path: Path, error: Exception, words: str) -> ConfigurationError:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    where = f", line {lines[-1]}" if lines else ""
+    return ConfigurationError(
+        f"{path.name}{where}: {words.removesuffix('.')}.", detail="".join(traceback.format_exception(error))
+    )
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
@@ -133,14 +174,14 @@ def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationP
     return [ValidationProblem(key=("failed",), words=words)]
 
 
-def _of_all(own: OwnMetric, cohort: Cohort) -> Floats:
+def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
     if own.function is None:
         raise KeyError(own.kind)
     numbers = np.arange(len(cohort.facts))
     return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
 
 
-def _of_drawn(own: OwnMetric, cohort: Cohort, drawn: NDArray[np.int64]) -> float:
+def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> float:
     chosen = [cohort.facts[number] for number in drawn]
     if cohort.settings.failed == "exclude":
         chosen = [fact for fact in chosen if fact["prediction"] is not None]
