@@ -123,7 +123,6 @@ def numbers() -> dict[str, tuple[Ours, Theirs]]:
         )
 
     return {
-        "mae": figure(number.mae, sk.mean_absolute_error),
         "rmse": figure(number.rmse, sk.root_mean_squared_error),
         "median_absolute_error": figure(number.median_absolute_error, sk.median_absolute_error),
         "bias": figure(number.bias, None),

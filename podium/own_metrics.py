@@ -21,8 +21,10 @@ WhereEmpty = Number | Literal["exclude", "worst", "diagonal"]
 Compared = Literal[
     "labels", "image", "detection_map", "number", "class", "probability", "points", "boxes", "text", "survival"
 ]
-_WITH_FACTS = ("class", "number", "probability", "survival")
 _DECLARATION = "_podium_metric"
+
+KINDS_WITH_FACTS = ("class", "number", "probability", "survival")
+"""Values of which a row keeps both sides, under the name of the value."""
 
 
 class OwnMetric(BaseModel):
@@ -70,8 +72,8 @@ class OwnMetric(BaseModel):
     def _fits(self) -> Self:
         if "labels" in self.compares and not self.is_of_regions:
             raise ValueError("labels are compared region by region: a metric of labels compares nothing else")
-        if self.scope == "cohort" and not set(self.compares) <= set(_WITH_FACTS):
-            raise ValueError(f"a metric of all cases compares {', '.join(_WITH_FACTS)}: rows keep no other values")
+        if self.scope == "cohort" and not set(self.compares) <= set(KINDS_WITH_FACTS):
+            raise ValueError(f"a metric of all cases compares {', '.join(KINDS_WITH_FACTS)}: rows keep no other values")
         given = (self.both_empty, self.prediction_empty, self.reference_empty)
         if not self.is_of_regions and (self.worst == "diagonal" or given != (None, None, None)):
             raise ValueError("diagonal, both_empty, prediction_empty and reference_empty are for labels")
@@ -82,7 +84,7 @@ class OwnMetric(BaseModel):
         if self.is_of_regions and self.worst_value is None:
             raise ValueError("worst is missing: the figure of a case without a usable prediction")
         if isinstance(self.worst, float) and not self.holds(self.worst):
-            raise ValueError("worst lies outside of lowest to highest")
+            raise ValueError("worst is outside the range from lowest to highest")
         return self
 
     def holds(self, value: float) -> bool:

@@ -17,6 +17,8 @@ from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, is_printable
 
+NOT_EXPECTED = "is not an expected case"
+
 _IGNORED = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pdf)", re.IGNORECASE)
 _LONGEST_NAME = 1000
 _MOST_EXTENSIONS = 8
@@ -247,7 +249,7 @@ class _Sorter:
             return
         if case is None:
             stem = escape_for_display(next(iter(fits), ""))
-            reason = f"'{stem}' is not an expected case" if fits else f"it is not named {self._layout.describe()}"
+            reason = f"'{stem}' {NOT_EXPECTED}" if fits else f"it is not named {self._layout.describe()}"
             self._leave_out(name, refusal or reason)
             return
         fitting = [fit for stem, fit in fits.items() if self._names.find(stem) == case]
@@ -260,7 +262,7 @@ class _Sorter:
             for name, entry in read(file):
                 case = self._names.of_file(name)
                 if case is None:
-                    self._leave_out(entry.label, "it is not an expected case")
+                    self._leave_out(entry.label, f"it {NOT_EXPECTED}")
                 else:
                     self._add(case, Candidate(where=entry.label, label=entry.label, part="", source=entry))
         except Refused as refusal:
@@ -283,7 +285,7 @@ class _Sorter:
         if not layout.any_input:
             slugs = " or ".join(f"'{slug}'" for slug in layout.inputs)
             missing = f"it has no input {slugs} with a name"
-            return None, missing if named is None else f"its input '{named}' is not an expected case"
+            return None, missing if named is None else f"its input '{named}' {NOT_EXPECTED}"
         others = [socket.name for socket in job.inputs.values() if socket.name is not None]
         cases = {case for name in others if (case := names.of_file(name)) is not None}
         if len(cases) == 1:

@@ -10,7 +10,7 @@ from challenges import carotid_files, freehand_files, lesions_folders
 from metrics import made as freehand_golden
 from places import ROOT
 
-from podium.challenges.declared.catalogue import NAMES
+from podium.challenges.declared.catalogue import metric_names
 from podium.checking import Checked, check
 from podium.cli.main import main
 from podium.execution.executor import Serial
@@ -91,7 +91,8 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
         "challenge.toml, line 16: 'values.size.file' is wrong: a file name holds {case} once and no other placeholder, "
         "'{name}.h5' does not.",
-        f"challenge.toml, line 22: 'metrics.1.kind' is 'f2', which is no metric; there are: {', '.join(NAMES)}.",
+        "challenge.toml, line 22: 'metrics.1.kind' is 'f2', which is not a metric; there are: "
+        f"{', '.join(metric_names())}.",
         "challenge.toml, line 29: 'figures.twice' names 'scores', which does not exist.",
     ]
 

@@ -13,13 +13,16 @@ from podium.metrics import Floats
 from podium.metrics.declaration import CohortMetric, Formula, Metric, Scoreboard, Values
 from podium.metrics.resampling import Resamples
 
-# Mean and spread over cases, by exact sums: equal data give equal figures in any order.
-
+LOG = logging.getLogger(__name__)
+_NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
 _SQUARES_OVERFLOW_FROM = 1e150
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """0 where there is nothing: the platform needs a number, and the counts beside it say what it is worth."""
+    """The mean by an exact sum: equal data give equal figures in any order.
+
+    0 without values: the platform needs a number, and the counts beside it say what it is worth.
+    """
     return math.fsum(values) / len(values) if values else 0.0
 
 
@@ -32,12 +35,8 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
     return mean, unit * math.sqrt(mean_of([(deviation / unit) ** 2 for deviation in deviations]))
 
 
-LOG = logging.getLogger(__name__)
-_NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
-
-
 class CohortValues(Mapping[str, Floats]):
-    """Every figure below `aggregates` by its path, computed when it is asked for; KeyError where rows lack its facts.
+    """Every figure below `aggregates` by its path, computed on access; KeyError where rows do not have its facts.
 
     `given` are figures that are not computed from rows: numbers that all replicates share.
     """
@@ -120,7 +119,7 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
     """All figures over the given rows, nested as below `aggregates`; finite numbers only.
 
     A metric that the rows do not hold is left out (METEOR with synonyms exists only where WordNet is installed), and so
-    is a formula whose terms are not given: a group of cases has no runtime of its own.
+    is a formula whose terms are not given: a group of cases has no runtime.
     """
     values = CohortValues(board, rows, Resamples.whole(len(rows)), given)
     figures: dict[str, Any] = {}
@@ -144,6 +143,21 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
             if missing.args[0] not in {figure.path for figure in board.given}:
                 raise
     return figures
+
+
+def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
+    mean = float(values[metric.mean_path].item())
+    defined = [value for row in rows if (value := get(row, metric.name)) is not None]
+    if math.isnan(mean):
+        LOG.info(_NO_VALUE, metric.mean_path)
+    else:
+        put(figures, metric.mean_path, mean)
+    if metric.std_path and (defined or metric.undefined is not None):
+        put(figures, metric.std_path, mean_and_std(defined)[1])
+    if metric.median and defined:
+        put(figures, metric.median, float(values[metric.median].item()))
+    if metric.count:
+        put(figures, metric.count, len(defined))
 
 
 def _publish_cohort(figures: dict[str, Any], cohort: CohortMetric, value: float) -> None:
@@ -216,18 +230,3 @@ class _Published(Mapping[str, Floats]):
 
     def __len__(self) -> int:
         return len(self.changed)
-
-
-def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
-    mean = float(values[metric.mean_path].item())
-    defined = [value for row in rows if (value := get(row, metric.name)) is not None]
-    if math.isnan(mean):
-        LOG.info(_NO_VALUE, metric.mean_path)
-    else:
-        put(figures, metric.mean_path, mean)
-    if metric.std_path and (defined or metric.undefined is not None):
-        put(figures, metric.std_path, mean_and_std(defined)[1])
-    if metric.median and defined:
-        put(figures, metric.median, float(values[metric.median].item()))
-    if metric.count:
-        put(figures, metric.count, len(defined))

@@ -1,4 +1,4 @@
-"""Class labels: figures from the confusion counts of every bootstrap replicate.
+"""Class labels and probabilities of classes: figures over cases, for every bootstrap replicate.
 
 Classes are numbered from 0. `MISSING` is a case without a prediction: wrong for its true class, and a false positive
 nowhere. All figures equal scikit-learn's with `zero_division=0` and the declared classes as `labels`; scikit-learn has
@@ -22,13 +22,13 @@ Counts = NDArray[np.int64]
 
 
 def class_codes(labels: Sequence[Hashable], *, classes: Sequence[Hashable]) -> Codes:
-    """The number of each label's class; `MISSING` for None and for what is no class."""
+    """The number of each label's class; `MISSING` for None and for what is not a class."""
     numbers = {label: number for number, label in enumerate(classes)}
     return np.array([numbers.get(label, MISSING) for label in labels], dtype=np.int64)
 
 
 def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resamples: Resamples) -> Counts:
-    """How many cases each replicate has of every pair of true and predicted class; what is no class is missing.
+    """How many cases each replicate has of every pair of true and predicted class; what is not a class is missing.
 
     Cases of the same pair are added up by one pass over the draws: time and memory do not grow with the square of the
     number of classes, but for the result itself.
@@ -184,14 +184,14 @@ Reference = NDArray[np.bool_] | NDArray[np.integer]
 def with_worst(*, prediction: Floats, reference: Reference) -> Floats:
     """Missing probabilities (NaN) replaced by the worst: 0 for the class of the case, 1 for any other class.
 
-    With several classes such a row is no distribution, but it is the worst for every class alone.
+    With several classes such a row is not a distribution, but it is the worst for every single class.
     """
     true = _is_true(prediction, reference)
     return np.where(np.isnan(prediction), np.where(true, 0.0, 1.0), prediction)
 
 
 def predicted_classes(prediction: Floats, *, threshold: float = 0.5) -> Codes:
-    """The class that a probability stands for: 1 (positive) from `threshold` on, else 0; with several classes the most
+    """The class that a probability means: 1 (positive) from `threshold` on, else 0; with several classes the most
     probable one, of equals the first. `MISSING` where a probability is missing (NaN)."""
     if prediction.ndim == 1:
         classes = (prediction >= threshold).astype(np.int64)

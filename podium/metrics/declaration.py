@@ -6,7 +6,7 @@
     Formula        a figure made of others
     GivenFigure    a figure that does not come from the cases, such as the runtime
 
-A challenge lists its figures in one `Scoreboard`.
+A challenge lists its figures in one `Scoreboard`. A `Policy` decides the value of a metric for empty and failed cases.
 """
 
 import math
@@ -29,10 +29,10 @@ class Metric:
 
     name       dotted path in a result row's `metrics`
     worst      the value that ranking gives to a team without one
-    mean, std, median, count   where mean, population standard deviation, median and number of defined values stand
+    mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
-    mean_title  of the mean's column, where the title would not tell it from another figure's
-    undefined   the mean over no value at all; None is no figure
+    mean_title  of the mean's column, where the title would not distinguish it from another figure's
+    undefined   the mean over no value at all; None for no figure
     """
 
     name: str
@@ -51,7 +51,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
-            raise ValueError(f"{self.name}: worst value {self.worst} lies outside {self.lowest} to {self.highest}")
+            raise ValueError(f"{self.name}: worst value {self.worst} is outside {self.lowest} to {self.highest}")
 
     @property
     def mean_path(self) -> str:
@@ -86,8 +86,8 @@ class Curve:
 
     `name` is a dotted path in a result row's `metrics` that leads to a list of numbers, or through a list of objects
     (`steps.dice`); `along` says what the list runs over, and `first` is the number of its first place. Where the list
-    holds the means of equal stretches, `length` is the dotted path to the number of places they stand for. `mean` is
-    where the mean curve over all cases stands below `aggregates`, if anywhere.
+    holds the means of equal stretches, `length` is the dotted path to the number of places they cover. `mean` is
+    the path of the mean curve over all cases below `aggregates`, if any.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Curve:
 @dataclass(frozen=True, kw_only=True)
 class GivenFigure:
     """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
-    figure that is 0 where this one is unknown and its number only stands in."""
+    figure that is 0 where this one is unknown and its number is only a placeholder."""
 
     path: str
     title: str = ""
@@ -136,8 +136,8 @@ class CohortMetric(GivenFigure):
     """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
 
     whole      it counts something: published as an integer
-    defined    where 1 stands below `aggregates` if it has a value, else 0; the value itself is then published as 0
-    undefined  what is published where it has no value; None is no figure
+    defined    path below `aggregates` of 1 if it has a value, else 0; the value itself is then published as 0
+    undefined  what is published where it has no value; None for no figure
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
@@ -195,7 +195,7 @@ class Scoreboard(Generic[CaseT]):
         return row
 
     def resolved(self, path: str) -> str:
-        """`path` with an alias replaced by what it stands for."""
+        """`path` with an alias replaced by its target."""
         for alias, target in self.aliases.items():
             if path.startswith(f"{alias}."):
                 return target + path.removeprefix(alias)
@@ -207,10 +207,8 @@ class Scoreboard(Generic[CaseT]):
         return (*self.metrics, *self.offline_metrics)
 
 
-# What empty and failed mean, decided in one place.
-#
-# Libraries differ here (MONAI: NaN or 0, panoptica: configurable, scikit-learn: a warning), so no metric asks its
-# library: it asks its policy first.
+# The value of a metric for empty and failed cases. Libraries differ here (MONAI: NaN or 0, panoptica: configurable,
+# scikit-learn: a warning), so every metric asks its policy before it calls a library.
 
 
 @dataclass(frozen=True, kw_only=True)

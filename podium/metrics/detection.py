@@ -1,4 +1,16 @@
-"""Predicted points and boxes against those of the reference, one to one, the most probable candidate first."""
+"""Detection: points, boxes and maps of confidences, matched one to one case by case, and figures over all cases.
+
+Matching turns a case into facts, which its row keeps as plain JSON values. All figures over cases are derived from
+these, on the cases as they are and on bootstrap replicates:
+
+    references     number of findings in the reference
+    probabilities  of the candidates, falling; null where the prediction has none
+    hits           1 for a candidate that found a reference, 0 for a false positive; in the same order
+    highest        the case's own probability: the highest of its candidates, 0 without a candidate, null where the
+                   prediction has no probabilities
+
+Candidates that count as neither right nor wrong are in no list, but take part in `highest`.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,16 +24,20 @@ from podium.metrics import Floats
 from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
 from podium.metrics.resampling import Resamples
 
-# What a case's row keeps of a detection task: every candidate's probability and whether it hit, and what there was to
-# find. All figures over cases are derived from these facts, on the cases as they are and on bootstrap replicates.
-#
-#     references     number of findings in the reference
-#     probabilities  of the candidates, falling; null where the prediction has none
-#     hits           1 for a candidate that found a reference, 0 for a false positive; in the same order
-#     highest        the case's own probability: the highest of its candidates, 0 without a candidate, null where the
-#                    prediction has no probabilities
-#
-# Candidates that count as neither right nor wrong (see the matching) stand in no list, but take part in `highest`.
+Repeats = Literal["false_positive", "ignore"]
+"""What a candidate is that reaches only references that others have taken: a false positive (evalutils, MIDOG), or
+neither right nor wrong (LUNA16)."""
+CountedFigure = Literal["tp", "fp", "fn", "f1", "precision", "recall"]
+FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
+"""False positives per case at which LUNA16 reads the sensitivity."""
+MAX_CANDIDATES = 1000
+"""A map full of specks must not fill metrics.json."""
+SAME_PLACE = 1e-3
+"""Two flat boxes are in one plane if they are at most this far apart, in the unit of the coordinates."""
+_AS_3D: dict[int, Connectivity] = {4: 6, 8: 26, 6: 6, 18: 18, 26: 26}
+_AT_A_TIME = 1024  # candidates whose neighbours are kept at once
+_SLAB_VOXELS = 1 << 22
+_BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
 
 
 def case_facts(
@@ -37,61 +53,12 @@ def case_facts(
 
 
 def lost_facts(*, references: int) -> dict[str, object]:
-    """A case without a usable prediction: everything is missed, nothing is invented, and the case's probability is the
-    worst one: 0 where there is something to find, else 1."""
+    """A case without a usable prediction: all findings are missed, there is no false positive, and the case's
+    probability is the worst one: 0 where there is something to find, else 1."""
     return case_facts(probabilities=[], hits=[], references=references, highest=0.0 if references else 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The candidates of all cases in order of falling probability; those of equal probability count together."""
-
-    case: NDArray[np.int64]
-    hit: NDArray[np.bool_]
-    probability: Floats
-    """NaN where a prediction has none."""
-
-    references: NDArray[np.int64]
-    """Number of findings of every case."""
-
-    @classmethod
-    def of(cls, cases: Sequence[Figures]) -> "Candidates":
-        """Pool the facts of all cases."""
-        case = np.repeat(np.arange(len(cases)), [len(facts["hits"]) for facts in cases])
-        hit = np.array([hit for facts in cases for hit in facts["hits"]], dtype=np.bool_)
-        probability = np.array([value for facts in cases for value in _probabilities(facts)], dtype=np.float64)
-        references = np.array([facts["references"] for facts in cases], dtype=np.int64)
-        order = np.argsort(-probability, kind="stable")
-        return cls(case[order], hit[order], probability[order], references)
-
-    @property
-    def have_probabilities(self) -> bool:
-        return not np.isnan(self.probability).any()
-
-    @property
-    def ends(self) -> NDArray[np.int64]:
-        """The last candidate of every probability: where a threshold can lie."""
-        return np.flatnonzero(np.append(np.diff(self.probability) != 0, True)[: len(self.probability)])
-
-    def above(self, threshold: float) -> "Candidates":
-        """Only candidates of probability > `threshold`."""
-        kept = self.probability > threshold
-        return Candidates(self.case[kept], self.hit[kept], self.probability[kept], self.references)
-
-
-def _probabilities(facts: Figures) -> Sequence[float]:
-    known: Sequence[float] | None = facts["probabilities"]
-    return [np.nan] * len(facts["hits"]) if known is None else known
-
-
-Repeats = Literal["false_positive", "ignore"]
-"""What a candidate is that reaches only references that others have taken: a false positive (evalutils, MIDOG), or
-neither right nor wrong (LUNA16)."""
-
-SAME_PLACE = 1e-3
-"""Two flat boxes lie in one plane if that is not further apart, in the unit of the coordinates."""
-
-_AT_A_TIME = 1024  # candidates whose neighbours are kept at once
+# Points and boxes
 
 
 def match_points(
@@ -138,7 +105,7 @@ def box_iou(box: Floats, others: Floats) -> Floats:
     """IoU = |A ∩ B| / |A ∪ B| of one box with each of the others.
 
     The platform's 2-D boxes are flat: z is the same in all corners. An axis along which both boxes are flat is left out
-    where they lie in one plane, and the IoU is 0 where they do not.
+    where they are in one plane, and the IoU is 0 where they are not.
     """
     lower, upper = np.maximum(box[0], others[:, 0]), np.minimum(box[1], others[:, 1])
     mine, theirs = np.broadcast_to(box[1] - box[0], lower.shape), others[:, 1] - others[:, 0]
@@ -174,7 +141,7 @@ def _match(
             hits.append(taken is not None)
     if probabilities is None and len(order) > 0:
         return case_facts(probabilities=None, hits=hits, references=references, highest=None)
-    # Without a candidate there is nothing that could lack a probability.
+    # Without candidates no probability is missing.
     known = np.zeros(0) if probabilities is None else probabilities
     return case_facts(
         probabilities=known[counted].tolist(), hits=hits, references=references, highest=known.max(initial=0.0)
@@ -209,13 +176,7 @@ def _overlapping(candidates: Floats, references: Floats, threshold: float) -> It
         yield touched[order[(iou >= threshold)[order] & (iou > 0)[order]]].tolist()
 
 
-# Detection maps: an image of confidences whose connected components are the candidates. Source: picai_eval.
-
-MAX_CANDIDATES = 1000
-"""More are never meant: a map full of specks must not fill metrics.json."""
-
-_AS_3D: dict[int, Connectivity] = {4: 6, 8: 26, 6: 6, 18: 18, 26: 26}
-_SLAB_VOXELS = 1 << 22
+# Detection maps: images of confidences whose connected components are the candidates. Source: picai_eval.
 
 
 def match_detection_map(
@@ -234,7 +195,7 @@ def match_detection_map(
 
     Matching is one to one among the pairs with IoU >= `iou_threshold`, such that the sum of 1 + IoU over the pairs is
     the highest. As in picai_eval, a candidate that overlaps a finding enough but was not matched is neither right nor
-    wrong: it stands in no list. `highest` is the highest confidence of all.
+    wrong: it is in no list. `highest` is the highest confidence of all.
     """
     if prediction.ndim == 2:
         prediction, reference = prediction[None], reference[None]
@@ -286,17 +247,50 @@ def _best_pairs(iou: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(columns[iou[rows, columns] > 0])
 
 
-# Figures over the candidates of all cases: counts at a threshold, FROC, average precision, and AUROC of the cases.
-#
-# Each takes the facts of the cases (`detection_facts`) and returns its value in every bootstrap replicate, NaN where
-# it has none. A replicate that holds a case twice counts its candidates and its findings twice.
+# Figures over all cases. Each takes the facts of the cases and returns its value in every bootstrap replicate, NaN
+# where it has none. A replicate that holds a case twice counts its candidates and findings twice.
 
-FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
-"""False positives per case at which LUNA16 reads the sensitivity."""
 
-CountedFigure = Literal["tp", "fp", "fn", "f1", "precision", "recall"]
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidates of all cases in order of falling probability; those of equal probability count together."""
 
-_BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
+    case: NDArray[np.int64]
+    hit: NDArray[np.bool_]
+    probability: Floats
+    """NaN where a prediction has none."""
+
+    references: NDArray[np.int64]
+    """Number of findings of every case."""
+
+    @classmethod
+    def of(cls, cases: Sequence[Figures]) -> "Candidates":
+        """Pool the facts of all cases."""
+        case = np.repeat(np.arange(len(cases)), [len(facts["hits"]) for facts in cases])
+        hit = np.array([hit for facts in cases for hit in facts["hits"]], dtype=np.bool_)
+        probability = np.array([value for facts in cases for value in _probabilities(facts)], dtype=np.float64)
+        references = np.array([facts["references"] for facts in cases], dtype=np.int64)
+        order = np.argsort(-probability, kind="stable")
+        return cls(case[order], hit[order], probability[order], references)
+
+    @property
+    def have_probabilities(self) -> bool:
+        return not np.isnan(self.probability).any()
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The last candidate of every probability: the possible thresholds."""
+        return np.flatnonzero(np.append(np.diff(self.probability) != 0, True)[: len(self.probability)])
+
+    def above(self, threshold: float) -> "Candidates":
+        """Only candidates of probability > `threshold`."""
+        kept = self.probability > threshold
+        return Candidates(self.case[kept], self.hit[kept], self.probability[kept], self.references)
+
+
+def _probabilities(facts: Figures) -> Sequence[float]:
+    known: Sequence[float] | None = facts["probabilities"]
+    return [np.nan] * len(facts["hits"]) if known is None else known
 
 
 def counted(
@@ -356,7 +350,7 @@ def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
     """Area under the ROC curve of the cases: `highest` against whether there is anything to find.
 
     The share of pairs (case with, case without a finding) in which the first has the higher probability; equal ones
-    count half. NaN where a replicate lacks one of the two kinds.
+    count half. NaN where a replicate has only one of the two kinds.
     """
     highest = np.array([facts["highest"] for facts in cases], dtype=np.float64)
     if np.isnan(highest).any():

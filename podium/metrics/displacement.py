@@ -1,6 +1,6 @@
 """Freehand reconstruction errors and scores: GPE, GLE, LPE, LLE, as TUS-REC defines them.
 
-A displacement says, in mm, how far a pixel of frame i lies from where it would lie had the probe not moved since the
+A displacement says, in mm, how far a pixel of frame i is from where it would be if the probe had not moved since the
 frame of comparison: the first frame ("global") or the one before ("local"). With S (pixel -> image mm), C (image mm ->
 tool) and T_i (tool -> camera):
 
@@ -103,7 +103,7 @@ def normalised_error(error: float, *, largest: float) -> float:
 
 
 def clipped(value: float) -> float:
-    """Into [0, 1], where the rules say that a normalised error lies."""
+    """Into [0, 1], the range of a normalised error in the rules."""
     return min(max(value, 0.0), 1.0)
 
 
@@ -118,14 +118,14 @@ def category_scores(normalised: Mapping[str, float]) -> dict[str, float]:
 
 
 def category_scores_as_written(normalised: Mapping[str, float]) -> dict[str, float]:
-    """0.5 (1 - E*) + 0.5 (1 - E*), as the document has it: lower is better, and its own leaderboards do not use it."""
+    """0.5 (1 - E*) + 0.5 (1 - E*), as in the document: lower is better, and its own leaderboards do not use it."""
     return {name: 1 - score for name, score in category_scores(normalised).items()}
 
 
 # Distance of fields given pixel by pixel from affine ones, tile by tile: no field is ever in memory as a whole.
 #
-# The reference is affine, d = a + b x + c y (see reconstruction.py). Coefficients are float64, the arithmetic on
-# pixels is float32, sums are float64: within 1.5e-7 mm of float64 throughout, and several times faster.
+# The reference is affine, d = a + b x + c y. Coefficients are float64, the arithmetic on pixels is float32, sums are
+# float64: within 1.5e-7 mm of float64 throughout, and several times faster.
 #
 # An affine function on whole rows is a matrix product of rank 2, (1, c y) times (a + b x, 1): BLAS writes it some
 # three times faster than NumPy adds a row and a column. Sums are products with ones for the same reason. Every step
@@ -314,10 +314,10 @@ def stretch_means(values: Sequence[float], *, most: int = 100) -> list[float]:
 
 
 def stretched(means: Sequence[float | None], *, length: int) -> list[float | None]:
-    """Each mean at every place it stands for, `length` in all: what `stretch_means` leaves of the run.
+    """Each mean at every place it covers, `length` in all: what `stretch_means` leaves of the run.
 
     The size of a stretch follows from the two lengths for runs of up to `most` squared values; beyond that a mean may
-    stand a little beside its place.
+    be a little off its place.
     """
     size = max(1, math.ceil(length / max(1, len(means))))
     return [mean for mean in means for _ in range(size)][:length]

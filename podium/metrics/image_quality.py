@@ -1,6 +1,6 @@
 """Image quality: how far the intensities of two images are apart. 2-D or 3-D, one case at a time.
 
-All functions take `within`: only its voxels count. None where there is no voxel to count, which is undefined.
+All functions take `within`: only its voxels count. Without a voxel to count the figure is undefined: None.
 """
 
 import math
@@ -110,7 +110,7 @@ def _mean_map(
     within: Mask | None,
 ) -> float | None:
     """The mean of what `combine` makes of the two factors of SSIM, luminance and contrast-structure, over the voxels
-    whose window lies in the image."""
+    whose window is inside the image."""
     if min(reference.shape) < _WINDOW:
         return None
     total, count = 0.0, 0

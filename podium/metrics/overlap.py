@@ -1,15 +1,28 @@
-"""How much of two masks is the same: Dice and IoU."""
+"""Overlap and volumes of two masks, and the regions of two label images that the masks are cut from.
 
+Dice, IoU and volume differences need only numbers of voxels. Empty masks follow a policy (see `declaration`).
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
 from podium.metrics.declaration import AGREEMENT, RELATIVE_TO_REFERENCE, Policy
-from podium.metrics.resampling import Resamples
+
+Box = tuple[slice, ...]
+Labels = NDArray[np.integer[Any]]
+_MARGIN = 1
+# Values are looked up in a table of this many labels; a region with another value is searched in the whole image.
+_LABELS_IN_ONE_PASS = 1 << 16
+# Up to this many values are searched for one by one, which is faster than one pass that looks at every voxel.
+_LABELS_SEARCHED = 6
+# One comparison per value is faster than a table up to about this many values.
+_VALUES_COMPARED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +46,7 @@ class VoxelCounts:
         return self.shared / (self.prediction + self.reference - self.shared)
 
 
-def count_voxels(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> VoxelCounts:
+def count_voxels(*, prediction: Mask, reference: Mask) -> VoxelCounts:
     """The counts of two masks of one shape."""
     return VoxelCounts(
         prediction=int(np.count_nonzero(prediction)),
@@ -42,7 +55,7 @@ def count_voxels(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_])
     )
 
 
-def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy: Policy = AGREEMENT) -> float | None:
+def dice(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:
     """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better. Source: MONAI's `compute_dice`.
 
     Empty masks follow the policy (default: both empty 1, one empty 0). The counts are whole numbers and the quotient is
@@ -51,44 +64,56 @@ def dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy:
     return count_voxels(prediction=prediction, reference=reference).dice(policy)
 
 
-def iou(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], policy: Policy = AGREEMENT) -> float | None:
+def iou(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:
     """IoU = |P∩G| / |P∪G|, between 0 and 1, higher is better. Source: MONAI's `compute_iou`; otherwise as `dice`."""
     return count_voxels(prediction=prediction, reference=reference).iou(policy)
 
 
-# The box that a mask covers: everything a surface metric needs lies there.
-
-Box = tuple[slice, ...]
+# Volumes, from numbers of voxels.
 
 
-def bounding_box(mask: NDArray[Any]) -> Box | None:
-    """The smallest box that holds every non-zero voxel, None where there is none."""
-    box: list[slice] = []
-    rest = mask
-    for axis in range(mask.ndim):
-        # Each axis is cut before the next is looked at, so the later ones see less and less.
-        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
-        if covered.size == 0:
-            return None
-        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
-        rest = mask[tuple(box)]
-    return tuple(box)
+def voxel_ml(spacing_mm: Sequence[float]) -> float:
+    """The volume of one voxel in ml, from its sizes in mm; a 2-D image is one slice of 1 mm."""
+    return math.prod(spacing_mm) / 1000
 
 
-# The regions of a pair of label images: found in one pass over each image, cut out one at a time.
-#
-# A region is a set of label values. Every metric of a region needs only the part of the images where one of the two
-# has it, so nothing of the size of the image is made per region.
+def volume_difference_ml(*, prediction: int, reference: int, spacing_mm: Sequence[float]) -> float:
+    """|Vp - Vg| in ml of two numbers of voxels; 0 is best. An empty mask has the volume 0."""
+    return abs(prediction - reference) * voxel_ml(spacing_mm)
 
-Labels = NDArray[np.integer[Any]]
 
-_MARGIN = 1
-# Values are looked up in a table of this many labels; a region with another value is searched in the whole image.
-_LABELS_IN_ONE_PASS = 1 << 16
-# Up to this many values are searched for one by one, which is faster than one pass that looks at every voxel.
-_LABELS_SEARCHED = 6
-# One comparison per value is faster than a table up to about this many values.
-_VALUES_COMPARED = 8
+def relative_volume_difference(
+    *, prediction: int, reference: int, policy: Policy = RELATIVE_TO_REFERENCE
+) -> float | None:
+    """|Vp - Vg| / Vg of two numbers of voxels; 0 is best, there is no upper bound, and an empty prediction has 1.
+
+    By default None where the reference is empty.
+    """
+    if policy.applies(prediction=prediction, reference=reference):
+        return policy.value(prediction=prediction, reference=reference)
+    return abs(prediction - reference) / reference
+
+
+def volume_similarity(*, prediction: int, reference: int, policy: Policy = AGREEMENT) -> float | None:
+    """1 - |Vp - Vg| / (Vp + Vg) of two numbers of voxels, between 0 and 1, higher is better (Taha and Hanbury 2015).
+
+    Empty masks follow the policy (default: both empty 1, one empty 0).
+    """
+    if policy.applies(prediction=prediction, reference=reference):
+        return policy.value(prediction=prediction, reference=reference)
+    return 1 - abs(prediction - reference) / (prediction + reference)
+
+
+def volume_rmse_ml(*, squares: Floats, cases: Floats) -> Floats:
+    """The root of the mean of (Vp - Vg)^2 over the cases of each replicate, in ml; lower is better.
+
+    `squares` are the sums of the squared differences, `cases` the numbers of cases. NaN where a replicate has none.
+    """
+    return np.asarray(np.sqrt(squares / cases))
+
+
+# Regions: sets of label values. A metric needs only the part of the images where one of the two has the region, so
+# nothing of the size of the image is made per region.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +124,7 @@ class Region:
     box: Box | None
     """The bounding box of both masks together plus one voxel, within the image; None where both are empty.
 
-    It may be wider where `ignore` removes voxels, or where a value is no label from 1 to 65535.
+    It may be wider where `ignore` removes voxels, or where a value is not a label from 1 to 65535.
     """
 
     prediction_labels: Labels
@@ -188,45 +213,15 @@ def _mask(labels: Labels, values: frozenset[int]) -> Mask:
     return mask
 
 
-# How the volumes of two masks differ, from their numbers of voxels; where they are is no matter here.
-
-
-def voxel_ml(spacing_mm: Sequence[float]) -> float:
-    """The volume of one voxel in ml, from its three sizes in mm."""
-    depth, height, width = spacing_mm
-    return depth * height * width / 1000
-
-
-def volume_difference_ml(*, prediction: int, reference: int, spacing_mm: Sequence[float]) -> float:
-    """|Vp - Vg| in ml of two numbers of voxels; 0 is best. An empty mask has the volume 0."""
-    return abs(prediction - reference) * voxel_ml(spacing_mm)
-
-
-def relative_volume_difference(
-    *, prediction: int, reference: int, policy: Policy = RELATIVE_TO_REFERENCE
-) -> float | None:
-    """|Vp - Vg| / Vg of two numbers of voxels; 0 is best, there is no upper bound, and an empty prediction has 1.
-
-    By default None where the reference is empty.
-    """
-    if policy.applies(prediction=prediction, reference=reference):
-        return policy.value(prediction=prediction, reference=reference)
-    return abs(prediction - reference) / reference
-
-
-def volume_similarity(*, prediction: int, reference: int, policy: Policy = AGREEMENT) -> float | None:
-    """1 - |Vp - Vg| / (Vp + Vg) of two numbers of voxels, between 0 and 1, higher is better (Taha and Hanbury 2015).
-
-    Empty masks follow the policy (default: both empty 1, one empty 0).
-    """
-    if policy.applies(prediction=prediction, reference=reference):
-        return policy.value(prediction=prediction, reference=reference)
-    return 1 - abs(prediction - reference) / (prediction + reference)
-
-
-def volume_rmse_ml(differences_ml: ArrayLike, resamples: Resamples) -> Floats:
-    """The root of the mean squared volume difference over each replicate's cases, in ml; lower is better.
-
-    `differences_ml` has one value per case. NaN where a replicate holds no case.
-    """
-    return np.sqrt(resamples.mean(np.square(np.asarray(differences_ml, np.float64))))
+def bounding_box(mask: NDArray[Any]) -> Box | None:
+    """The smallest box that holds every non-zero voxel, None where there is none."""
+    box: list[slice] = []
+    rest = mask
+    for axis in range(mask.ndim):
+        # Each axis is cut before the next is looked at, so the later ones see less and less.
+        covered = np.flatnonzero(rest.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
+        if covered.size == 0:
+            return None
+        box.append(slice(int(covered[0]), int(covered[-1]) + 1))
+        rest = mask[tuple(box)]
+    return tuple(box)

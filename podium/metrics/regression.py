@@ -1,4 +1,4 @@
-"""Numbers: errors, correlation and agreement of predicted and true numbers over cases.
+"""Numbers: errors, correlation and agreement of predicted and true numbers over cases, and the C-index of survival.
 
 Every function takes one finite number per case and returns one figure per replicate, NaN where a replicate has none.
 They equal scikit-learn's and SciPy's, which have no form for a thousand bootstrap replicates.
@@ -15,11 +15,6 @@ from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
 
 Draws = NDArray[np.int32]
-
-
-def mae(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
-    """The mean of |prediction - reference|, in the unit of the number; lower is better."""
-    return resamples.mean(np.abs(prediction - reference))
 
 
 def rmse(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
@@ -41,8 +36,8 @@ def bias(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floa
 def r2(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
     """R^2 = 1 - sum (reference - prediction)^2 / sum (reference - its mean)^2; at most 1, higher is better.
 
-    Where the reference is constant: 1 if every prediction is exact, else 0, as scikit-learn has it. NaN for fewer than
-    two cases; -inf for predictions beyond all measure.
+    Where the reference is constant: 1 if every prediction is exact, else 0, as in scikit-learn. NaN for fewer than two
+    cases; -inf where the errors of absurdly large predictions overflow.
     """
     (found, true), exponent = _scaled(prediction, reference)
     (alone,), exponent_alone = _scaled(reference)

@@ -66,9 +66,9 @@ class Resamples:
     def total(self, values: ArrayLike) -> Floats:
         """The sum over each replicate's cases of `values[case, ...]`, as `[replicate, ...]`.
 
-        The sums are exact before one last rounding, as with `math.fsum`: equal data give equal sums wherever they
-        stand. Values are cut into whole numbers of so few bits that no partial sum leaves the 53 bits in which doubles
-        are exact; a matrix product of those is exact in any order of summation.
+        The sums are exact before one last rounding, as with `math.fsum`: equal data give equal sums in any
+        order. Values are cut into whole numbers of few enough bits that no partial sum exceeds the 53 bits in which
+        doubles are exact; a matrix product of those is exact in any order of summation.
         """
         table = np.asarray(values, dtype=np.float64)
         flat = table.reshape(self.cases, math.prod(table.shape[1:]))
@@ -137,7 +137,7 @@ def _cases_up_to(running: NDArray[np.integer], rank: NDArray[np.int64]) -> NDArr
 
 
 def _between(lower: Floats, upper: Floats, part: Floats) -> Floats:
-    """`part` of the way; exactly halfway is the mean of the two, and between equals (infinities too) lies nothing."""
+    """`part` of the way; exactly halfway is the mean of the two, and between equals (infinities too) is their value."""
     with np.errstate(invalid="ignore"):
         inner = np.where(part == 0.5, (lower + upper) / 2, lower + (upper - lower) * part)
     return np.where((lower == upper) | (part == 0), lower, inner)

@@ -37,7 +37,7 @@ def test_squares_need_not_be_numbers() -> None:
 
 
 def test_worst_value_must_lie_in_the_range() -> None:
-    with pytest.raises(ValueError, match=r"dice: worst value -1 lies outside 0 to 1"):
+    with pytest.raises(ValueError, match=r"dice: worst value -1 is outside 0 to 1"):
         Metric(name="dice", title="Dice", direction="higher", lowest=0, highest=1, worst=-1)
 
 

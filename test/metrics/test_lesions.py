@@ -37,6 +37,7 @@ from podium.metrics.components import (
     label_components,
     label_densely,
 )
+from podium.metrics.declaration import Scoreboard
 from podium.metrics.lesions import (
     LesionMatches,
     MatchingRule,

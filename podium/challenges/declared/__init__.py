@@ -3,77 +3,39 @@
 See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
-import hashlib
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import ValidationError
+import numpy as np
+from numpy.typing import NDArray
 
-from podium.challenges.base import Challenge, Kind, Scorer
+from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
-from podium.challenges.declared.catalogue.own import own_kind
+from podium.challenges.declared.catalogue.own import load_own_metrics
 from podium.challenges.declared.format import DeclaredFormat, Sources
-from podium.challenges.declared.pictures import DeclaredOverlays, pictures_of
+from podium.challenges.declared.located import HDF5_ENDINGS
 from podium.challenges.declared.settings import (
     OWN_METRICS,
     DeclaredSettings,
     examine,
     fits_submission,
-    metric_settings,
+    metrics_of,
     values_of,
 )
 from podium.challenges.declared.value_settings import MISSING
-from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelsValue
-from podium.challenges.format import METRICS_CODE
+from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelImage, LabelsValue
+from podium.challenges.format import METRICS_CODE, Shapes
 from podium.challenges.settings import CasesSettings
-from podium.errors import ConfigurationError, first_problem
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
-from podium.own_metrics import OwnMetric, declaration_of
-
-# metrics.py in a challenge's folder: the organiser's code, which is trusted as the references are. It is run where
-# cases are scored or checked, and nowhere else: everything that reads metrics.json has its declarations from there.
-
-
-def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
-    """The metrics that the file declares, in its order; ConfigurationError where it cannot be run."""
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
-    module = ModuleType("podium_challenge_metrics")
-    module.__file__ = str(path)
-    try:
-        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
-    except ValidationError as error:
-        raise _refusal(path, error, f"a metric is declared wrongly: {first_problem(error)}") from None
-    except SyntaxError as error:
-        where = f", line {error.lineno}" if error.lineno else ""
-        raise ConfigurationError(f"{path.name}{where} is not valid Python: {error.msg}.", detail=str(path)) from None
-    except Exception as error:  # whatever the organiser's code raises
-        raise _refusal(path, error, f"it raises {type(error).__name__}: {error}") from None
-    digest = hashlib.sha256(source).hexdigest()
-    declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
-    if not declared:
-        raise ConfigurationError(f"{path.name} declares no metric; decorate its functions.", detail=str(path))
-    return [each.model_copy(update={"code": digest}) for each in dict.fromkeys(declared)]
-
-
-def _refusal(path: Path, error: Exception, words: str) -> ConfigurationError:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    where = f", line {lines[-1]}" if lines else ""
-    return ConfigurationError(
-        f"{path.name}{where}: {words.removesuffix('.')}.", detail="".join(traceback.format_exception(error))
-    )
-
-
-# A declared challenge's cases and scoreboard, put together from its values and metrics.
+from podium.platform.jobs import case_of
+from podium.readers.files import SafeFile
+from podium.readers.hdf5 import open_hdf5
+from podium.readers.images import read_image
 
 _PACKAGES = {
     "labels": ("scipy.ndimage", "scipy.spatial"),
@@ -81,7 +43,7 @@ _PACKAGES = {
     "points": ("scipy.spatial",),
     "image": ("scipy.ndimage",),
 }
-"""What metrics of a kind of value import when they are first used."""
+"""Packages that the metrics of a kind of value import on first use."""
 
 
 class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
@@ -120,22 +82,14 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def _compared(
         self, found: Mapping[str, object], expected: Mapping[str, object]
     ) -> Mapping[str, Compared[Any, Any]]:
-        compared = {
-            name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values
-        }
-        for name, value in self._format.values.items():
-            if isinstance(value, LabelsValue):
-                compared[name].cache |= {"regions": value.regions, "ignore": value.settings.ignore}
-        return compared
+        return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values}
 
 
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
-    own = [own_kind(each) for each in settings.own_metrics]
     declared = []
-    for table in settings.metrics:
-        kind, metric = metric_settings(table, values, own)
+    for kind, metric in metrics_of(settings):
         chosen, _ = fitting_values(kind, metric, values)
         declared.append(kind.declare(metric, chosen))
     return declared
@@ -163,14 +117,14 @@ def scoreboard(settings: DeclaredSettings, declared: Sequence[Declared]) -> Scor
 
 
 def confidential(settings: DeclaredSettings, declared: Sequence[Declared]) -> Sequence[str]:
-    """What of a row gives a reference away: facts of values, and right or wrong together with one's own prediction."""
+    """The parts of a row that reveal a reference: facts of values, and figures that do so with one's own prediction."""
     values = values_of(settings)
     scalar = [name for name, value in values.items() if value.settings.kind not in ("labels", "image")]
     return [*scalar, "facts", *(path for each in declared for path in each.confidential)]
 
 
 def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
-    """Whether a case's class is right: a per-case figure for ranking, whatever is made of the classes."""
+    """Whether a case's class is right: a per-case figure for ranking, whichever metrics the challenge has."""
 
     def of(case: DeclaredCase) -> int:
         compared = case.values[value.name]
@@ -189,7 +143,7 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
     )
 
 
-def _confusion(value: ClassValue) -> Any:
+def _confusion(value: ClassValue) -> Callable[[Sequence[Figures]], Figures]:
     def table(rows: Sequence[Figures]) -> Figures:
         names = list(value.settings.classes)
         counts = confusion_counts(
@@ -207,8 +161,100 @@ def _confusion(value: ClassValue) -> Any:
     return table
 
 
+# Pictures for an organiser's report.
+
+
+class DeclaredOverlays(Overlays[Sources, Sources]):
+    """Outlines of prediction and reference for every label image.
+
+    An image is `<case>.<ending>`, with several label images `<case>_<value>.<ending>`, or `<value>_img` in
+    `<case>.h5`. Of a volume the slice with the largest reference is drawn.
+    """
+
+    def __init__(self, format: DeclaredFormat) -> None:  # noqa: A002  (the part's name everywhere)
+        self._format = format
+        self._values = {
+            name: value
+            for name, value in format.values.items()
+            if isinstance(value, LabelsValue) and value.settings.is_predicted
+        }
+
+    def draw(self, case: str, prediction: Sources, reference: Sources, images: Sequence[SafeFile]) -> Sequence[Overlay]:
+        expected = self._format.read_reference(reference)
+        found = self._format.read(prediction, expected, [])
+        overlays = []
+        for name, value in self._values.items():
+            theirs, ours = found[name], expected[name]
+            assert isinstance(theirs, LabelImage)
+            assert isinstance(ours, LabelImage)
+            image = self._image(images, case=case, value=name, shape=ours.labels.shape)
+            at = _shown_slice(
+                ours.labels, theirs.labels, [number for each in value.regions.values() for number in each]
+            )
+            rows, columns = ours.spacing[-2:]
+            overlays.append(
+                Overlay(
+                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at}'}",
+                    image=None if image is None else image if at is None else image[at],
+                    layers={
+                        region: Outlined(
+                            prediction=np.isin(_sliced(theirs.labels, at), numbers),
+                            reference=np.isin(_sliced(ours.labels, at), numbers),
+                        )
+                        for region, numbers in value.regions.items()
+                    },
+                    aspect=rows / columns,
+                )
+            )
+        return overlays
+
+    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+        found = [self._image(images, case=case, value=name, shape=shapes[name]) for name in self._values]
+        return sum(image is not None for image in found)
+
+    def _image(
+        self, images: Sequence[SafeFile], *, case: str, value: str, shape: tuple[int, ...]
+    ) -> NDArray[Any] | None:
+        """The image that a value was drawn on, if the organiser's folder has it."""
+        names = [f"{case}_{value}", case] if len(self._values) == 1 else [f"{case}_{value}"]
+        for file in images:
+            name = PurePosixPath(file.name).name
+            if name.lower().endswith(HDF5_ENDINGS):
+                if name.rpartition(".")[0] in (case, f"{case}_image"):
+                    with open_hdf5(file) as source:
+                        if source.has(f"{value}_img"):
+                            return source.read(f"{value}_img", shape=shape)
+            elif case_of(name) in names:
+                return read_image(file, shape=shape).array
+        return None
+
+
+def _shown_slice(reference: NDArray[Any], prediction: NDArray[Any], numbers: Sequence[int]) -> int | None:
+    """Of a volume, the slice where the reference is largest, else the prediction; None for a picture."""
+    if reference.ndim == 2:
+        return None
+    for labels in (reference, prediction):
+        areas = [int(np.count_nonzero(np.isin(part, numbers))) for part in labels]
+        if any(areas):
+            return areas.index(max(areas))
+    return len(reference) // 2
+
+
+def _sliced(labels: NDArray[Any], at: int | None) -> NDArray[Any]:
+    return labels if at is None else labels[at]
+
+
+def _pictures(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
+    from podium.challenges.declared.pictures import pictures_of  # an evaluation draws nothing
+
+    return pictures_of(settings, rows, aggregates)
+
+
+# The challenge itself.
+
+
 def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challenge[DeclaredSettings, Sources, Sources]:
-    """The challenge under its settings."""
+    """The challenge that these settings describe."""
     files = DeclaredFormat(cases, settings)
     declared = declare(settings)
     time = settings.time
@@ -224,7 +270,7 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
         given=time.team_figures if time is not None else None,
-        pictures=pictures_of(settings),
+        pictures=lambda rows, aggregates: _pictures(settings, rows, aggregates),
         provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
         cohort_given=time.cohort_figures if time is not None else None,
     )

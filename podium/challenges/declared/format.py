@@ -1,4 +1,4 @@
-"""Files, tables and jobs of a declared challenge: every value of a case has its own place."""
+"""Files, tables and jobs of a declared challenge: which of them holds which value of which case."""
 
 import hashlib
 import re
@@ -6,23 +6,38 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles
+from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles, located_prediction, located_reference
 from podium.challenges.declared.settings import DeclaredSettings, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values import ExpectedPrediction
 from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
-from podium.pairing import Candidate, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.pairing import (
+    NOT_EXPECTED,
+    Candidate,
+    Entry,
+    Layout,
+    Pairing,
+    Source,
+    Template,
+    Unmatched,
+    one_prediction,
+    pair,
+)
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime, normalize_nfc
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.tables import CaseRows, Row, read_table
 
-# Tables that hold the values of many cases: which columns are read, and the rows of one case.
-
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
+Sources = Mapping[str, Source]  # of one case: by the name of the value
+_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
+_IGNORED = (".txt", ".md5", ".sha256")
+
+
+# Tables that hold the values of many cases: which columns are read, and the rows of one case.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +56,7 @@ class TableCase:
         return self.table.rows_of(self.case)
 
     def content(self) -> object:
-        """What can make a difference to this case: the other rows of the table cannot."""
+        """What this case depends on: the other rows of the table do not matter."""
         rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
         return self.table.label, self.case, rows, self.table.broken.get(self.case)
 
@@ -88,7 +103,7 @@ def _reference_columns(value: ValueSettings) -> Sequence[str]:
 
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
-    """Columns that a table may lack."""
+    """Columns that a table need not have."""
     optional = {"points": POINT_OPTIONAL, "boxes": BOX_OPTIONAL}
     return tuple(dict.fromkeys(column for value in values for column in optional.get(value.kind, ())))
 
@@ -140,11 +155,12 @@ def sort_references(
 
 
 def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> Iterator[tuple[str, str]]:
-    """The values whose reference a file is, each with its case. Of one value the first name that fits counts, of
-    several values the longest: `{case}_tumour.mha` is the tumour of a case, not the case `{case}.mha` of another
-    value.
+    """The values whose reference a file is, each with its case.
 
-    Names fit ends of paths, since predictions may lie deeper, but references lie where the settings say."""
+    Of one value the first name that matches counts, of several values the longest: `{case}_tumour.mha` is the tumour of
+    a case, not the case `{case}.mha` of another value. Templates match the end of a path, since predictions may be in
+    subfolders; references must be exactly where the settings say.
+    """
     fitting: list[tuple[int, str, str]] = []
     for name, choices in templates.items():
         for template in choices:
@@ -157,7 +173,7 @@ def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> I
 
 
 def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> Mapping[SafeFile, Sequence[str]]:
-    """The tables among the references, with the values that stand in them."""
+    """The tables among the references, with the values that they hold."""
     found: dict[SafeFile, list[str]] = {}
     for name, value in settings.values.items():
         for file in files:
@@ -166,19 +182,8 @@ def _reference_tables(settings: DeclaredSettings, files: Sequence[SafeFile]) -> 
     return found
 
 
-def _fitting(names: Sequence[str], file: SafeFile) -> Sequence[Template]:
-    templates = [Template(name) for name in names if name.count("/") == file.name.count("/")]
-    return [template for template in templates if template.match(file.name) is not None]
-
-
-Sources = Mapping[str, Source]  # of one case: by the name of the value
-_NO_CASE = "is not an expected case"
-_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
-_IGNORED = (".txt", ".md5", ".sha256")
-
-
 class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
-    """Where the values of challenge.toml stand in references and submissions."""
+    """Where references and submissions have the values of challenge.toml."""
 
     def __init__(self, cases: CasesSettings, settings: DeclaredSettings) -> None:
         self._cases, self._settings = cases, settings
@@ -187,7 +192,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
 
     @cached_property
     def layout(self) -> Layout:
-        """Of all values together, for whoever asks what a prediction looks like."""
+        """Of all values together, to describe what a prediction looks like."""
         values = self._settings.values.values()
         names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
         tables = dict.fromkeys(value.table for value in values if value.table is not None)
@@ -195,7 +200,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
 
     @cached_property
     def libraries(self) -> Collection[str]:
-        """By the names of the files: HDF5 has its own, everything else that is an image another one."""
+        """By file name: HDF5 has its own library, all other images share one."""
         found = set()
         for value in self._settings.values.values():
             names = [*as_tuple(value.file), *as_tuple(value.reference)]
@@ -249,7 +254,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         """Every value of a reference, checked."""
         with OpenFiles() as files:
             found = {
-                name: value.read_reference(value.expected(reference[name], files))
+                name: value.read_reference(located_reference(value.settings, reference[name], files))
                 for name, value in self.values.items()
             }
         self._check_masks(found)
@@ -297,7 +302,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         )
 
     def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
-        """Values that stand in the same files or the same table, with the names of these."""
+        """Values that share their files or their table, with the names of these."""
         groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
         for name, value in self._predicted.items():
             groups.setdefault((as_tuple(value.settings.file), value.settings.table), []).append(name)
@@ -315,7 +320,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         value = self._settings.values[name]
         names = [str(Template(each)) for each in as_tuple(value.file)]
         names += [f"in {value.table}"] if value.table is not None else []
-        where = f"; it stands in {' or '.join(names)}" if names else ""
+        where = f"; expected in {' or '.join(names)}" if names else ""
         return f"There is no prediction of the value '{name}'{where}."
 
     def prediction(self, candidates: Sequence[Candidate]) -> Sources:
@@ -333,7 +338,8 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 shape = shapes.get(name) if shapes else None
-                value.read_prediction(value.predicted(prediction[name], files), ExpectedPrediction(shape=shape))
+                located = located_prediction(value.settings, prediction[name], files)
+                value.read_prediction(located, ExpectedPrediction(shape=shape))
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
@@ -343,7 +349,8 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
                 wanted = ExpectedPrediction(
                     reference=expected[name], shape=value.shape(expected[name]), warnings=warnings
                 )
-                found[name] = value.read_prediction(value.predicted(prediction[name], files), wanted)
+                located = located_prediction(value.settings, prediction[name], files)
+                found[name] = value.read_prediction(located, wanted)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
@@ -351,7 +358,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
 
 
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
-    """What belongs to no value: a file that one value does not know may be another's."""
+    """What belongs to no value: a file that does not match one value may match another."""
     first, *others = pairings
     kept = []
     for unmatched in first.unmatched:
@@ -359,7 +366,7 @@ def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
         if None in same:
             continue
         reasons = [unmatched, *(each for each in same if each is not None)]
-        kept.append(next((each for each in reasons if _NO_CASE in each.reason), unmatched))
+        kept.append(next((each for each in reasons if NOT_EXPECTED in each.reason), unmatched))
     return kept
 
 
@@ -376,5 +383,5 @@ def _no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:
 
 
 def _telling(tables: Mapping[str, ReadTable]) -> re.Pattern[str] | None:
-    """Names of tables are the challenge's own, unlike `<case>.json`."""
+    """The names of tables identify a challenge, unlike `<case>.json`."""
     return re.compile("|".join(map(re.escape, tables))) if tables else None

@@ -1,4 +1,4 @@
-"""Where one value of one case stands, and how it is taken out of its file, table or socket."""
+"""The place of one value of one case, and how the value is read from its file, table or socket."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -39,42 +39,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValuePlace:
-    """Where a value stands inside its source, on one side of a case."""
-
-    socket: str | None
-    dataset: str | None
-    pointers: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-def prediction_place(settings: ValueSettings) -> ValuePlace:
-    """Where predictions have the value."""
-    return ValuePlace(
-        socket=settings.socket,
-        dataset=settings.dataset,
-        pointers=_pointers(settings.pointer),
-        columns=as_tuple(settings.column),
-    )
-
-
-def reference_place(settings: ValueSettings) -> ValuePlace:
-    """Where references have the value: the same place, unless the settings name another."""
-    return ValuePlace(
-        socket=None,
-        dataset=settings.reference_dataset or settings.dataset,
-        pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
-        columns=settings.reference_columns,
-    )
-
-
-def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return ("",) if given is None else (given,) if isinstance(given, str) else given
-
-
 class OpenFiles:
-    """HDF5 files that hold several values of a case are opened once for all of them."""
+    """HDF5 files of a case: each is opened once, for all values that it holds."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -94,22 +60,25 @@ class OpenFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """One value of one case, not yet read."""
+    """One side of one value of a case, not yet read: its source, and its place inside the source."""
 
     source: Source
-    place: ValuePlace
     files: OpenFiles
+    socket: str | None
+    dataset: str | None
+    pointers: tuple[str, ...]
+    columns: tuple[str, ...]
 
     @property
     def label(self) -> str:
-        """How the value is called in messages."""
+        """The name of the value in messages."""
         match self.source:
             case Job() as job:
-                return f"{job.label}: {self.place.socket}"
+                return f"{job.label}: {self.socket}"
             case Entry() as entry:
                 return entry.label
             case file if file.name.lower().endswith(HDF5_ENDINGS):
-                return f"{file.name}: {self.place.dataset}"
+                return f"{file.name}: {self.dataset}"
             case file:
                 return file.name
 
@@ -142,21 +111,21 @@ class Located:
                 raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
             return value.reshape(()).item()
         if isinstance(self.source, Entry):
-            value = self._row().value(self.place.columns[0])
+            value = self._row().value(self.columns[0])
             return value if value in texts else _cell(value)
         return self.json()
 
     def number(self) -> float:
         """One finite number."""
         if isinstance(self.source, Entry):
-            return self._row().number(self.place.columns[0])
+            return self._row().number(self.columns[0])
         return finite_number(self.scalar(), label=self.label)
 
     def numbers(self) -> Any:
         """Several numbers: a JSON list or object, or the cells of several columns."""
         if isinstance(self.source, Entry):
             row = self._row()
-            return [row.number(column) for column in self.place.columns]
+            return [row.number(column) for column in self.columns]
         return self.json()
 
     def record(self, columns: Sequence[str]) -> Mapping[str, Any]:
@@ -180,16 +149,16 @@ class Located:
             else (boxes_of_json, boxes_of_rows, read_boxes)
         )
         if isinstance(self.source, Entry):
-            # A case without findings is a row without coordinates: without a row there is no case.
+            # A case without findings is a row without coordinates; a case without a row is missing.
             columns = POINT_COLUMNS if kind == "points" else BOX_COLUMNS
             rows = [row for row in self.source.value.rows() if any(column in row for column in columns)]
             return of_rows(rows, name=self.source.label)
-        if isinstance(self.source, SafeFile) and self.place.pointers == ("",):
+        if isinstance(self.source, SafeFile) and self.pointers == ("",):
             return of_file(self.source)
         return of_json(self.json(), name=self.label)
 
     def json(self) -> Any:
-        """What a JSON file or socket holds, at the first of the pointers that leads somewhere."""
+        """The content of a JSON file or socket at the first pointer that exists there."""
         match self.source:
             case Job() as job:
                 content = job.output_json(self._socket())
@@ -197,28 +166,28 @@ class Located:
                 raise Refused(f"'{self.label}' is a row of a table, not JSON.")
             case file:
                 content = read_json(file)
-        for pointer in self.place.pointers:
+        for pointer in self.pointers:
             found, value = _at(content, pointer)
-            if found and (not isinstance(value, dict) or pointer == self.place.pointers[-1]):
+            if found and (not isinstance(value, dict) or pointer == self.pointers[-1]):
                 return value
-        pointers = " or ".join(f"'{pointer}'" for pointer in self.place.pointers)
+        pointers = " or ".join(f"'{pointer}'" for pointer in self.pointers)
         raise Refused(f"'{self.label}' has nothing at {pointers}.")
-
-    def _row(self) -> Row:
-        assert isinstance(self.source, Entry)
-        row: Row = self.source.value.row()
-        return row
 
     def text(self) -> str:
         """A text file, a JSON text or a cell."""
         if isinstance(self.source, SafeFile) and not self.source.name.lower().endswith(".json"):
             return read_text(self.source, limit_bytes=_TEXT_BYTES)
         if isinstance(self.source, Entry):
-            return self._row().text(self.place.columns[0])
+            return self._row().text(self.columns[0])
         value = self.json()
         if not isinstance(value, str):
             raise Refused(f"'{self.label}' must be text.")
         return value
+
+    def _row(self) -> Row:
+        assert isinstance(self.source, Entry)
+        row: Row = self.source.value.row()
+        return row
 
     def _image_file(self) -> SafeFile:
         match self.source:
@@ -235,18 +204,46 @@ class Located:
         return self.files.hdf5(file).read(self._dataset_name(), shape=shape)
 
     def _dataset_name(self) -> str:
-        if self.place.dataset is None:
+        if self.dataset is None:
             raise Refused(f"'{self.label}' is HDF5, but challenge.toml names no dataset in it.")
-        return self.place.dataset
+        return self.dataset
 
     def _socket(self) -> str:
-        if self.place.socket is None:
+        if self.socket is None:
             raise Refused("challenge.toml names no socket for this value.")
-        return self.place.socket
+        return self.socket
+
+
+def located_prediction(settings: ValueSettings, source: Source, files: OpenFiles) -> Located:
+    """A value in a prediction."""
+    return Located(
+        source=source,
+        files=files,
+        socket=settings.socket,
+        dataset=settings.dataset,
+        pointers=_pointers(settings.pointer),
+        columns=as_tuple(settings.column),
+    )
+
+
+def located_reference(settings: ValueSettings, source: Source, files: OpenFiles) -> Located:
+    """A value in a reference: at the same place, unless the settings name another."""
+    return Located(
+        source=source,
+        files=files,
+        socket=None,
+        dataset=settings.reference_dataset or settings.dataset,
+        pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
+        columns=settings.reference_columns,
+    )
+
+
+def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return ("",) if given is None else (given,) if isinstance(given, str) else given
 
 
 def _at(content: Any, pointer: str) -> tuple[bool, Any]:
-    """Whether a JSON pointer (RFC 6901) leads somewhere, and what is there."""
+    """Whether the content has this JSON pointer (RFC 6901), and what is there."""
     value = content
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
@@ -260,7 +257,7 @@ def _at(content: Any, pointer: str) -> tuple[bool, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a CSV table is text: as the number that it spells, if it does."""
+    """A cell of a CSV table as a number, if its text spells one."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -270,7 +267,7 @@ def _cell(value: Any) -> Any:
 
 
 def finite_number(value: Any, *, label: str) -> float:
-    """A JSON number or a cell as a finite float; Refused where it is none."""
+    """A JSON number or a cell as a finite float; Refused where it is not one."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):

@@ -1,47 +1,33 @@
 """Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podium.challenges.base import Diagram, FigureGrid, Outlined, Overlay, Overlays, Picture, Points
+from podium.challenges.base import Diagram, FigureGrid, Picture, Points
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import MetricSettings
-from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.challenges.declared.format import DeclaredFormat, Sources
-from podium.challenges.declared.located import HDF5_ENDINGS
-from podium.challenges.declared.settings import DeclaredSettings, metric_settings, values_of
-from podium.challenges.declared.values import AnyValueKind, LabelImage, LabelsValue
-from podium.challenges.format import Shapes
+from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
+from podium.challenges.declared.values import AnyValueKind
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
-from podium.platform.jobs import case_of
-from podium.readers.files import SafeFile
-from podium.readers.hdf5 import open_hdf5
-from podium.readers.images import read_image
 
 _BINS = 10
-_MOST_POINTS = 200  # of a line: more cannot be told apart
+_MOST_POINTS = 200  # of a line: more cannot be distinguished
 
 
-def pictures_of(settings: DeclaredSettings) -> Callable[[Sequence[Figures], Figures], Sequence[Picture]]:
+def pictures_of(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
     """From the published rows and aggregates: what rows do not show is not drawn."""
-
-    def pictures(rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
-        found: list[Picture] = [*_grids(settings, aggregates)]
-        for name, value in values_of(settings).items():
-            facts = [row.get(name) for row in rows]
-            if all(isinstance(fact, Mapping) for fact in facts) and facts:
-                found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
-        return [*found, *_of_detections(settings, rows)]
-
-    return pictures
+    found: list[Picture] = [*_grids(settings, aggregates)]
+    for name, value in values_of(settings).items():
+        facts = [row.get(name) for row in rows]
+        if all(isinstance(fact, Mapping) for fact in facts) and facts:
+            found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
+    return [*found, *_of_detections(settings, rows)]
 
 
 def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture]:
@@ -57,13 +43,12 @@ def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture
 
 def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGrid]:
     """One grid of regions and metrics for every label image with more than one region."""
-    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
-    for name, value in values.items():
+    metrics = metrics_of(settings)
+    for name, value in values_of(settings).items():
         if value.settings.kind != "labels" or len(value.settings.regions) < 2:
             continue
         columns, directions, figures = [], [], []
-        for table in settings.metrics:
-            kind, metric = metric_settings(table, values, own)
+        for kind, metric in metrics:
             if not isinstance(kind, RegionMetric) or "" not in kind.figures:
                 continue
             means = [_mean(aggregates, metric, name, region) for region in value.settings.regions]
@@ -71,7 +56,7 @@ def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGr
                 columns.append(metric.title or title_of(metric.own_name))
                 directions.append(kind.figures[""].direction)
                 figures.append(means)
-        if len(columns) > 0:
+        if columns:
             yield FigureGrid(
                 title=f"Means by region: {value.title}",
                 corner="Region",
@@ -160,7 +145,7 @@ def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator
         share=True,
         lines=curves["calibration"],
         diagonal=True,
-        told=f"{cases} in at most {_BINS} bins; on the dashed line probabilities are what happens.",
+        told=f"{cases} in at most {_BINS} bins; the dashed line is perfect calibration.",
     )
 
 
@@ -198,9 +183,7 @@ def _thinned(points: Sequence[tuple[Any, Any]]) -> Points:
 
 def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Iterator[Diagram]:
     """The FROC curve of every metric that keeps candidates with probabilities."""
-    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
-    for table in settings.metrics:
-        kind, metric = metric_settings(table, values, own)
+    for kind, metric in metrics_of(settings):
         if kind.name not in ("froc", "ap"):
             continue
         try:
@@ -234,83 +217,3 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
 def _froc_points(sensitivity: Floats, rate: Floats) -> Points:
     shown = rate <= FROC_RATES[-1]
     return _thinned([(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)])
-
-
-# Outlines of prediction and reference for every label image of a declared challenge.
-
-
-class DeclaredOverlays(Overlays[Sources, Sources]):
-    """An image is `<case>.<ending>`, with several label images `<case>_<value>.<ending>`, or `<value>_img` in
-    `<case>.h5`. Of a volume the slice with the largest reference is drawn."""
-
-    def __init__(self, format: DeclaredFormat) -> None:  # noqa: A002  (the part's name everywhere)
-        self._format = format
-        self._values = {
-            name: value
-            for name, value in format.values.items()
-            if isinstance(value, LabelsValue) and value.settings.is_predicted
-        }
-
-    def draw(self, case: str, prediction: Sources, reference: Sources, images: Sequence[SafeFile]) -> Sequence[Overlay]:
-        expected = self._format.read_reference(reference)
-        found = self._format.read(prediction, expected, [])
-        overlays = []
-        for name, value in self._values.items():
-            theirs, ours = found[name], expected[name]
-            assert isinstance(theirs, LabelImage)
-            assert isinstance(ours, LabelImage)
-            image = self._image(images, case=case, value=name, shape=ours.labels.shape)
-            at = _shown_slice(
-                ours.labels, theirs.labels, [number for each in value.regions.values() for number in each]
-            )
-            rows, columns = ours.spacing[-2:]
-            overlays.append(
-                Overlay(
-                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at}'}",
-                    image=None if image is None else image if at is None else image[at],
-                    layers={
-                        region: Outlined(
-                            prediction=np.isin(_sliced(theirs.labels, at), numbers),
-                            reference=np.isin(_sliced(ours.labels, at), numbers),
-                        )
-                        for region, numbers in value.regions.items()
-                    },
-                    aspect=rows / columns,
-                )
-            )
-        return overlays
-
-    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
-        found = [self._image(images, case=case, value=name, shape=shapes[name]) for name in self._values]
-        return sum(image is not None for image in found)
-
-    def _image(
-        self, images: Sequence[SafeFile], *, case: str, value: str, shape: tuple[int, ...]
-    ) -> NDArray[Any] | None:
-        """The image that a value was drawn on, if the organiser's folder has it."""
-        names = [f"{case}_{value}", case] if len(self._values) == 1 else [f"{case}_{value}"]
-        for file in images:
-            name = PurePosixPath(file.name).name
-            if name.lower().endswith(HDF5_ENDINGS):
-                if name.rpartition(".")[0] in (case, f"{case}_image"):
-                    with open_hdf5(file) as source:
-                        if source.has(f"{value}_img"):
-                            return source.read(f"{value}_img", shape=shape)
-            elif case_of(name) in names:
-                return read_image(file, shape=shape).array
-        return None
-
-
-def _shown_slice(reference: NDArray[Any], prediction: NDArray[Any], numbers: Sequence[int]) -> int | None:
-    """Of a volume, the slice where the reference is largest, else the prediction; None for a picture."""
-    if reference.ndim == 2:
-        return None
-    for labels in (reference, prediction):
-        areas = [int(np.count_nonzero(np.isin(part, numbers))) for part in labels]
-        if any(areas):
-            return areas.index(max(areas))
-    return len(reference) // 2
-
-
-def _sliced(labels: NDArray[Any], at: int | None) -> NDArray[Any]:
-    return labels if at is None else labels[at]

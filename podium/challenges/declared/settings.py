@@ -16,16 +16,16 @@ from pydantic import (
 )
 
 from podium.challenges.base import Examined
-from podium.challenges.declared.catalogue import NAMES, SHARED_NAMES, find_kind
+from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
-from podium.challenges.declared.values import KINDS_WITH_FACTS, VALUE_KINDS, AnyValueKind, make_value
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
 from podium.challenges.settings import CasesSettings, FigureName, Positive, Settings, problems_of, without_problems
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
-from podium.own_metrics import OwnMetric
+from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
@@ -171,8 +171,8 @@ def _seconds(total: float, *, usable: int) -> dict[str, float]:
 
 
 class DeclaredSettings(Settings):
-    """The three tables; what a metric's table may hold depends on its kind and is checked apart. `own_metrics` come
-    from metrics.py, never from challenge.toml."""
+    """The three tables; what a metric's table may hold depends on its kind and is checked separately. `own_metrics`
+    come from metrics.py, never from challenge.toml."""
 
     values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
@@ -193,23 +193,28 @@ def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
 def metric_kind(
     table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
 ) -> MetricKind | None:
-    """The metric of the catalogue that a table means: by its kind, and by what it is of."""
+    """The metric that a table names: by its kind and by what it is `of`, since metrics share names such as f1."""
     of = table.get("of")
     named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
-    return find_kind(str(table.get("kind")), [values[name].settings.kind for name in named if name in values], own)
+    compared = {values[name].settings.kind for name in named if name in values}
+    name = str(table.get("kind"))
+    fitting = [kind for kind in (*metric_kinds(compared), *own) if kind.name == name and compared & {*kind.compares}]
+    return next(iter(fitting), None) or next((kind for kind in (*metric_kinds(), *own) if kind.name == name), None)
 
 
-def metric_settings(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
-) -> tuple[MetricKind, MetricSettings]:
-    """A metric of well-formed settings."""
-    kind = metric_kind(table, values, own)
-    assert kind is not None, "the table was examined"
-    return kind, kind.settings_model.model_validate(table)
+def metrics_of(settings: DeclaredSettings) -> Sequence[tuple[MetricKind, MetricSettings]]:
+    """Every metric of settings that were examined."""
+    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
+    found = []
+    for table in settings.metrics:
+        kind = metric_kind(table, values, own)
+        assert kind is not None, "the table was examined"
+        found.append((kind, kind.settings_model.model_validate(table)))
+    return found
 
 
 def examine(content: Any) -> Examined[DeclaredSettings]:
-    """Everything that is wrong with the three tables; wrong values and metrics are left out of the settings."""
+    """Everything that is wrong with the three tables; the settings leave out wrong values and metrics."""
     if not isinstance(content, dict):
         content = {}
     problems = problems_of(_Outer, content, ())
@@ -218,7 +223,7 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
     problems += [
         ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
         for each in own
-        if each.kind in NAMES
+        if each.kind in metric_names()
     ]
     kinds = [own_kind(each) for each in own]
     kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"), kinds)
@@ -238,28 +243,28 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
 
 
 def fits_submission(cases: CasesSettings, settings: DeclaredSettings, shape: str) -> Sequence[ValidationProblem]:
-    """Values without a place in the submissions that the phase takes, and jobs whose case nobody could tell."""
+    """Values without a place in the submissions that the phase takes, and jobs whose case cannot be determined."""
     problems = []
     predicted = {name: value for name, value in settings.values.items() if value.is_predicted}
     for name, value in predicted.items():
         if shape == "algorithm" and value.socket is None:
-            words = 'is missing: submission = "algorithm", so every value stands in a socket'
+            words = 'is missing: submission = "algorithm", so every value needs a socket'
             problems.append(ValidationProblem(key=("values", name, "socket"), words=words))
         if shape == "predictions" and value.file is None and value.table is None:
-            words = 'is missing: submission = "predictions", so every value stands in a file or a table'
+            words = 'is missing: submission = "predictions", so every value needs a file or a table'
             problems.append(ValidationProblem(key=("values", name, "file"), words=words))
     sockets = [value.socket for value in settings.values.values() if value.socket is not None]
     if sockets and shape != "predictions" and cases.input is None:
         words = (
-            f"is missing: the image or file name of which input of a job is the case, for outputs such as "
-            f"'{sockets[0]}'? Or write submission = \"predictions\""
+            f"is missing: name the input of a job whose image or file name is the case, for outputs such as "
+            f"'{sockets[0]}', or write submission = \"predictions\""
         )
         problems.append(ValidationProblem(key=("cases", "input"), words=words))
     return problems
 
 
 class _Outer(Settings):
-    """The tables with their values and metrics unread: these are examined one by one."""
+    """The tables; their values and metrics are examined one by one."""
 
     values: Annotated[Mapping[FigureName, Mapping[str, Any]], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
@@ -285,7 +290,7 @@ def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProble
     for name, mask in within:
         key = ("values", name, "within")
         if mask not in tables:
-            words = f"names '{mask}', which is no value{did_you_mean(mask, tables)}"
+            words = f"names '{mask}', which is not a value{did_you_mean(mask, tables)}"
             problems.append(ValidationProblem(key=key, words=words))
         elif mask in values and values[mask].kind != "labels":
             problems.append(ValidationProblem(key=key, words=f"names '{mask}', which is not of the kind labels"))
@@ -300,7 +305,7 @@ def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProble
 def _value_problems(name: str, table: Mapping[str, Any], error: ValidationError) -> list[ValidationProblem]:
     kind = table.get("kind")
     if kind not in VALUE_KINDS:
-        words = "is missing" if kind is None else f"is '{kind}', which is no kind of value"
+        words = "is missing" if kind is None else f"is '{kind}', which is not a kind of value"
         close = did_you_mean(str(kind), VALUE_KINDS) or f"; there are: {', '.join(VALUE_KINDS)}"
         return [ValidationProblem(key=("values", name, "kind"), words=words + close)]
     # pydantic names the kind between the table and its keys
@@ -336,7 +341,7 @@ def _examined_metrics(
             found = [ValidationProblem(key=("name",), words=f"is '{name}', {taken}; choose another name")]
         if not found and name in names:
             first = names[name]
-            words = f"is '{name}' a second time: figures of metrics {first} and {number} would stand in one place"
+            words = f"is '{name}' a second time: figures of metrics {first} and {number} would have the same path"
             found = [ValidationProblem(key=("name",), words=f"{words}; give one of them a name")]
         if found:
             excused.add(name)
@@ -350,10 +355,10 @@ def _examined_metrics(
 
 
 def _taken(name: str, values: Mapping[str, AnyValueKind]) -> str:
-    """Why a metric cannot have a name: something else stands there in rows or aggregates."""
+    """Why a metric cannot have a name: rows or aggregates have something else there."""
     if name in values and values[name].settings.kind in KINDS_WITH_FACTS:
-        return "which is the name of a value: rows keep both of its sides there"
-    return "which is taken" if name in _TAKEN else ""
+        return "which is the name of a value: result rows keep it there"
+    return "which is reserved" if name in _TAKEN else ""
 
 
 def _metric_problems(
@@ -365,11 +370,11 @@ def _metric_problems(
         return [ValidationProblem(key=("kind",), words="is missing")]
     kind = metric_kind(table, values, own)
     if kind is None:
-        names = [*NAMES, *(each.name for each in own)]
-        words = f"is '{table['kind']}', which is no metric"
+        names = [*metric_names(), *(each.name for each in own)]
+        words = f"is '{table['kind']}', which is not a metric"
         close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
         return [ValidationProblem(key=("kind",), words=words + close)]
-    if is_lost and kind.name in SHARED_NAMES:
+    if is_lost and sum(other.name == kind.name for other in metric_kinds()) > 1:  # what it means depends on the value
         return []
     found = problems_of(kind.settings_model, table, ())
     right = without_problems(table, found, depth=0)

@@ -1,4 +1,4 @@
-"""`[values.NAME]`: what is predicted for every case, and where it stands in files, tables and sockets."""
+"""`[values.NAME]`: what is predicted for every case, and its place in files, tables and sockets."""
 
 import re
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class ValueSettings(Settings):
     """What every value has.
 
     title                    its name in titles of columns and pictures [the value's name]
-    socket                   where it stands in an algorithm submission
+    socket                   its output in an algorithm submission
     file                     names of its file in a prediction submission, the first that fits counts
     table, column            a CSV or JSON table with a row for every case instead, and the column of the value
     case_column              the table's column of cases [case]
-    dataset, pointer         where it stands inside an HDF5 or a JSON file
+    dataset, pointer         its place inside an HDF5 or a JSON file
     reference, reference_*   the same of the reference [the same place as the prediction's]
     """
 
@@ -51,7 +51,7 @@ class ValueSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _reference_is_in_the_same_table(cls, content: Any) -> Any:
-        """References stand in a table of the same name, unless the settings name another place."""
+        """References are in a table of the same name, unless the settings name another place."""
         if isinstance(content, dict) and "table" in content and not {"reference", "reference_table"} & {*content}:
             return {**content, "reference_table": content["table"]}
         return content
@@ -73,9 +73,9 @@ class ValueSettings(Settings):
         return pointers
 
     @model_validator(mode="after")
-    def _stands_somewhere(self) -> Self:
+    def _has_a_place(self) -> Self:
         if self.file is not None and self.table is not None:
-            raise ValueError("has a file and a table; one of them")
+            raise ValueError("has both a file and a table; keep one of them")
         if (self.reference is None) == (self.reference_table is None):
             raise ValueError("needs either reference or reference_table: where is the reference?")
         for table, column, names in (
@@ -87,12 +87,12 @@ class ValueSettings(Settings):
         return self
 
     def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (the interface)
-        """Whether a kind names the columns of a table by keys of its own."""
+        """Whether a kind names the columns of a table by other keys."""
         return False
 
     @property
     def is_predicted(self) -> bool:
-        """A mask that an image is compared `within` may stand in the references only."""
+        """False for a mask that an image is compared `within` and only the references have."""
         return self.socket is not None or self.file is not None or self.table is not None
 
     @property
@@ -131,7 +131,7 @@ class LabelsSettings(ValueSettings):
         if not self.regions:
             raise ValueError("labels names no region")
         for name in RESERVED.intersection(self.regions):
-            raise ValueError(f"a region cannot be called '{name}': figures stand there")
+            raise ValueError(f"a region cannot be called '{name}': the name is reserved for figures")
         for spelling in self.spellings:
             if {*spelling} - {BACKGROUND} != {*self.regions}:
                 raise ValueError("every spelling of labels must name the same regions")
@@ -182,7 +182,7 @@ def _check_classes(classes: Mapping[str, Any]) -> None:
     if len({(type(value) is bool, value) for value in classes.values()}) != len(classes):
         raise ValueError("two classes have the same value")
     for name in {MISSING, "macro", "micro", "weighted", *RESERVED}.intersection(classes):
-        raise ValueError(f"a class cannot be called '{name}': figures stand there")
+        raise ValueError(f"a class cannot be called '{name}': the name is reserved for figures")
 
 
 class ClassSettings(ValueSettings):
@@ -197,7 +197,7 @@ class ClassSettings(ValueSettings):
     def _classes_differ(self) -> Self:
         _check_classes(self.classes)
         if self.positive is not None and self.positive not in self.classes:
-            raise ValueError(f"positive is '{self.positive}', which is none of the classes")
+            raise ValueError(f"positive is '{self.positive}', which is not one of the classes")
         return self
 
 
@@ -219,7 +219,7 @@ class ProbabilitySettings(ValueSettings):
         if self.classes is not None:
             _check_classes(self.classes)
             if self.positive is not None and self.positive not in self.classes:
-                raise ValueError(f"positive is '{self.positive}', which is none of the classes")
+                raise ValueError(f"positive is '{self.positive}', which is not one of the classes")
             if self.positive is not None and len(self.classes) != 2:
                 raise ValueError("positive is for two classes")
         return self

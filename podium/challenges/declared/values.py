@@ -1,15 +1,18 @@
-"""What a kind of value has to do: read both sides of a case, and say what a row keeps of them."""
+"""The kinds of values: each reads both sides of a case and says what a row keeps of them.
+
+`Value` is what every kind does; one class per kind follows, and `VALUE_KINDS` lists them.
+"""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.located import Located, OpenFiles, finite_number, prediction_place, reference_place
+from podium.challenges.declared.located import Located, finite_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -29,7 +32,8 @@ from podium.challenges.format import Description, differing_geometry, doubts_abo
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE, Figures
 from podium.metrics.components import find_lesions
-from podium.pairing import Source
+from podium.metrics.overlap import voxel_ml
+from podium.metrics.surfaces import diagonal_mm
 from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
@@ -39,11 +43,17 @@ PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
 BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
+_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
+_PRESENT, _EMPTY = "present", "empty"
+_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
+_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
+_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}  # by axes of the image and of the setting: neighbours
+_SUM_TOLERANCE = 0.01  # of probabilities
 
 
 @dataclass(kw_only=True)
 class Compared(Generic[PredictionT, ReferenceT]):
-    """Both sides of one value of one case, read; without a usable prediction there is none.
+    """Both sides of one value of one case; without a usable prediction there is none.
 
     `cache` keeps what several metrics share, such as the distances between two surfaces.
     """
@@ -83,12 +93,6 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def title(self) -> str:
         return self.settings.title or self.name.replace("_", " ")
 
-    def predicted(self, source: Source, files: OpenFiles) -> Located:
-        return Located(source=source, place=prediction_place(self.settings), files=files)
-
-    def expected(self, source: Source, files: OpenFiles) -> Located:
-        return Located(source=source, place=reference_place(self.settings), files=files)
-
     @abstractmethod
     def read_reference(self, located: Located) -> ReferenceT:
         """The reference, checked; Refused where it is wrong."""
@@ -102,7 +106,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return None
 
     def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
-        """What a row keeps of the value, so that figures of all cases can be computed again."""
+        """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
@@ -118,34 +122,22 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return ()
 
 
-class HasGeometry(Protocol):
-    """Settings of a value that is an image."""
-
-    @property
-    def geometry(self) -> str: ...
-
-
-def compare_geometry(
-    name: str, found: Geometry | None, expected: Geometry | None, settings: HasGeometry, warnings: list[str]
-) -> None:
-    """What a header that differs from the reference's means, as the settings say."""
-    sentence = None if settings.geometry == "ignore" else differing_geometry(name, found, expected)
+def check_geometry(name: str, found: Geometry | None, expected: ExpectedPrediction[Any], rule: str) -> None:
+    """Refused, or a warning, where a header differs from the reference's, as the setting `geometry` says."""
+    if expected.reference is None or rule == "ignore":
+        return
+    sentence = differing_geometry(name, found, expected.reference.geometry)
     if sentence is None:
         return
-    if settings.geometry == "strict":
+    if rule == "strict":
         raise Refused(sentence)
-    warnings.append(sentence)
+    expected.warnings.append(sentence)
 
 
 AnyValueKind = Value[Any, Any, Any]
 
 
 # Label images: regions by name, whichever spelling of the label values a file uses.
-
-_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
-_PRESENT, _EMPTY = "present", "empty"
-_VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
-_COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +156,7 @@ class LabelImage:
 
     @property
     def diagonal_mm(self) -> float:
-        return math.hypot(*(size * step for size, step in zip(self.labels.shape, self.spacing, strict=True)))
+        return diagonal_mm(shape=self.labels.shape, spacing_mm=self.spacing)
 
 
 class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
@@ -185,8 +177,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[LabelImage]) -> LabelImage:
         labels, geometry = located.labels(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
 
     def shape(self, reference: LabelImage) -> tuple[int, ...]:
@@ -201,8 +192,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         figures: dict[str, float] = {}
         doubts: Sequence[str] = ()
         if reference.geometry is not None and reference.labels.ndim == 3:
-            voxel_ml = math.prod(reference.spacing) / 1000
-            figures = {f"{name} (ml)": count * voxel_ml for name, count in named.items()}
+            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in named.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
             doubts = doubts_about_spacing(reference.geometry.spacing)
@@ -236,7 +226,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
 
 class _Spelling:
-    """One table of label values, and the first spelling's value for each of its own."""
+    """One table of label values, and the first spelling's value for each of them."""
 
     def __init__(self, table: LabelTable, settings: LabelsSettings) -> None:
         first = _by_value(settings.spellings[0])
@@ -302,8 +292,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
 
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
@@ -329,8 +318,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
 
 # Points, boxes and detection maps.
-
-_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}
 
 
 class PointsValue(Value[PointsSettings, Annotations, Annotations]):
@@ -362,10 +349,9 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
-        if expected.reference is not None:
-            compare_geometry(located.label, geometry, expected.reference.geometry, self.settings, expected.warnings)
+        check_geometry(located.label, geometry, expected, self.settings.geometry)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
-            raise Refused(f"'{located.label}' holds values that are no finite numbers.")
+            raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
             raise Refused(f"'{located.label}' holds negative values; confidences begin at 0.")
         return ContinuousImage(pixels, geometry)
@@ -394,8 +380,6 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
 
 # Values that are a number, a class, a probability, a text or a survival time.
-
-_SUM_TOLERANCE = 0.01
 
 
 class NumberValue(Value[NumberSettings, float, float]):
@@ -558,7 +542,7 @@ def _cell_number(value: Any, label: str) -> float:
 
 
 def known_class(located: Located, classes: Mapping[str, Any]) -> str:
-    """The name of the class that a file means."""
+    """The name of the class that a file gives."""
     label = located.label
     value = located.scalar(texts=[known for known in classes.values() if isinstance(known, str)])
     if isinstance(value, float) and value.is_integer():
@@ -578,15 +562,13 @@ def known_class(located: Located, classes: Mapping[str, Any]) -> str:
 
 
 def doubts_about_classes(name: str, classes: Sequence[str], descriptions: Sequence[Description]) -> Sequence[str]:
-    """One class only, or classes that no reference has."""
+    """Warnings where all references have one class, or none has some class."""
     present = {each.categories[name] for each in descriptions}
     if len(present) == 1:
         only = next(iter(present))
         return [f"All references have the class '{only}': figures such as AUROC are undefined."]
     return [f"No reference has the class '{each}'." for each in classes if each not in present]
 
-
-# One class per kind of value.
 
 VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "labels": LabelsValue,
@@ -600,8 +582,6 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "text": TextValue,
     "survival": SurvivalValue,
 }
-KINDS_WITH_FACTS = ("number", "class", "probability", "survival")
-"""Of these a row keeps both sides, under the name of the value."""
 
 
 def make_value(name: str, settings: ValueSettings) -> AnyValueKind:

@@ -33,7 +33,7 @@ def test_problems_of_all_tables_in_one_run(tmp_path: Path) -> None:
     )
     assert [error.removeprefix("challenge.toml, ") for error in errors(tmp_path, toml)] == [
         "line 7: 'cases.inptu' is not a known key; did you mean 'input'?",
-        "line 14: 'values.age.kind' is 'nummer', which is no kind of value; did you mean 'number'?",
+        "line 14: 'values.age.kind' is 'nummer', which is not a kind of value; did you mean 'number'?",
         "line 18: 'metrics.0.tolerance_mm' is wrong: input should be greater than or equal to 0.",
         "line 23: 'figures.score' names 'dcie.mean', which does not exist; did you mean 'dice.mean'?",
         "line 25: 'ranking.by' names 'dcie', which does not exist; did you mean 'dice'?",
@@ -54,9 +54,9 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
     [
         (("tolerance_mm", "tolerance_m"), "'metrics.0.tolerance_m' is not a known key; did you mean 'tolerance_mm'?"),
         (("labels = {", "lables = {"), "'values.organ.lables' is not a known key; did you mean 'labels'?"),
-        (('kind = "nsd"', 'kind = "nds"'), "'metrics.0.kind' is 'nds', which is no metric; did you mean 'nsd'?"),
-        (('kind = "nsd"', 'kind = "wer"'), "'metrics.0.kind' is 'wer', which is no metric; there are: dice, iou, nsd"),
-        (("tolerance_mm", 'of = "orga"\ntolerance_mm'), "'metrics.0.of' names 'orga', which is no value; did you mean"),
+        (('kind = "nsd"', 'kind = "nds"'), "'metrics.0.kind' is 'nds', which is not a metric; did you mean 'nsd'?"),
+        (('kind = "nsd"', 'kind = "wer"'), "'metrics.0.kind' is 'wer', which is not a metric; there are: dice, iou"),
+        (("tolerance_mm", 'of = "orga"\ntolerance_mm'), "'metrics.0.of' names 'orga', which is not a value; did you"),
         (("liver = 1", "liver = -1"), "'values.organ.labels.liver' is wrong: input should be greater than or equal"),
         (("liver = 1", "liver = 2"), "'values.organ' is wrong: two regions have the same value"),
         (("liver = 1", "mean = 1"), "'values.organ' is wrong: a region cannot be called 'mean'"),
@@ -68,7 +68,7 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         ),
         (
             ("tolerance_mm = 1.0", "tolerance_mm = 1.0\ntolerances_mm = { lung = 1.0 }"),
-            "'metrics.0.tolerances_mm' names 'lung', which is no region; there are: liver, spleen",
+            "'metrics.0.tolerances_mm' names 'lung', which is not a region; there are: liver, spleen",
         ),
         (("tolerance_mm = 1.0\n", ""), "'metrics.0' is wrong: needs either tolerance_mm or tolerance_px"),
         (("tolerance_mm = 1.0", 'tolerance_mm = 1.0\nover = "pooled"'), "'metrics.0.over' cannot be pooled"),
@@ -121,7 +121,7 @@ def test_jobs_need_the_input_that_names_the_case(tmp_path: Path, shape: str) -> 
     head = HEAD.replace('"predictions"', f'"{shape}"')
     toml = VALUE.replace("file =", 'socket = "seg"\nfile =') + METRIC + RANKING
     (error,) = errors(tmp_path, toml, head=head)
-    assert "'cases.input' is missing: the image or file name of which input of a job is the case" in error
+    assert "'cases.input' is missing: name the input of a job whose image or file name is the case" in error
     assert errors(tmp_path, toml + '[cases]\ninput = "ct"\n', head=head) == []
     assert errors(tmp_path, toml) == []
 
@@ -156,7 +156,7 @@ AGE = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.
 def test_names_of_values_are_taken_in_rows(tmp_path: Path) -> None:
     metric = '[[metrics]]\nkind = "mae"\n'
     (error,) = errors(tmp_path, AGE + metric + 'name = "age"\n[ranking]\nby = "age"\n')
-    assert "'metrics.0.name' is 'age', which is the name of a value: rows keep both of its sides there" in error
+    assert "'metrics.0.name' is 'age', which is the name of a value: result rows keep it there" in error
     (error,) = errors(tmp_path, AGE + metric + '[case_figures]\nage = "2 * mae"\n[ranking]\nby = "mae"\n')
     assert "'case_figures.age' is reserved: result rows already use this name" in error
     lesions = VALUE.replace("values.organ", "values.nsd")

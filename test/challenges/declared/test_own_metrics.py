@@ -173,7 +173,7 @@ def test_a_submission_brings_no_code(tmp_path: Path) -> None:
         ("x = 1\n", "metrics.py declares no metric; decorate its functions."),
         (
             CODE.replace('"diagonal"', "-1.0"),
-            "line 5: a metric is declared wrongly: is wrong: worst lies out",
+            "line 5: a metric is declared wrongly: is wrong: worst is out",
         ),
         (
             CODE.replace('direction="lower"', 'direction="down"'),

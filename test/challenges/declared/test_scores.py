@@ -434,7 +434,7 @@ def test_a_value_that_no_image_is_compared_within_must_be_predicted(truth: Path)
 def test_no_metric_is_of_the_mask(truth: Path) -> None:
     found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\nof = "body"\n')
     assert len(found) == 1
-    assert "names 'body', which nobody predicts" in found[0]
+    assert "names 'body', which is a reference-only value" in found[0]
     found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\n')
     assert len(found) == 1
     assert "there is none" in found[0]

@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from importlib import import_module
 from itertools import groupby
 from typing import Any
 
@@ -13,39 +14,37 @@ from podium.challenges.declared.catalogue.base import (
     MetricKind,
     MetricSettings,
 )
-from podium.challenges.declared.catalogue.classes import CLASS_METRICS, PROBABILITY_METRICS
-from podium.challenges.declared.catalogue.detections import DETECTION_METRICS
-from podium.challenges.declared.catalogue.labels import LABEL_METRICS, LESIONS_METRIC
-from podium.challenges.declared.catalogue.numbers import C_INDEX, IMAGE_METRICS, NUMBER_METRICS, TEXT_METRICS
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
 
-METRIC_KINDS: Sequence[MetricKind] = (
-    *LABEL_METRICS,
-    LESIONS_METRIC,
-    *CLASS_METRICS,
-    *PROBABILITY_METRICS,
-    *DETECTION_METRICS,
-    *NUMBER_METRICS,
-    *IMAGE_METRICS,
-    *TEXT_METRICS,
-    C_INDEX,
-)
-NAMES = tuple(dict.fromkeys(kind.name for kind in METRIC_KINDS))
-SHARED_NAMES = {kind.name for kind in METRIC_KINDS if sum(other.name == kind.name for other in METRIC_KINDS) > 1}
-"""What they mean depends on the value: f1 of classes is another metric than f1 of points."""
+_MODULES = {
+    "labels": "labels",
+    "class": "classes",
+    "probability": "classes",
+    "points": "detections",
+    "boxes": "detections",
+    "detection_map": "detections",
+    "number": "numbers",
+    "image": "numbers",
+    "text": "numbers",
+    "survival": "numbers",
+}
+"""The module with the metrics of every kind of value."""
 
 
-def find_kind(name: str, value_kinds: Sequence[str], own: Sequence[MetricKind]) -> MetricKind | None:
-    """The metric of this name that compares values of one of these kinds; several kinds share names such as f1. `own`
-    are those of the organiser."""
-    named = [kind for kind in (*METRIC_KINDS, *own) if kind.name == name]
-    fitting = [kind for kind in named if set(kind.compares) & set(value_kinds)]
-    return next(iter(fitting or named), None)
+def metric_kinds(value_kinds: Collection[str] = tuple(_MODULES)) -> Sequence[MetricKind]:
+    """The metrics in the modules of these kinds of values; no other module is imported."""
+    modules = dict.fromkeys(module for kind, module in _MODULES.items() if kind in value_kinds)
+    return [metric for module in modules for metric in import_module(f"{__name__}.{module}").METRICS]
+
+
+def metric_names() -> Sequence[str]:
+    """Of all metrics, each once; several kinds of values share names such as f1."""
+    return list(dict.fromkeys(kind.name for kind in metric_kinds()))
 
 
 # docs/metrics.md: the catalogue as a page, so that no metric can be there without being documented.
 #
-# python -m podium.challenges.declared.catalogue > docs/metrics.md
+# python -c "from podium.challenges.declared.catalogue import page; print(page(), end='')" > docs/metrics.md
 
 _HEAD = """\
 # The metrics of `[[metrics]]`
@@ -64,9 +63,9 @@ that is furthest off for numbers.
 def page() -> str:
     """The whole page."""
     parts = [_HEAD]
-    for compares, kinds in groupby(METRIC_KINDS, key=lambda kind: kind.compares):
+    for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
         parts.append(f"## {' and '.join(compares)}\n")
-        parts.append("| kind | figure | of | better | from | to | empty | keys of its own |")
+        parts.append("| kind | figure | of | better | from | to | empty | further keys |")
         parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)
         parts += [row for kind in group for row in _rows(kind)]
@@ -75,14 +74,8 @@ def page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def own_keys(kind: MetricKind) -> Sequence[str]:
-    """What a metric's table may hold beside what every metric, or every metric of regions, has."""
-    common = RegionSettings if issubclass(kind.settings_model, RegionSettings) else MetricSettings
-    return [name for name in kind.settings_model.model_fields if name not in common.model_fields]
-
-
 def _rows(kind: MetricKind) -> Iterator[str]:
-    keys = ", ".join(f"`{name}`" for name in own_keys(kind))
+    keys = ", ".join(f"`{name}`" for name in _own_keys(kind.settings_model))
     definition = kind.definition.replace("|", r"\|")
     for number, (name, figure) in enumerate(_figures(kind)):
         cells = [
@@ -118,7 +111,7 @@ def _empty(figure: Any) -> str:
 
 def _keys(kinds: Sequence[MetricKind]) -> Iterator[str]:
     """What the keys mean, as the settings' own words say."""
-    models = dict.fromkeys(kind.settings_model for kind in kinds if own_keys(kind))
+    models = dict.fromkeys(kind.settings_model for kind in kinds if _own_keys(kind.settings_model))
     for model in models:
         named = ", ".join(f"`{kind.name}`" for kind in kinds if kind.settings_model is model)
         yield f"Keys of {named}:\n"
@@ -126,12 +119,13 @@ def _keys(kinds: Sequence[MetricKind]) -> Iterator[str]:
         for each in inherited:
             if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
                 yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
-        defaults = {name: model.model_fields[name].default for name in model.model_fields if name in _own(model)}
+        defaults = {name: model.model_fields[name].default for name in model.model_fields if name in _own_keys(model)}
         shown = ", ".join(f"`{name}`: {_shown(value)}" for name, value in defaults.items())
         yield f"Defaults: {shown}.\n"
 
 
-def _own(model: type[MetricSettings]) -> Sequence[str]:
+def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
+    """What a metric's table may hold beside what every metric, or every metric of regions, has."""
     common = RegionSettings if issubclass(model, RegionSettings) else MetricSettings
     return [name for name in model.model_fields if name not in common.model_fields]
 
@@ -143,7 +137,3 @@ def _shown(default: Any) -> str:
         return f"`{json.dumps(default)}`"
     except TypeError:
         return "must be given"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

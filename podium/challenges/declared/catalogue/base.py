@@ -1,12 +1,14 @@
-"""What a kind of metric declares once: its options, direction, range, unit, worst value, what empty input means, and
-its functions of one case and of all cases. Rows, means, columns, bootstrap and docs follow from it.
+"""What a metric of the catalogue declares once: options, direction, range, unit, worst value and its function.
+
+Rows, means, columns, bootstrap and docs follow from the declaration. A metric of whole values has a function of one
+case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regions are in `regions`.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
@@ -18,8 +20,7 @@ from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
 from podium.metrics.resampling import Resamples
 
-Number = Finite
-Empty = Number | Literal["exclude", "worst", "diagonal"]
+Empty = Finite | Literal["exclude", "worst", "diagonal"]
 
 
 @dataclass(kw_only=True)
@@ -34,7 +35,7 @@ class MetricSettings(Settings):
     """One table of `[[metrics]]`.
 
     kind    which metric of the catalogue
-    name    where its figures stand [the kind]
+    name    where its figures are [the kind]
     of      the values that it compares [the only one that fits]
     title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
@@ -51,8 +52,8 @@ class MetricSettings(Settings):
         return self.name or self.kind
 
     def title_of(self, figure: "Figure", *, alone: bool = True) -> str:
-        """Of a figure's columns; a metric with a name of its own can be told from another of its kind. `alone` is
-        whether the metric has one figure."""
+        """The title of a figure's columns; a named metric differs from others of its kind. `alone`: the metric has one
+        figure."""
         own = self.title or (title_of(self.name) if self.name else "")
         if not own:
             return title_of(figure.title)
@@ -64,7 +65,7 @@ class Declared:
     """What one metric adds to a challenge.
 
     facts         what a row keeps for figures of all cases: path in the row -> function of the case
-    confidential  paths in a row that give a reference away
+    confidential  paths in a row that reveal a reference
     columns       paths for the leaderboard
     """
 
@@ -78,7 +79,7 @@ class Declared:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure of a metric: what is known of it before anything is scored."""
+    """One figure of a metric, before anything is scored."""
 
     title: str
     direction: Direction
@@ -93,7 +94,7 @@ class MetricKind(ABC):
 
     name        the `kind` in challenge.toml
     compares    the kinds of values it is for
-    definition  its formula in words, for the docs
+    definition  its formula, for the docs
     """
 
     name: str
@@ -113,7 +114,7 @@ class MetricKind(ABC):
 def fitting_values(
     kind: MetricKind, settings: MetricSettings, values: Mapping[str, AnyValueKind]
 ) -> tuple[Mapping[str, AnyValueKind], Sequence[ValidationProblem]]:
-    """The values that a metric is of, and what is wrong with them."""
+    """The values that a metric compares, and what is wrong with them."""
     fitting = {
         name: value
         for name, value in values.items()
@@ -124,10 +125,10 @@ def fitting_values(
     kinds = " or ".join(kind.compares)
     for name in wanted:
         if name not in values:
-            words = f"names '{name}', which is no value{did_you_mean(name, values)}"
+            words = f"names '{name}', which is not a value{did_you_mean(name, values)}"
             problems.append(ValidationProblem(key=("of",), words=words))
         elif not values[name].settings.is_predicted:
-            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which nobody predicts"))
+            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is a reference-only value"))
         elif name not in fitting:
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
@@ -140,83 +141,14 @@ def fitting_values(
     return {name: fitting[name] for name in chosen if name in fitting}, problems
 
 
-# Metrics of all cases together, from the facts that every row keeps of a value.
-
-Facts = Sequence[Any]  # in the order of the cases
-Compute = Callable[[Facts, Resamples], Floats]
-
-
-def one_figure(_: Any, __: AnyValueKind) -> Sequence[str]:
-    """Most metrics have one figure, at their own name."""
-    return ("",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CohortValueMetric(MetricKind):
-    """One or several figures of all cases, from the facts of one value.
-
-    figure   what all of its figures share
-    parts    the last parts of the figures' paths, "" for one figure
-    compute  (part, settings, value) -> how that figure is computed from the facts of all cases
-    fact     what a row keeps of a case for this metric, from both sides and (settings, value) [what it keeps of the
-             value]
-    check    what is wrong with settings that are well-formed
-    """
-
-    figure: Figure
-    parts: Callable[[Any, AnyValueKind], Sequence[str]] = one_figure
-    compute: Callable[[str, Any, AnyValueKind], Compute]
-    fact: Callable[[Compared[Any, Any], tuple[Any, AnyValueKind]], Any] | None = None
-    check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
-
-    def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
-        return [problem for value in values.values() for problem in self.check(settings, value)]
-
-    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
-        declared = Declared()
-        for name, value in values.items():
-            place = name if len(values) > 1 else ""
-            path_of_facts = name
-            if self.fact is not None:
-                path_of_facts = ".".join(each for each in ("facts", settings.own_name, place) if each)
-                declared.facts[path_of_facts] = _fact_of_case(self.fact, settings, value)
-                declared.confidential.append(path_of_facts)
-            for part in self.parts(settings, value):
-                path = ".".join(each for each in (settings.own_name, place, part) if each)
-                words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
-                declared.cohort_metrics.append(
-                    CohortMetric(
-                        path=path,
-                        title=f"{settings.title_of(self.figure)} {words}".strip(),
-                        direction=self.figure.direction,
-                        lowest=self.figure.lowest,
-                        highest=self.figure.highest,
-                        unit=self.figure.unit,
-                        of=_from_rows(path_of_facts, self.compute(part, settings, value)),
-                        undefined=None,
-                    )
-                )
-                declared.columns.append(path)
-        return declared
-
-
-def _from_rows(path: str, compute: Compute) -> Compute:
-    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        return compute([get(row, path) for row in rows], resamples)
-
-    return of
-
-
-def _fact_of_case(
-    fact: Callable[[Compared[Any, Any], tuple[Any, AnyValueKind]], Any], settings: Any, value: AnyValueKind
-) -> Callable[[DeclaredCase], Any]:
-    return lambda case: fact(case.values[value.name], (settings, value))
+def joined_path(*parts: str) -> str:
+    """A dotted path of the parts that are not empty."""
+    return ".".join(part for part in parts if part)
 
 
 # Metrics with a figure of every case that compare whole values: images, numbers, texts.
 
-Of = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
-NoWorst = Callable[[Any, AnyValueKind], float | None]
+OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,15 +158,15 @@ class CaseValueMetric(MetricKind):
     of            (case, value, settings) -> the figure; None where it is undefined
     worst         (settings, value) -> the figure of a failed case; None where there is none by nature
     lost          (case, value, settings) -> the same where it depends on the reference
-    tells         whether the figure, together with one's own prediction, gives the reference away
+    tells         whether the figure, together with one's own prediction, reveals the reference
     needed        what a worst value would need, for the message
     check         what is wrong with settings that are well-formed
     """
 
     figure: Figure
-    of: Of
-    worst: NoWorst = lambda _, __: None
-    lost: Of | None = None
+    of: OfCase
+    worst: Callable[[Any, AnyValueKind], float | None] = lambda _, __: None
+    lost: OfCase | None = None
     tells: bool = False
     needed: str = ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
@@ -254,30 +186,32 @@ class CaseValueMetric(MetricKind):
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
         declared = Declared()
-        for name, value in values.items():
-            path = f"{settings.own_name}.{name}" if len(values) > 1 else settings.own_name
-            title = settings.title_of(self.figure)
-            worst = self._worst_number(settings, value)
-            declared.metrics.append(
-                CaseMetric(
-                    name=path,
-                    title=f"{title} {value.title}" if len(values) > 1 else title,
-                    direction=self.figure.direction,
-                    lowest=self.figure.lowest,
-                    highest=self.figure.highest,
-                    worst=worst,
-                    unit=getattr(value.settings, "unit", "") or self.figure.unit,
-                    median=f"{path}.median",
-                    count=f"{path}.n",
-                    undefined=worst if math.isfinite(worst) else None,
-                    of=_figure_of_case(self.of, value, settings),
-                    when_lost=self._when_lost(settings, value),
-                )
-            )
-            declared.columns.append(f"{path}.mean")
+        for value in values.values():
+            metric = self._case_metric(settings, value, several=len(values) > 1)
+            declared.metrics.append(metric)
+            declared.columns.append(metric.mean_path)
             if self.tells:
-                declared.confidential.append(path)
+                declared.confidential.append(metric.name)
         return declared
+
+    def _case_metric(self, settings: MetricSettings, value: AnyValueKind, *, several: bool) -> CaseMetric[DeclaredCase]:
+        path = joined_path(settings.own_name, value.name if several else "")
+        title = settings.title_of(self.figure)
+        worst = self._worst_number(settings, value)
+        return CaseMetric(
+            name=path,
+            title=f"{title} {value.title}" if several else title,
+            direction=self.figure.direction,
+            lowest=self.figure.lowest,
+            highest=self.figure.highest,
+            worst=worst,
+            unit=getattr(value.settings, "unit", "") or self.figure.unit,
+            median=f"{path}.median",
+            count=f"{path}.n",
+            undefined=worst if math.isfinite(worst) else None,
+            of=lambda case: self.of(case, value, settings),
+            when_lost=lambda case: self._of_failed(case, value, settings),
+        )
 
     def _worst_number(self, settings: MetricSettings, value: AnyValueKind) -> float:
         given = settings.failed if isinstance(settings.failed, int | float) else self.worst(settings, value)
@@ -285,17 +219,93 @@ class CaseValueMetric(MetricKind):
             return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
         return min(max(float(given), self.figure.lowest), self.figure.highest)
 
-    def _when_lost(self, settings: MetricSettings, value: AnyValueKind) -> Callable[[DeclaredCase], float | None]:
+    def _of_failed(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
         if isinstance(settings.failed, int | float):
-            number = float(settings.failed)
-            return lambda _: number
+            return float(settings.failed)
         if settings.failed == "exclude":
-            return lambda _: None
-        if self.lost is not None:
-            return _figure_of_case(self.lost, value, settings)
-        worst = self.worst(settings, value)
-        return lambda _: worst
+            return None
+        return self.worst(settings, value) if self.lost is None else self.lost(case, value, settings)
 
 
-def _figure_of_case(of: Of, value: AnyValueKind, settings: Any) -> Callable[[DeclaredCase], float | None]:
-    return lambda case: of(case, value, settings)
+# Metrics of all cases together, from the facts that every row keeps of a value.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortFacts:
+    """All cases, as a figure of one value sees them.
+
+    facts  what the rows keep of the value, in the order of the cases
+    part   which of the metric's figures is wanted, "" where it has one
+    """
+
+    facts: Sequence[Any]
+    resamples: Resamples
+    value: AnyValueKind
+    settings: Any
+    part: str
+
+
+class CohortArrays(TypedDict):
+    """A cohort as the functions of `podium.metrics` take it: one entry per case that counts."""
+
+    prediction: Floats
+    reference: Any
+    resamples: Resamples
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortValueMetric(MetricKind):
+    """One or several figures of all cases, from the facts of one value.
+
+    figure   what all of its figures share
+    parts    (value) -> the last parts of the figures' paths, "" for one figure
+    of       the figure in every replicate
+    fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
+    check    what is wrong with settings that are well-formed
+    """
+
+    figure: Figure
+    parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
+    of: Callable[[CohortFacts], Floats]
+    fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
+    check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
+
+    def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
+        return [problem for value in values.values() for problem in self.check(settings, value)]
+
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
+        declared = Declared()
+        for name, value in values.items():
+            self._declare_value(declared, settings, value, place=name if len(values) > 1 else "")
+        return declared
+
+    def _declare_value(self, declared: Declared, settings: MetricSettings, value: AnyValueKind, *, place: str) -> None:
+        fact, facts = self.fact, value.name
+        if fact is not None:
+            facts = joined_path("facts", settings.own_name, place)
+            declared.facts[facts] = lambda case: fact(case, value, settings)
+            declared.confidential.append(facts)
+        for part in self.parts(value):
+            metric = self._cohort_metric(settings, value, place=place, part=part, facts=facts)
+            declared.cohort_metrics.append(metric)
+            declared.columns.append(metric.path)
+
+    def _cohort_metric(
+        self, settings: MetricSettings, value: AnyValueKind, *, place: str, part: str, facts: str
+    ) -> CohortMetric:
+        words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
+
+        def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+            found = [get(row, facts) for row in rows]
+            return self.of(CohortFacts(facts=found, resamples=resamples, value=value, settings=settings, part=part))
+
+        return CohortMetric(
+            path=joined_path(settings.own_name, place, part),
+            title=f"{settings.title_of(self.figure)} {words}".strip(),
+            direction=self.figure.direction,
+            lowest=self.figure.lowest,
+            highest=self.figure.highest,
+            unit=self.figure.unit,
+            of=of,
+            undefined=None,
+        )

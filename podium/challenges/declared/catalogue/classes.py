@@ -1,19 +1,24 @@
-"""The catalogue of classes; a probability becomes a class by its threshold."""
+"""The catalogue of classes and probabilities; a probability becomes a class by its threshold."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, StrictInt
 
-from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute, Facts, Figure, MetricSettings
+from podium.challenges.declared.catalogue.base import (
+    CohortArrays,
+    CohortFacts,
+    CohortValueMetric,
+    Figure,
+    MetricSettings,
+)
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
-from podium.metrics.classification import Counts, class_codes, confusion
-from podium.metrics.resampling import Resamples
+from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
 
 _THRESHOLD = 0.5
 _AVERAGES = {
@@ -45,32 +50,45 @@ def _class_names(value: AnyValueKind) -> list[str]:
     return list(value.settings.classes if value.settings.kind == "class" else value.settings.class_table)
 
 
-def _counts(facts: Facts, settings: ClassesSettings, value: AnyValueKind, resamples: Resamples) -> Counts:
-    classes = _class_names(value)
-    reference = class_codes([fact["reference"] for fact in facts], classes=classes)
-    predicted = class_codes([_predicted(fact["prediction"], settings, value) for fact in facts], classes=classes)
-    if settings.failed == "exclude":
-        kept = predicted >= 0
+def _counts(cohort: CohortFacts) -> Counts:
+    """The confusion counts of every replicate."""
+    classes, resamples = _class_names(cohort.value), cohort.resamples
+    reference = class_codes([fact["reference"] for fact in cohort.facts], classes=classes)
+    predicted = _predicted(cohort)
+    if cohort.settings.failed == "exclude":
+        kept = predicted != MISSING
         reference, predicted, resamples = reference[kept], predicted[kept], resamples.only(kept)
     return confusion(prediction=predicted, reference=reference, classes=len(classes), resamples=resamples)
 
 
-def _predicted(prediction: Any, settings: ClassesSettings, value: AnyValueKind) -> str | None:
-    """The class that a prediction means: of probabilities the most probable, or the positive one from the threshold."""
-    if prediction is None or isinstance(prediction, str):
-        return prediction
+def _predicted(cohort: CohortFacts) -> Codes:
+    """The numbers of the predicted classes: of probabilities the most probable, or the positive one from the threshold
+    on."""
+    settings, value = cohort.settings, cohort.value
     classes = _class_names(value)
-    if value.settings.is_binary:
-        positive: str = value.settings.positive
-        other = next(name for name in classes if name != positive)
-        least = _THRESHOLD if settings.threshold is None else settings.threshold
-        return positive if prediction[positive] >= least else other
-    return max(classes, key=lambda name: prediction[name])
+    if value.settings.kind == "class":
+        return class_codes([fact["prediction"] for fact in cohort.facts], classes=classes)
+    probabilities = _probabilities(cohort)
+    if not value.settings.is_binary:
+        return predicted_classes(probabilities)
+    positive = classes.index(value.settings.positive)
+    threshold = _THRESHOLD if settings.threshold is None else settings.threshold
+    found = predicted_classes(probabilities[:, positive], threshold=threshold)
+    return np.where(found == MISSING, MISSING, np.where(found == 1, positive, 1 - positive))
 
 
-def _positive(settings: PositiveSettings, value: AnyValueKind) -> str:
-    named = settings.positive or value.settings.positive
-    return named or _class_names(value)[-1]
+def _probabilities(cohort: CohortFacts) -> Floats:
+    """As `[case, class]`; NaN for a case without a usable prediction."""
+    classes = _class_names(cohort.value)
+    none = dict.fromkeys(classes, math.nan)
+    rows = [[(fact["prediction"] or none)[name] for name in classes] for fact in cohort.facts]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(classes))
+
+
+def _positive(cohort: CohortFacts) -> int:
+    """The number of the positive class: that of the metric, else of the value, else the last."""
+    classes = _class_names(cohort.value)
+    return classes.index(cohort.settings.positive or cohort.value.settings.positive or classes[-1])
 
 
 def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
@@ -80,38 +98,15 @@ def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[Validatio
         return [ValidationProblem(key=("failed",), words='is "worst" or "exclude": a missing class is wrong')]
     positive = getattr(settings, "positive", None)
     if positive is not None and positive not in _class_names(value):
-        return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is none of the classes")]
+        return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is not one of the classes")]
     return ()
 
 
-def _from_counts(
-    function: Callable[[Counts, str, Any, AnyValueKind], Floats],
-) -> Callable[[str, Any, AnyValueKind], Compute]:
-    """A figure from the confusion counts of every replicate."""
-
-    def compute(part: str, settings: Any, value: AnyValueKind) -> Compute:
-        def of(facts: Facts, resamples: Resamples) -> Floats:
-            return function(_counts(facts, settings, value, resamples), part, settings, value)
-
-        return of
-
-    return compute
-
-
-def _f1_parts(_: Any, value: AnyValueKind) -> Sequence[str]:
-    return (*_class_names(value), *_AVERAGES)
-
-
-def _f1(counts: Counts, part: str, _: Any, value: AnyValueKind) -> Floats:
-    if part in _AVERAGES:
-        return _AVERAGES[part](counts)
-    return np.asarray(classification.f1(counts)[:, _class_names(value).index(part)])
-
-
-def _of_positive(function: Callable[..., Floats]) -> Callable[[Counts, str, Any, AnyValueKind], Floats]:
-    return lambda counts, _, settings, value: function(
-        counts, positive=_class_names(value).index(_positive(settings, value))
-    )
+def _f1(cohort: CohortFacts) -> Floats:
+    counts = _counts(cohort)
+    if cohort.part in _AVERAGES:
+        return _AVERAGES[cohort.part](counts)
+    return np.asarray(classification.f1(counts)[:, _class_names(cohort.value).index(cohort.part)])
 
 
 _class_metric = partial(
@@ -119,57 +114,57 @@ _class_metric = partial(
 )
 _share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
-CLASS_METRICS = (
+_CLASS_METRICS = (
     _class_metric(
         name="accuracy",
         definition="share of cases with the right class",
         figure=_share(title="Accuracy"),
-        compute=_from_counts(lambda counts, *_: classification.accuracy(counts)),
+        of=lambda cohort: classification.accuracy(_counts(cohort)),
     ),
     _class_metric(
         name="balanced_accuracy",
         definition="mean recall of the classes that occur",
         figure=_share(title="Balanced accuracy"),
-        compute=_from_counts(lambda counts, *_: classification.balanced_accuracy(counts)),
+        of=lambda cohort: classification.balanced_accuracy(_counts(cohort)),
     ),
     _class_metric(
         name="f1",
         definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means",
         figure=_share(title="F1"),
-        parts=_f1_parts,
-        compute=_from_counts(_f1),
+        parts=lambda value: (*_class_names(value), *_AVERAGES),
+        of=_f1,
     ),
     _class_metric(
         name="sensitivity",
         definition="TP / (TP + FN) of the positive class",
         settings_model=PositiveSettings,
         figure=_share(title="Sensitivity"),
-        compute=_from_counts(_of_positive(classification.sensitivity)),
+        of=lambda cohort: classification.sensitivity(_counts(cohort), positive=_positive(cohort)),
     ),
     _class_metric(
         name="specificity",
         definition="TN / (TN + FP) of the positive class",
         settings_model=PositiveSettings,
         figure=_share(title="Specificity"),
-        compute=_from_counts(_of_positive(classification.specificity)),
+        of=lambda cohort: classification.specificity(_counts(cohort), positive=_positive(cohort)),
     ),
     _class_metric(
         name="mcc",
         definition="Matthews' correlation of true and predicted classes",
         figure=_correlation(title="MCC"),
-        compute=_from_counts(lambda counts, *_: classification.mcc(counts)),
+        of=lambda cohort: classification.mcc(_counts(cohort)),
     ),
     _class_metric(
         name="kappa",
         definition="Cohen's kappa; a disagreement weighs 1, the distance of the classes, or its square",
         settings_model=KappaSettings,
         figure=_correlation(title="Kappa"),
-        compute=_from_counts(lambda counts, _, settings, __: classification.kappa(counts, weights=settings.weights)),
+        of=lambda cohort: classification.kappa(_counts(cohort), weights=cohort.settings.weights),
     ),
 )
 
 
-# The catalogue of probabilities.
+# Probabilities
 
 
 class EceSettings(MetricSettings):
@@ -178,76 +173,64 @@ class EceSettings(MetricSettings):
     bins: Annotated[StrictInt, Field(gt=0)] = 15
 
 
-def arrays(facts: Facts, settings: MetricSettings, value: AnyValueKind) -> tuple[Floats, Any, Any]:
-    """Probabilities `[case]` or `[case, class]`, what is true, and which cases count.
+def _arrays(cohort: CohortFacts) -> CohortArrays:
+    """Probabilities `[case]` or `[case, class]` and what is true, of the cases that count.
 
     A missing probability is the worst one, unless `failed` gives a number or leaves the case out.
     """
+    settings, value, facts = cohort.settings, cohort.value, cohort.facts
     classes = list(value.settings.class_table)
-    codes = class_codes([fact["reference"] for fact in facts], classes=classes)
-    rows = [[_of(fact["prediction"], name) for name in classes] for fact in facts]
-    prediction = np.array(rows, dtype=np.float64).reshape(len(facts), len(classes))
-    reference: Any = codes
+    reference: Any = class_codes([fact["reference"] for fact in facts], classes=classes)
+    prediction = _probabilities(cohort)
     if value.settings.is_binary:
         positive = classes.index(value.settings.positive)
-        prediction, reference = prediction[:, positive], codes == positive
-    kept = ~np.isnan(prediction.reshape(len(facts), -1)).any(axis=1)
+        prediction, reference = prediction[:, positive], reference == positive
     if settings.failed == "exclude":
-        return prediction[kept], reference[kept], kept
+        kept = np.asarray(~np.isnan(prediction.reshape(len(facts), -1)).any(axis=1))
+        return {
+            "prediction": prediction[kept],
+            "reference": reference[kept],
+            "resamples": cohort.resamples.only(kept),
+        }
     if isinstance(settings.failed, int | float):
         prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
-    return classification.with_worst(prediction=prediction, reference=reference), reference, np.ones_like(kept)
-
-
-def _of(prediction: Any, name: str) -> float:
-    return math.nan if prediction is None else prediction[name]
-
-
-def _with(function: Callable[..., Floats], *options: str) -> Callable[[str, MetricSettings, AnyValueKind], Compute]:
-    """A function of probabilities and truth, with these options of the metric."""
-
-    def compute(_: str, settings: MetricSettings, value: AnyValueKind) -> Compute:
-        def of(facts: Facts, resamples: Resamples) -> Floats:
-            prediction, reference, kept = arrays(facts, settings, value)
-            more = {option: getattr(settings, option) for option in options}
-            return function(prediction=prediction, reference=reference, resamples=resamples.only(kept), **more)
-
-        return of
-
-    return compute
+    filled = classification.with_worst(prediction=prediction, reference=reference)
+    return {"prediction": filled, "reference": reference, "resamples": cohort.resamples}
 
 
 _probability_metric = partial(CohortValueMetric, compares=("probability",))
-PROBABILITY_METRICS = (
+_PROBABILITY_METRICS = (
     _probability_metric(
         name="auroc",
         definition="area under the ROC curve; of several classes the mean of each one against the rest",
         figure=Figure(title="AUROC", direction="higher", highest=1.0),
-        compute=_with(classification.auroc),
+        of=lambda cohort: classification.auroc(**_arrays(cohort)),
     ),
     _probability_metric(
         name="average_precision",
         definition="sum over thresholds of the rise of recall times precision",
         figure=Figure(title="AP", direction="higher", highest=1.0),
-        compute=_with(classification.average_precision),
+        of=lambda cohort: classification.average_precision(**_arrays(cohort)),
     ),
     _probability_metric(
         name="brier",
         definition="mean squared error of the probabilities",
         figure=Figure(title="Brier score", direction="lower", highest=2.0),
-        compute=_with(classification.brier),
+        of=lambda cohort: classification.brier(**_arrays(cohort)),
     ),
     _probability_metric(
         name="log_loss",
         definition="- mean of log p(true class)",
         figure=Figure(title="Log loss", direction="lower"),
-        compute=_with(classification.log_loss),
+        of=lambda cohort: classification.log_loss(**_arrays(cohort)),
     ),
     _probability_metric(
         name="ece",
         definition="mean over bins of |mean probability - share that is true|, weighted by their cases",
         settings_model=EceSettings,
         figure=Figure(title="ECE", direction="lower", highest=1.0),
-        compute=_with(classification.ece, "bins"),
+        of=lambda cohort: classification.ece(**_arrays(cohort), bins=cohort.settings.bins),
     ),
 )
+
+METRICS = (*_CLASS_METRICS, *_PROBABILITY_METRICS)

@@ -1,18 +1,25 @@
 """The catalogue of detections: points, boxes and detection maps, matched case by case and scored over all cases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from podium.challenges.declared.catalogue.base import CohortValueMetric, Compute, Facts, Figure, MetricSettings, Number
+from podium.challenges.declared.catalogue.base import (
+    CohortFacts,
+    CohortValueMetric,
+    DeclaredCase,
+    Figure,
+    MetricSettings,
+)
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
-from podium.challenges.settings import Positive
+from podium.challenges.settings import Finite, Positive
 from podium.errors import Refused, ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.detection import (
     FROC_RATES,
+    CountedFigure,
     average_precision,
     case_auroc,
     counted,
@@ -23,10 +30,9 @@ from podium.metrics.detection import (
     match_detection_map,
     match_points,
 )
-from podium.metrics.resampling import Resamples
 from podium.readers.annotations import Annotations
 
-Share = Annotated[Number, Field(ge=0, le=1)]
+Share = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
 _RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
 
@@ -77,11 +83,10 @@ def _check(settings: DetectionSettings, value: AnyValueKind) -> Sequence[Validat
     return [] if wrong is None else [ValidationProblem(key=(wrong[0],), words=wrong[1])]
 
 
-def _facts(compared: Compared[Any, Any], bound: tuple[Any, AnyValueKind]) -> Any:
+def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings) -> Mapping[str, object]:
     """What was found in a case."""
-    settings: DetectionSettings = bound[0]
-    value = bound[1]
     assert isinstance(value, PointsValue | DetectionMapValue)
+    compared: Compared[Any, Any] = case.values[value.name]
     if compared.is_lost:
         return lost_facts(references=value.references(compared.reference))
     found, expected = compared.found, compared.reference
@@ -104,32 +109,25 @@ def _facts(compared: Compared[Any, Any], bound: tuple[Any, AnyValueKind]) -> Any
     return match_boxes(**shared, iou_threshold=settings.threshold or 0.0)
 
 
-def _scored_facts(compared: Compared[Any, Any], bound: tuple[Any, AnyValueKind]) -> Any:
-    """The same where candidates need a probability."""
-    found, value = compared.prediction, bound[1]
+def _facts_with_probabilities(
+    case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings
+) -> Mapping[str, object]:
+    """The same, Refused where candidates have no probability."""
+    found = case.values[value.name].prediction
     if isinstance(found, Annotations) and found.probabilities is None and len(found):
         raise Refused(f"The {value.settings.kind} of '{value.name}' have no probability, which is needed here.")
-    return _facts(compared, bound)
+    return _facts(case, value, settings)
 
 
-def _from_facts(
-    function: Callable[[Facts, Resamples, str, Any, AnyValueKind], Floats],
-) -> Callable[[str, Any, AnyValueKind], Compute]:
-    def compute(part: str, settings: Any, value: AnyValueKind) -> Compute:
-        return lambda facts, resamples: function(facts, resamples, part, settings, value)
-
-    return compute
+def _counted(figure: CountedFigure, cohort: CohortFacts) -> Floats:
+    least = cohort.settings.least_probability(cohort.value)
+    return counted(figure, cohort.facts, cohort.resamples, threshold=least)
 
 
-def _counted(figure: Any) -> Callable[[str, Any, AnyValueKind], Compute]:
-    def of(facts: Facts, resamples: Resamples, _: str, settings: DetectionSettings, value: AnyValueKind) -> Floats:
-        return counted(figure, facts, resamples, threshold=settings.least_probability(value))
-
-    return _from_facts(of)
-
-
-def _froc(facts: Facts, resamples: Resamples, part: str, _: Any, __: AnyValueKind) -> Floats:
-    return cpm(facts, resamples) if part == "cpm" else froc(facts, resamples, rate=_RATES[part])
+def _froc(cohort: CohortFacts) -> Floats:
+    if cohort.part == "cpm":
+        return cpm(cohort.facts, cohort.resamples)
+    return froc(cohort.facts, cohort.resamples, rate=_RATES[cohort.part])
 
 
 _metric = partial(
@@ -140,63 +138,63 @@ _metric = partial(
     check=_check,
 )
 _share = partial(Figure, direction="higher", highest=1.0)
-DETECTION_METRICS = (
+METRICS = (
     _metric(
         name="tp",
         definition="candidates that found a reference",
         figure=Figure(title="True positives", direction="higher"),
-        compute=_counted("tp"),
+        of=lambda cohort: _counted("tp", cohort),
     ),
     _metric(
         name="fp",
         definition="candidates that found none",
         figure=Figure(title="False positives", direction="lower"),
-        compute=_counted("fp"),
+        of=lambda cohort: _counted("fp", cohort),
     ),
     _metric(
         name="fn",
         definition="references that no candidate found",
         figure=Figure(title="False negatives", direction="lower"),
-        compute=_counted("fn"),
+        of=lambda cohort: _counted("fn", cohort),
     ),
     _metric(
         name="f1",
         definition="2 TP / (2 TP + FP + FN), counts of all cases",
         figure=_share(title="F1"),
-        compute=_counted("f1"),
+        of=lambda cohort: _counted("f1", cohort),
     ),
     _metric(
         name="precision",
         definition="TP / (TP + FP), counts of all cases",
         figure=_share(title="Precision"),
-        compute=_counted("precision"),
+        of=lambda cohort: _counted("precision", cohort),
     ),
     _metric(
         name="recall",
         definition="TP / (TP + FN), counts of all cases",
         figure=_share(title="Recall"),
-        compute=_counted("recall"),
+        of=lambda cohort: _counted("recall", cohort),
     ),
     _metric(
         name="froc",
         definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
         figure=_share(title="Sensitivity"),
-        parts=lambda _, __: (*_RATES, "cpm"),
-        fact=_scored_facts,
-        compute=_from_facts(_froc),
+        parts=lambda _: (*_RATES, "cpm"),
+        fact=_facts_with_probabilities,
+        of=_froc,
     ),
     _metric(
         name="ap",
         definition="area under the precision-recall curve of all candidates",
         figure=_share(title="AP"),
-        fact=_scored_facts,
-        compute=_from_facts(lambda facts, resamples, *_: average_precision(facts, resamples)),
+        fact=_facts_with_probabilities,
+        of=lambda cohort: average_precision(cohort.facts, cohort.resamples),
     ),
     _metric(
         name="case_auroc",
         definition="AUROC of a case's highest probability against whether there is anything to find",
         figure=_share(title="Case AUROC"),
-        fact=_scored_facts,
-        compute=_from_facts(lambda facts, resamples, *_: case_auroc(facts, resamples)),
+        fact=_facts_with_probabilities,
+        of=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
     ),
 )

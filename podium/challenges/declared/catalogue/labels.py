@@ -1,4 +1,4 @@
-"""The catalogue of label images: overlap, volumes, centre lines and components; surfaces have their own module."""
+"""The catalogue of label images: overlap, boundaries, volumes, centre lines and matched lesions."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, StrictInt, model_validator
 
-from podium.challenges.declared.catalogue.base import Number
 from podium.challenges.declared.catalogue.regions import (
     EMPTY,
     RegionFigure,
@@ -17,18 +16,50 @@ from podium.challenges.declared.catalogue.regions import (
     RegionSettings,
     agreement,
 )
-from podium.challenges.settings import FigureName
+from podium.challenges.settings import FigureName, Finite
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
 from podium.metrics.declaration import distance_policy
-from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
-from podium.metrics.overlap import relative_volume_difference, volume_similarity
+from podium.metrics.lesions import MatchingRule
+from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
 
-# The catalogue of label images: distances between the boundaries of regions.
-
-Tolerance = Annotated[Number, Field(ge=0)]
+Tolerance = Annotated[Finite, Field(ge=0)]
+Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 _NEVER = distance_policy(math.nan)  # empty masks were decided before
+
+
+# Overlap
+
+
+def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
+    counts = pair.counts
+    return (counts.shared, counts.prediction, counts.reference)
+
+
+def _pooled_dice(totals: Floats) -> Floats:
+    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
+
+
+def _pooled_iou(totals: Floats) -> Floats:
+    return np.asarray(totals[..., 0] / (totals[..., 1] + totals[..., 2] - totals[..., 0]))
+
+
+DICE = RegionMetric(
+    name="dice",
+    definition="2 |P and G| / (|P| + |G|)",
+    counts=_voxel_counts,
+    figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
+)
+IOU = RegionMetric(
+    name="iou",
+    definition="|P and G| / |P or G|",
+    counts=_voxel_counts,
+    figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
+)
+
+
+# Distances between boundaries
 
 
 class SurfaceSettings(RegionSettings):
@@ -48,7 +79,7 @@ class NsdSettings(SurfaceSettings):
     @model_validator(mode="after")
     def _one_unit(self) -> Self:
         if self.tolerance_px is not None and (self.tolerance_mm is not None or self.tolerances_mm):
-            raise ValueError("has a tolerance in mm and one in pixels; one of them")
+            raise ValueError("has a tolerance in mm and one in pixels; keep one of them")
         if self.tolerance_px is None and self.tolerance_mm is None and not self.tolerances_mm:
             raise ValueError("needs either tolerance_mm or tolerance_px")
         return self
@@ -103,7 +134,7 @@ _distance: Callable[..., RegionFigure[Any]] = partial(
 SURFACE_METRICS = (
     RegionMetric(
         name="nsd",
-        definition="share of both boundaries that lies within the tolerance of the other",
+        definition="share of both boundaries within the tolerance of the other",
         settings_model=NsdSettings,
         figures={"": agreement(title="NSD", of=_nsd)},
         check=_check_tolerances,
@@ -135,59 +166,16 @@ SURFACE_METRICS = (
 )
 
 
-Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
-
-
-class ConnectedSettings(RegionSettings):
-    """`connectivity`: neighbours that make a component: 1 faces, 2 also edges, 3 also corners, or their number."""
-
-    connectivity: Neighbours = 26
-
-    @property
-    def neighbours(self) -> Connectivity:
-        return as_connectivity(self.connectivity)
-
-
-# Overlap
-
-
-def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
-    counts = pair.counts
-    return (counts.shared, counts.prediction, counts.reference)
-
-
-def _pooled_dice(totals: Floats) -> Floats:
-    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
-
-
-def _pooled_iou(totals: Floats) -> Floats:
-    return np.asarray(totals[..., 0] / (totals[..., 1] + totals[..., 2] - totals[..., 0]))
-
-
-DICE = RegionMetric(
-    name="dice",
-    definition="2 |P and G| / (|P| + |G|)",
-    counts=_voxel_counts,
-    figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
-)
-IOU = RegionMetric(
-    name="iou",
-    definition="|P and G| / |P or G|",
-    counts=_voxel_counts,
-    figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
-)
-
-
 # Volumes
 
 
 def _difference_ml(pair: RegionPair, _: RegionSettings) -> float:
     counts = pair.counts
-    return abs(counts.prediction - counts.reference) * pair.voxel_ml
+    return volume_difference_ml(prediction=counts.prediction, reference=counts.reference, spacing_mm=pair.spacing)
 
 
 def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
-    """Nothing predicted, or everything: whichever is further off."""
+    """Of predicting nothing or everything, whichever is further off."""
     reference = pair.counts.reference
     return max(reference, pair.image_voxels - reference) * pair.voxel_ml
 
@@ -259,14 +247,24 @@ VOLUME_METRICS = (
                 direction="lower",
                 unit="ml",
                 of=_difference_ml,
-                pooled=lambda totals: np.asarray(np.sqrt(totals[..., 0] / totals[..., 1])),
+                pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1]),
             )
         },
     ),
 )
 
 
-# Shape
+# Centre lines and components
+
+
+class ConnectedSettings(RegionSettings):
+    """`connectivity`: neighbours that make a component: 1 faces, 2 also edges, 3 also corners, or their number."""
+
+    connectivity: Neighbours = 26
+
+    @property
+    def neighbours(self) -> Connectivity:
+        return as_connectivity(self.connectivity)
 
 
 def _cldice(pair: RegionPair, _: RegionSettings) -> float | None:
@@ -282,7 +280,7 @@ def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
 SHAPE_METRICS = (
     RegionMetric(
         name="cldice",
-        definition="harmonic mean of the shares of each centre line that lies in the other mask",
+        definition="harmonic mean of the shares of each centre line inside the other mask",
         figures={"": agreement(title="clDice", of=_cldice)},
     ),
     RegionMetric(
@@ -299,10 +297,9 @@ SHAPE_METRICS = (
         },
     ),
 )
-LABEL_METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS)
 
 
-# The catalogue's `lesions`: connected components, matched between prediction and reference.
+# Lesions: connected components, matched between prediction and reference
 
 
 class LesionsMetricSettings(ConnectedSettings):
@@ -320,12 +317,12 @@ class LesionsMetricSettings(ConnectedSettings):
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
-    threshold: Annotated[Number, Field(ge=0)]
+    threshold: Annotated[Finite, Field(ge=0)]
     pairing: Literal["any", "greedy", "optimal"]
     min_voxels: Annotated[StrictInt, Field(ge=1)] = 1
     min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
     dilate: Annotated[StrictInt, Field(ge=0)] = 0
-    miss_mm: Annotated[Number, Field(ge=0)] | None = None
+    miss_mm: Annotated[Finite, Field(ge=0)] | None = None
     boundary: Literal["voxels", "surface"] = "voxels"
 
     @model_validator(mode="after")
@@ -347,19 +344,11 @@ class LesionsMetricSettings(ConnectedSettings):
         )
 
 
-def _matches(pair: RegionPair, settings: LesionsMetricSettings) -> LesionMatches:
-    def matched() -> LesionMatches:
-        prediction, reference = pair.masks()
-        return match_components(prediction=prediction, reference=reference, spacing_mm=pair.spacing, rule=settings.rule)
-
-    return pair.once(("lesions", settings.rule), matched)
-
-
 def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None]:
     """A figure of the matches: one of the counts, or one of the lesions'."""
 
     def of(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
-        found = _matches(pair, settings)
+        found = pair.matches(settings.rule)
         value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
         return value
 
@@ -368,11 +357,11 @@ def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None
 
 def _hd95(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
     assert settings.miss_mm is not None
-    return _matches(pair, settings).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
+    return pair.matches(settings.rule).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
 
 
 def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequence[int]:
-    counts = _matches(pair, settings).counts
+    counts = pair.matches(settings.rule).counts
     return (counts.tp, counts.fp, counts.fn)
 
 
@@ -397,7 +386,7 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
-    # A lost case finds nothing and invents nothing: the counts of an empty prediction.
+    # A lost case has the counts of an empty prediction: nothing found, no false positive.
     "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
     "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
     "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
@@ -438,3 +427,4 @@ LESIONS_METRIC = RegionMetric(
     counts=_lesion_counts,
     offers=_offered,
 )
+METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)

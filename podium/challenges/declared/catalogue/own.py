@@ -1,45 +1,86 @@
-"""An organiser's own metrics as kinds of the catalogue. Without their code, as in metrics.json, they only declare."""
+"""An organiser's own metrics: metrics.py is loaded, and its declarations become kinds of the catalogue.
 
+Settings that come from metrics.json have the declarations without the code: figures can then be named, not computed.
+"""
+
+import hashlib
 import logging
 import math
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
     CaseValueMetric,
+    CohortFacts,
     CohortValueMetric,
-    Compute,
     DeclaredCase,
-    Facts,
     Figure,
     MetricKind,
     MetricSettings,
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
-from podium.errors import ValidationProblem
+from podium.errors import ConfigurationError, ValidationProblem, first_problem
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
-from podium.own_metrics import OwnMetric
+from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
 
 LOG = logging.getLogger(__name__)
-_TELLING = {"number", "class", "probability", "survival"}  # with one's own prediction the figure gives the reference
+
+
+def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
+    """The metrics that a metrics.py declares, in its order; ConfigurationError where it cannot be run.
+
+    The organiser's code is trusted, as the references are. It runs where cases are scored or checked, and nowhere else:
+    everything that reads metrics.json takes the declarations from there.
+    """
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
+    module = ModuleType("podium_challenge_metrics")
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
+    except ValidationError as error:
+        raise _refusal(path, error, f"a metric is declared wrongly: {first_problem(error)}") from None
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        raise ConfigurationError(f"{path.name}{where} is not valid Python: {error.msg}.", detail=str(path)) from None
+    except Exception as error:  # whatever the organiser's code raises
+        raise _refusal(path, error, f"it raises {type(error).__name__}: {error}") from None
+    digest = hashlib.sha256(source).hexdigest()
+    declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
+    if not declared:
+        raise ConfigurationError(f"{path.name} declares no metric; decorate its functions.", detail=str(path))
+    return [each.model_copy(update={"code": digest}) for each in dict.fromkeys(declared)]
+
+
+def _refusal(path: Path, error: Exception, words: str) -> ConfigurationError:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    where = f", line {lines[-1]}" if lines else ""
+    return ConfigurationError(
+        f"{path.name}{where}: {words.removesuffix('.')}.", detail="".join(traceback.format_exception(error))
+    )
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
-    """The kind of metric that a declaration stands for."""
+    """The kind of metric that this declaration makes."""
     if own.scope == "cohort":
         return CohortValueMetric(
             name=own.kind,
             definition=_definition(own),
             compares=own.compares,
             figure=_figure(own),
-            compute=lambda _, settings, __: _of_all(own, settings),
+            of=lambda cohort: _of_all(own, cohort),
             check=_check_failed,
         )
     if own.is_of_regions:
@@ -53,7 +94,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
         figure=_figure(own),
         of=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
-        tells=bool(_TELLING.intersection(own.compares)),
+        tells=bool({*KINDS_WITH_FACTS} & {*own.compares}),
     )
 
 
@@ -93,11 +134,13 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
 
 
 def _called(own: OwnMetric, **arguments: Any) -> float | None:
-    """What the organiser's function says: a finite number within its range, or None. Anything else is an error, which
-    costs the case, so that a wrong declaration is found with the first submission. NaN is one too: whoever can bring
-    about a division of zero by zero, say by an empty mask, must not be left out of the mean for it."""
+    """What the organiser's function returns: a finite number within its range, or None.
+
+    Anything else is an error that fails the case, so that a wrong declaration is found with the first submission. NaN
+    is an error too: a submission that provokes 0 / 0, say by an empty mask, must not drop out of the mean.
+    """
     if own.function is None:
-        raise KeyError(own.kind)  # as a row without the facts: it cannot be computed again
+        raise KeyError(own.kind)  # as for a row without the facts: it cannot be computed again
     found = own.function(**arguments)
     if found is None:
         return None
@@ -124,9 +167,6 @@ def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float
     return _called(own, prediction=found, reference=expected)
 
 
-# All cases
-
-
 def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationProblem]:
     if settings.failed in ("worst", "exclude"):
         return []
@@ -134,19 +174,16 @@ def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationP
     return [ValidationProblem(key=("failed",), words=words)]
 
 
-def _of_all(own: OwnMetric, settings: MetricSettings) -> Compute:
-    def of(facts: Facts, resamples: Resamples) -> Floats:
-        if own.function is None:
-            raise KeyError(own.kind)
-        draws = (np.repeat(np.arange(resamples.cases), counts) for counts in resamples.counts)
-        return np.array([_of_drawn(own, settings, facts, drawn) for drawn in draws])
-
-    return of
+def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
+    if own.function is None:
+        raise KeyError(own.kind)
+    numbers = np.arange(len(cohort.facts))
+    return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
 
 
-def _of_drawn(own: OwnMetric, settings: MetricSettings, facts: Facts, drawn: NDArray[np.int64]) -> float:
-    chosen = [facts[place] for place in drawn]
-    if settings.failed == "exclude":
+def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> float:
+    chosen = [cohort.facts[number] for number in drawn]
+    if cohort.settings.failed == "exclude":
         chosen = [fact for fact in chosen if fact["prediction"] is not None]
     try:
         found = _called(

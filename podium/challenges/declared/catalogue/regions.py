@@ -1,32 +1,46 @@
-"""Figures of one region of one case, and what they are where a side is empty or lost."""
+"""Metrics of label images: figures of one region of one case, their values where a side is empty or lost, and what
+follows from them over regions and cases.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, Empty, Figure, MetricKind, MetricSettings
+from podium.challenges.declared.catalogue.base import (
+    Declared,
+    DeclaredCase,
+    Empty,
+    Figure,
+    MetricKind,
+    MetricSettings,
+    joined_path,
+)
 from podium.challenges.declared.value_settings import Texts, as_tuple
-from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage
+from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage, LabelsValue
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
 from podium.metrics.resampling import Resamples
 from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
 
-# One region of one case on both sides, with what several metrics share of it.
-
-T = TypeVar("T")
+FORMULA: Literal["formula"] = "formula"
+EMPTY: Literal["empty"] = "empty"
+Default = float | Literal["exclude", "diagonal", "formula"]
+SettingsT = TypeVar("SettingsT", bound="RegionSettings")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegionPair:
     """One region of one case on both sides; without a usable prediction it is empty there.
+
+    What several metrics of a region share is computed once: its voxel counts, surface distances and lesions.
 
     spacing      of the reference in array order, mm
     diagonal_mm  of the whole image
@@ -39,62 +53,61 @@ class RegionPair:
     diagonal_mm: float
     image_voxels: int
     is_lost: bool
-    cache: dict[Any, Any] = field(default_factory=dict)
-
-    def once(self, key: Any, compute: Callable[[], T]) -> T:
-        """What several metrics of a region share is computed once."""
-        if key not in self.cache:
-            self.cache[key] = compute()
-        found: T = self.cache[key]
-        return found
+    _surfaces: dict[tuple[BoundaryKind, bool], SurfaceDistances] = field(default_factory=dict)
+    _matches: dict[MatchingRule, LesionMatches] = field(default_factory=dict)
 
     def masks(self) -> tuple[Mask, Mask]:
         """Of prediction and reference, cut to what they cover; made when asked for and not kept."""
         prediction, reference = self.region.masks()
         return (np.zeros_like(reference) if self.is_lost else prediction), reference
 
-    @property
+    @cached_property
     def counts(self) -> VoxelCounts:
         """Voxels of the two masks."""
-
-        def counted() -> VoxelCounts:
-            prediction, reference = self.masks()
-            return count_voxels(prediction=prediction, reference=reference)
-
-        return self.once("counts", counted)
+        prediction, reference = self.masks()
+        return count_voxels(prediction=prediction, reference=reference)
 
     def surfaces(self, *, boundary: BoundaryKind, in_mm: bool) -> SurfaceDistances:
-        """The distances of the two boundaries."""
-
-        def measured() -> SurfaceDistances:
+        """The distances of the two boundaries, in mm or in voxels."""
+        if (boundary, in_mm) not in self._surfaces:
             prediction, reference = self.masks()
             spacing = self.spacing if in_mm else None
-            return measure_surfaces(prediction=prediction, reference=reference, spacing=spacing, boundary=boundary)
+            measured = measure_surfaces(prediction=prediction, reference=reference, spacing=spacing, boundary=boundary)
+            self._surfaces[boundary, in_mm] = measured
+        return self._surfaces[boundary, in_mm]
 
-        return self.once(("surfaces", boundary, in_mm), measured)
+    def matches(self, rule: MatchingRule) -> LesionMatches:
+        """The connected components of the two masks, matched by the rule."""
+        if rule not in self._matches:
+            prediction, reference = self.masks()
+            self._matches[rule] = match_components(
+                prediction=prediction, reference=reference, spacing_mm=self.spacing, rule=rule
+            )
+        return self._matches[rule]
 
     @property
     def voxel_ml(self) -> float:
-        """A picture is one slice of 1 mm."""
-        return voxel_ml((*(1.0,) * (3 - len(self.spacing)), *self.spacing))
+        """The volume of one voxel in ml."""
+        return voxel_ml(self.spacing)
 
 
-def region_pair(case: DeclaredCase, value: str, region: str) -> RegionPair:
+def region_pair(case: DeclaredCase, place: "RegionPlace") -> RegionPair:
     """One region of a case: all regions of a label image are found in one pass, for all metrics."""
-    compared: Compared[LabelImage, LabelImage] = case.values[value]
+    compared: Compared[LabelImage, LabelImage] = case.values[place.value.name]
     if "pairs" not in compared.cache:
-        compared.cache["pairs"] = _all_pairs(compared)
-    pair: RegionPair = compared.cache["pairs"][region]
+        compared.cache["pairs"] = _all_pairs(compared, place.value)
+    pair: RegionPair = compared.cache["pairs"][place.region]
     return pair
 
 
-def _all_pairs(compared: Compared[LabelImage, LabelImage]) -> Mapping[str, RegionPair]:
+def _all_pairs(compared: Compared[LabelImage, LabelImage], value: AnyValueKind) -> Mapping[str, RegionPair]:
+    assert isinstance(value, LabelsValue)
     reference = compared.reference
     found = find_regions(
         prediction=reference.labels if compared.prediction is None else compared.prediction.labels,
         reference=reference.labels,
-        regions={name: frozenset(values) for name, values in compared.cache["regions"].items()},
-        ignore=compared.cache["ignore"],
+        regions={name: frozenset(values) for name, values in value.regions.items()},
+        ignore=value.settings.ignore,
     )
     return {
         name: RegionPair(
@@ -107,11 +120,6 @@ def _all_pairs(compared: Compared[LabelImage, LabelImage]) -> Mapping[str, Regio
         )
         for name, region in found.items()
     }
-
-
-FORMULA: Literal["formula"] = "formula"
-EMPTY: Literal["empty"] = "empty"
-Default = float | Literal["exclude", "diagonal", "formula"]
 
 
 class RegionSettings(MetricSettings):
@@ -128,9 +136,6 @@ class RegionSettings(MetricSettings):
     prediction_empty: Empty | None = None
     reference_empty: Empty | None = None
     over: Literal["cases", "pooled"] = "cases"
-
-
-SettingsT = TypeVar("SettingsT", bound=RegionSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +159,49 @@ class RegionFigure(Figure, Generic[SettingsT]):
     nothing: Callable[[RegionPair, SettingsT], bool] | None = None
     pooled: Callable[[Floats], Floats] | None = None
 
+    def of_pair(self, pair: RegionPair, settings: SettingsT) -> float | None:
+        """The figure of a region; where there is nothing to compare, what the settings or the declaration say."""
+        key = self._emptiness(pair, settings)
+        if key is None:
+            return self.of(pair, settings)
+        chosen = getattr(settings, key)
+        return self._resolved(getattr(self, key) if chosen is None else chosen, pair, settings)
+
+    def when_lost(self, pair: RegionPair, settings: SettingsT) -> float | None:
+        """The figure of a region without a usable prediction."""
+        if settings.failed == "worst" and self.worst == EMPTY:
+            return self.of_pair(pair, settings)
+        return self._resolved(settings.failed, pair, settings)
+
+    def worst_number(self, settings: SettingsT) -> float:
+        """What ranking gives to a team without a value."""
+        given = self.worst if isinstance(settings.failed, str) else settings.failed
+        if isinstance(given, int | float):
+            return min(max(float(given), self.lowest), self.highest)
+        return self.highest if self.direction == "lower" else self.lowest
+
+    def _emptiness(self, pair: RegionPair, settings: SettingsT) -> str | None:
+        """The setting that decides instead of the formula, where there is nothing to compare."""
+        if self.nothing is not None:
+            return "both_empty" if self.nothing(pair, settings) else None
+        counts = pair.counts
+        if counts.prediction and counts.reference:
+            return None
+        return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
+
+    def _resolved(self, given: Any, pair: RegionPair, settings: SettingsT) -> float | None:
+        """The number that a setting means for this region."""
+        if given == "worst":
+            given = self.worst
+        if given == "diagonal":
+            return pair.diagonal_mm
+        if given in (FORMULA, EMPTY):
+            return self.of(pair, settings)
+        if callable(given):
+            worst: float | None = given(pair, settings)
+            return worst
+        return None if given in ("exclude", None) else float(given)
+
 
 # What most figures between 0 and 1 have in common: two empty masks agree, one empty mask does not.
 agreement: Callable[..., RegionFigure[Any]] = partial(
@@ -173,69 +221,31 @@ class RegionPlace:
 
     name: str
     title: str
-    value: str
+    value: AnyValueKind
     region: str
 
 
-def _resolved(given: Any, figure: RegionFigure[Any], pair: RegionPair, settings: Any) -> float | None:
-    """What the words for an undefined figure mean in this case."""
-    if given == "worst":
-        given = figure.worst
-    if given == "diagonal":
-        return pair.diagonal_mm
-    if given == EMPTY:
-        return figure.of(pair, settings)
-    if callable(given):
-        worst: float | None = given(pair, settings)
-        return worst
-    return None if given in ("exclude", None) else float(given)
+# Declared figures: of one region of a case, over the regions of a case, and over all cases.
 
 
-def of_case(place: RegionPlace, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
-    """The figure of a region, as a function of a case with a prediction."""
-
-    def of(case: DeclaredCase) -> float | None:
-        pair = region_pair(case, place.value, place.region)
-        key = _emptiness(pair, figure, settings)
-        if key is None:
-            return figure.of(pair, settings)
-        chosen = getattr(settings, key)
-        given = getattr(figure, key) if chosen is None else chosen
-        return figure.of(pair, settings) if given == FORMULA else _resolved(given, figure, pair, settings)
-
-    return of
-
-
-def _emptiness(pair: RegionPair, figure: RegionFigure[Any], settings: Any) -> str | None:
-    """The setting that decides instead of the formula, where there is nothing to compare."""
-    if figure.nothing is not None:
-        return "both_empty" if figure.nothing(pair, settings) else None
-    counts = pair.counts
-    if counts.prediction and counts.reference:
-        return None
-    return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
-
-
-def when_lost(place: RegionPlace, figure: RegionFigure[Any], settings: Any) -> Callable[[DeclaredCase], float | None]:
-    """The figure of a region, as a function of a case without a usable prediction."""
-    if settings.failed == "worst" and figure.worst == EMPTY:
-        return of_case(place, figure, settings)
-
-    def of(case: DeclaredCase) -> float | None:
-        return _resolved(settings.failed, figure, region_pair(case, place.value, place.region), settings)
-
-    return of
-
-
-def worst_number(figure: RegionFigure[Any], settings: Any) -> float:
-    """What ranking gives to a team without a value."""
-    given = figure.worst if isinstance(settings.failed, str) else settings.failed
-    if isinstance(given, int | float):
-        return min(max(float(given), figure.lowest), figure.highest)
-    return figure.highest if figure.direction == "lower" else figure.lowest
-
-
-# Figures over the regions of a case, and over all cases.
+def case_metric(
+    path: str, title: str, place: RegionPlace, figure: RegionFigure[Any], settings: Any
+) -> CaseMetric[DeclaredCase]:
+    """The figure of one region of every case."""
+    return CaseMetric(
+        name=path,
+        title=title,
+        direction=figure.direction,
+        lowest=figure.lowest,
+        highest=figure.highest,
+        worst=figure.worst_number(settings),
+        unit=figure.unit,
+        median=f"{path}.median",
+        count=f"{path}.n",
+        undefined=None,
+        of=lambda case: figure.of_pair(region_pair(case, place), settings),
+        when_lost=lambda case: figure.when_lost(region_pair(case, place), settings),
+    )
 
 
 def mean_over_regions(
@@ -324,12 +334,9 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     )
 
 
-# Metrics of label images, region by region.
-
-
 @dataclass(frozen=True, kw_only=True)
 class RegionMetric(MetricKind):
-    """A metric of label images with one figure, or several under names of their own.
+    """A metric of label images with one figure, or several named ones.
 
     counts        what `pooled` figures are made of: summed over cases
     only_pooled   the metric is of all cases by its definition
@@ -347,25 +354,26 @@ class RegionMetric(MetricKind):
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         known = {region for value in values.values() for region in value.settings.regions}
+        listed = ", ".join(sorted(known))
         named = [("regions", region) for region in as_tuple(settings.regions)]
         named += [("tolerances_mm", region) for region in getattr(settings, "tolerances_mm", ())]
         found = [
-            ValidationProblem(key=(key,), words=f"names '{region}', which is no region; there are: {_listed(known)}")
+            ValidationProblem(key=(key,), words=f"names '{region}', which is not a region; there are: {listed}")
             for key, region in named
             if region not in known
         ]
         found += self.check(settings, [place.region for place in self._places(settings, values)])
         pooled = self._is_pooled(settings)
         if pooled and settings.failed not in ("worst", "exclude"):
-            words = 'is "worst" or "exclude" with pooled counts: a missing case has no figure of its own'
+            words = 'is "worst" or "exclude" with pooled counts: a missing case has no separate figure'
             found.append(ValidationProblem(key=("failed",), words=words))
         for key in ("prediction_empty", "reference_empty"):
             if pooled and getattr(settings, key) is not None:
-                words = "has no meaning with pooled counts: no case has a figure of its own"
+                words = "has no meaning with pooled counts: no case has a separate figure"
                 found.append(ValidationProblem(key=(key,), words=words))
         if pooled and not any(figure.pooled for figure in self.figures.values()):
             found.append(
-                ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is no quotient of counts")
+                ValidationProblem(key=("over",), words=f"cannot be pooled: {self.name} is not a quotient of counts")
             )
         return found
 
@@ -384,13 +392,13 @@ class RegionMetric(MetricKind):
         return list(self.figures) if self.offers is None else self.offers(settings)
 
     def _places(self, settings: Any, values: Mapping[str, AnyValueKind]) -> list[RegionPlace]:
-        """Where the figures of every value and region stand."""
+        """The places of the figures of every value and region."""
         several = len(values) > 1
         return [
             RegionPlace(
                 name=f"{name}_{region}" if several else region,
                 title=" ".join(([value.title] if several else []) + [region.replace("_", " ")]),
-                value=name,
+                value=value,
                 region=region,
             )
             for name, value in values.items()
@@ -408,36 +416,20 @@ class RegionMetric(MetricKind):
         figure = self.figures[suffix]
         title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
         places = self._places(settings, values)
-        paths = [_joined(settings.own_name, place.name, suffix) for place in places]
-        overall = _joined(settings.own_name, "", suffix)
+        paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
+        overall = joined_path(settings.own_name, "", suffix)
         if self._is_pooled(settings):
             if figure.pooled is not None:
                 declared.formulas.append(mean_of_pooled(f"{overall}.mean", title, paths, figure))
                 for path, place in zip(paths, places, strict=True):
-                    facts = _facts_path(settings, place.name)
+                    facts = f"facts.{settings.own_name}.{place.name}"
                     declared.cohort_metrics.append(
                         pooled_metric(path, f"{title} {place.title}", facts, figure, settings)
                     )
                     declared.columns.append(path)
             return
-        worst = worst_number(figure, settings)
         for path, place in zip(paths, places, strict=True):
-            declared.metrics.append(
-                CaseMetric(
-                    name=path,
-                    title=f"{title} {place.title}",
-                    direction=figure.direction,
-                    lowest=figure.lowest,
-                    highest=figure.highest,
-                    worst=worst,
-                    unit=figure.unit,
-                    median=f"{path}.median",
-                    count=f"{path}.n",
-                    undefined=None,
-                    of=of_case(place, figure, settings),
-                    when_lost=when_lost(place, figure, settings),
-                )
-            )
+            declared.metrics.append(case_metric(path, f"{title} {place.title}", place, figure, settings))
         mean = mean_over_regions(overall, title, paths, declared.metrics[-1])
         declared.metrics.append(mean)
         if len(paths) > 1:
@@ -451,21 +443,9 @@ class RegionMetric(MetricKind):
         for place in self._places(settings, values):
 
             def fact(case: DeclaredCase, place: RegionPlace = place) -> list[float]:
-                pair = region_pair(case, place.value, place.region)
+                pair = region_pair(case, place)
                 found = list(counts(pair, settings))
                 return [0.0] * len(found) if pair.is_lost and settings.failed == "exclude" else found
 
-            declared.facts[_facts_path(settings, place.name)] = fact
+            declared.facts[f"facts.{settings.own_name}.{place.name}"] = fact
         declared.confidential.append(f"facts.{settings.own_name}")
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names))
-
-
-def _joined(*parts: str) -> str:
-    return ".".join(part for part in parts if part)
-
-
-def _facts_path(settings: MetricSettings, place: str) -> str:
-    return f"facts.{settings.own_name}.{place}"
