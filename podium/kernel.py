@@ -56,8 +56,8 @@ _REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def requests_held_back() -> Iterator[None]:
-    """While a process is forked. The new process calls `heed_requests` once it has its own handlers."""
+def signals_blocked() -> Iterator[None]:
+    """While a process is forked. The new process calls `unblock_signals` once it has its own handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _REQUESTS_TO_END)
     try:
         yield
@@ -65,7 +65,7 @@ def requests_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def heed_requests() -> None:
+def unblock_signals() -> None:
     """In a process that was forked while requests were held back."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _REQUESTS_TO_END)
 
@@ -125,7 +125,7 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def offer_to_the_out_of_memory_killer(score: int) -> None:
+def set_oom_score(score: int) -> None:
     """Where memory runs out, the kernel should end this process before those with a lower score (0 to 1000)."""
     if not is_linux():
         return

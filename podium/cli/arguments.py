@@ -207,7 +207,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
         type=_positive_seconds,
         default=given,  # argparse checks a default that is text as if it had been typed
         metavar="SECONDS",
-        help="for the whole evaluation: no case is begun later, and those that are left fail "
+        help="for the whole evaluation: no new case starts after this; the remaining cases fail "
         f"[${TIME_LIMIT_VARIABLE}, else none]",
     )
 

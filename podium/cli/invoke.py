@@ -17,7 +17,7 @@ from typing import Any
 from podium.cli.arguments import BAKED_GROUND_TRUTH, chosen_challenge, end
 from podium.cli.score import evaluate_submission
 from podium.errors import UsageError
-from podium.kernel import heed_requests, requests_held_back
+from podium.kernel import signals_blocked, unblock_signals
 
 # A process with everything imported that forks a child for every job: jobs begin at once and share no state.
 #
@@ -37,7 +37,7 @@ class Prefork:
     def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
         self._connection, theirs = _FORK.Pipe()
         self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
-        with requests_held_back():
+        with signals_blocked():
             self._process.start()
         theirs.close()
 
@@ -69,7 +69,7 @@ def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None
     other.close()  # or the end of the asking process would not be noticed
     signal.signal(signal.SIGTERM, _end_on_request)
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        heed_requests()
+        unblock_signals()
         warm_up()
         connection.send(None)
         while True:
@@ -80,7 +80,7 @@ def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None
 def _run(connection: Connection, job: Callable[[], int]) -> int:
     child = _FORK.Process(target=_exit_with, args=(connection, job))
     try:
-        with requests_held_back():
+        with signals_blocked():
             child.start()
         child.join()
     finally:  # also where we are to stop
@@ -97,7 +97,7 @@ def _end_on_request(_signal: int, _frame: object) -> None:
 
 def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
     connection.close()
-    heed_requests()
+    unblock_signals()
     raise SystemExit(job())
 
 

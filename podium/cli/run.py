@@ -245,7 +245,7 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"{name}: {error}", file=sys.stderr)
     failed = sum(outcome.status == "failed" for outcomes in found for outcome in outcomes)
     lost = f", {failed} steps failed" if failed else ""
-    lost += f", {len(broken)} cases came to nothing" if broken else ""
+    lost += f", {len(broken)} cases produced no result" if broken else ""
     of_teams = f" for each of {len(plans)} teams" if len(plans) > 1 else ""
     print(f"Simulated {len(cases)} cases of {options.steps} steps{of_teams}{lost}: {options.output}", file=sys.stderr)
     return 1 if broken else 0

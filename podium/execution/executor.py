@@ -65,7 +65,9 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
         was_killed = isinstance(refusal, ReaderDied)
         return CaseOutcome(error=str(refusal), detail=refusal.detail, was_killed=was_killed)
     except MemoryError:
-        return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
+        return CaseOutcome(
+            error="Scoring this case needed more memory than is available.", detail=traceback.format_exc()
+        )
     except Exception as error:  # whatever went wrong, it costs this case only
         return CaseOutcome(
             error=f"This case could not be scored because of an unexpected {type(error).__name__}.",

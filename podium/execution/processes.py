@@ -33,7 +33,7 @@ from podium.execution.executor import (
     no_progress,
     took_too_long,
 )
-from podium.kernel import heed_requests, offer_to_the_out_of_memory_killer, requested_to_end, requests_held_back
+from podium.kernel import requested_to_end, set_oom_score, signals_blocked, unblock_signals
 
 # A crash may be another case's doing (memory is shared), so a case is tried again, alone, before it is given up. One
 # that crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case
@@ -106,8 +106,8 @@ class _Left:
         self.deaths_without_a_case += 1
         if self.deaths_without_a_case >= _DEATHS_WITHOUT_A_CASE:
             raise MachineError(
-                "The workers end before they begin their cases, perhaps because memory ran out; the organisers find "
-                "the details in the log.",
+                "The workers stop before they start their cases, possibly because memory ran out. The organisers "
+                "can find details in the log.",
                 detail=f"{self.deaths_without_a_case} workers died one after the other before they began a case",
             )
         (self.again if case in self.deaths else self.waiting).appendleft(case)
@@ -185,7 +185,7 @@ class _Pool(Generic[Value]):
         inherited = [worker.connection for worker in self._workers] + [ours]
         has_begun = mmap.mmap(-1, 1)
         process = context.Process(target=_serve, args=(theirs, inherited, has_begun, self._work), daemon=True)
-        with requests_held_back():
+        with signals_blocked():
             process.start()
         theirs.close()
         worker = _Worker(process=process, connection=ours, has_begun=has_begun)
@@ -249,9 +249,9 @@ def _serve(
     gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    heed_requests()
+    unblock_signals()
     # Where memory runs out, the kernel should end a worker (one case), not the process that collects the results.
-    offer_to_the_out_of_memory_killer(_KILLED_BEFORE_THE_COLLECTOR)
+    set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
     _use_one_thread()
     while True:
         try:

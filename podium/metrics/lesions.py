@@ -222,7 +222,7 @@ class MatchedPair:
     iou: float
 
 
-def telling_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPair]:
+def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPair]:
     """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed.
 
     At most 1 / threshold components match one lesion, since they do not overlap each other: the list stays short

@@ -154,7 +154,7 @@ def _json_entry(value: Any, shape: _Shape, place: str) -> _Entry:
         raise Refused(f'{place} must have the "type" "{shape.one}", or none.')
     name = value.get("name")
     if name is not None and (not isinstance(name, str) or len(name) > _LONGEST_NAME):
-        raise Refused(f'{place}: "name" is not a text of at most {_LONGEST_NAME:,} characters.')
+        raise Refused(f'{place}: "name" is not a string of at most {_LONGEST_NAME:,} characters.')
     probability = value.get("probability")
     if probability is not None and not _is_number(probability):
         raise Refused(f'{place}: "probability" is not a number.')

@@ -65,8 +65,8 @@ class MemberNames:
         self._count_member()
         self._add_folders(parts, name)
 
-    def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        """Take one member of `announced` bytes, refused before the first block when they would be too much.
+    def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, size: int) -> None:
+        """Take one member of `size` bytes, refused before the first block when they would be too much.
 
         The caller makes sure that the blocks are not longer than that.
         """
@@ -77,14 +77,12 @@ class MemberNames:
             self._refuse_unprintable(name)
             return
         self._count_member()
-        self.total_bytes += announced
+        self.total_bytes += size
         if self.total_bytes > self.max_bytes:
             raise SubmissionError(f"'{self.archive}' {self.has} more than {self.max_bytes:,} bytes.")
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
-            raise SubmissionError(
-                f"'{self.archive}' holds '{escape_for_display(name)}' over another member of that name."
-            )
+            raise SubmissionError(f"'{self.archive}' holds more than one member named '{escape_for_display(name)}'.")
         self._add(parts, "file")
         self._keep_file(parts, blocks)
 
@@ -103,7 +101,7 @@ class MemberNames:
             folder = parts[:depth]
             if self.kinds.get(folder) == "file":
                 raise SubmissionError(
-                    f"'{self.archive}' holds '{escape_for_display(name)}' below or over a file of that name."
+                    f"'{self.archive}' uses the path of '{escape_for_display(name)}' for both a file and a folder."
                 )
             if folder not in self.kinds:
                 self._add(folder, "folder")
@@ -262,7 +260,7 @@ def _hand_over(file: SafeFile, source: _TarStream, target: MemberNames) -> None:
         else:
             size = _size(file, member, extended)
             content = source.padded(size)
-            target.add_file(name, content, announced=size)
+            target.add_file(name, content, size=size)
             for _ in content:
                 pass  # a target that only wants the name leaves it here
 
@@ -287,7 +285,7 @@ def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
     except (tarfile.HeaderError, ValueError):
         raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
     if member.size < 0:
-        raise SubmissionError(f"'{file.name}' announces a member of a negative size.")
+        raise SubmissionError(f"'{file.name}' declares a member of negative size.")
     return member
 
 
@@ -312,7 +310,7 @@ def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> 
     if text is None:
         return member.size
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SubmissionError(f"'{file.name}' announces a member whose size is not a number.")
+        raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
     return int(text)
 
 
@@ -358,13 +356,13 @@ def _check_end(file: SafeFile, source: _TarStream) -> None:
     for block in itertools.chain([bytes(source.waiting)], source.blocks):
         padding += len(block)
         if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
-            raise SubmissionError(f"'{file.name}' goes on after its end; pack it again as one archive.")
+            raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")
 
 
 # Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
 #
 # The directory and the header before each member may contradict each other, members may share bytes, and a member may
-# unpack to more than announced; other tools notice none of this.
+# unpack to more than declared; other tools notice none of this.
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
@@ -381,7 +379,7 @@ MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
 class _BoundedReader(io.BufferedReader):
     """Refuses a large directory: the standard library reads it at once and needs ten times its size in memory.
 
-    Entries are counted here by their signature. The number that the archive announces is not trusted.
+    Entries are counted here by their signature. The number that the archive declares is not trusted.
     """
 
     def __init__(self, plain: BinaryIO, *, name: str, max_files: int) -> None:
@@ -425,7 +423,7 @@ def read_zip(file: SafeFile, target: MemberNames) -> None:
             elif member.info.is_dir():
                 target.add_folder(member.name)
             else:
-                target.add_file(member.name, member_content(file, plain, member), announced=member.info.file_size)
+                target.add_file(member.name, member_content(file, plain, member), size=member.info.file_size)
 
 
 def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
@@ -465,7 +463,7 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
         raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
     if info.compress_type not in (STORED, DEFLATED):
         raise SubmissionError(
-            f"'{file.name}' compresses '{escape_for_display(name)}' in a way that is not read; use deflate."
+            f"'{file.name}' compresses '{escape_for_display(name)}' with an unsupported method; use deflate."
         )
     if not 0 <= info.header_offset < file.size:
         raise _damaged(file)
@@ -508,7 +506,7 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 
 def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """The unpacked bytes; refused as soon as they are more than announced, and at the end if size or
+    """The unpacked bytes; refused as soon as they are more than declared, and at the end if size or
     checksum is wrong."""
     info = member.info
     plain.seek(member.data_start)
@@ -520,9 +518,9 @@ def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterat
             size += len(block)
             checksum = zlib.crc32(block, checksum)
             if size > info.file_size:
-                announced = f"{info.file_size:,} bytes announced"
+                declared = f"{info.file_size:,} bytes declared"
                 raise SubmissionError(
-                    f"'{escape_for_display(member.name)}' in '{file.name}' unpacks to more than the {announced}."
+                    f"'{escape_for_display(member.name)}' in '{file.name}' unpacks to more than the {declared}."
                 )
             yield block
     except BadStreamError as fault:

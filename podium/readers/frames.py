@@ -74,7 +74,7 @@ class ArraySource(Protocol):
         """Whether there is anything of that name; whether it can be used is only known when it is read."""
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """As announced; nothing of the values is read."""
+        """As declared; nothing of the values is read."""
 
     def read(self, name: str, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
         """A small array as a whole; of another shape than `shape` it is not read."""
@@ -145,7 +145,7 @@ class RawFrames(FrameStream):
             raise Refused(f"{self.label} is damaged: its checksum is wrong.")
 
     def _cut_short(self) -> Refused:
-        return Refused(f"{self.label} is cut short: the file ends before its last value.")
+        return Refused(f"{self.label} is truncated: the file ends before its last value.")
 
 
 def check_number_type(label: str, dtype: np.dtype[Any]) -> None:

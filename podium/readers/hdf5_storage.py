@@ -1,7 +1,7 @@
 """Where and how an HDF5 dataset keeps its values: checked before a value is read.
 
-Three dangers: storage that is not in the file (external, virtual), filters that unpack to more than announced (the
-library grows its buffer without bound), and chunks or blocks that hold less than announced (the library then hands out
+Three dangers: storage that is not in the file (external, virtual), filters that unpack to more than declared (the
+library grows its buffer without bound), and chunks or blocks that hold less than declared (the library then hands out
 memory it never wrote, which may hold a reference read before).
 """
 

@@ -43,7 +43,7 @@ class Geometry:
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
     """The image in `file`: one real value per pixel, 2-D or 3-D.
 
-    A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
+    A header that declares another shape than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
     if (decoder := decoder_of(file)) is not None:
@@ -60,7 +60,7 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-    """Refuses what is announced before anything is allocated for it."""
+    """Refuses what is declared before anything is allocated for it."""
     if shape is not None:
         if len(header.shape) != len(shape):
             raise Refused(
@@ -70,7 +70,7 @@ def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | 
         if header.shape != shape:
             raise Refused(f"'{file.name}' is {with_crosses(header.shape)}, expected {with_crosses(shape)}.")
     if header.data_bytes > max_bytes:
-        raise Refused(f"'{file.name}' announces {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
+        raise Refused(f"'{file.name}' declares {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
 
 
 def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
@@ -98,7 +98,7 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> A
         except RuntimeError as fault:
             raise _refusal_without_path(file, str(fault)) from None
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
-        raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
+        raise Refused(f"The header of '{file.name}' is ambiguous; re-save it with a standard tool such as SimpleITK.")
     return reader
 
 
@@ -193,7 +193,7 @@ def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None
     if values.max() <= 1 and count >= PROBABILITY_SHARE * values.size:
         raise Refused(
             f"{label} holds the fractional value {example}; this looks like a probability map: send labels, "
-            "for example by a threshold."
+            "for example by applying a threshold."
         )
     raise Refused(f"{label} holds the fractional value {example}; labels are whole numbers.")
 

@@ -79,7 +79,7 @@ class Row:
         """A text, without white space around it; of JSON also a whole number."""
         cell = self._filled(column)
         if not isinstance(cell, str | int) or isinstance(cell, bool) or not _is_unicode(str(cell)):
-            raise Refused(f"{self._holds(column)}, which is not a text.")
+            raise Refused(f"{self._holds(column)}, which is not text.")
         return str(cell).strip()
 
     def _filled(self, column: str) -> Any:
@@ -145,7 +145,7 @@ class _Collected:
         if not isinstance(name, str) or not name or len(name) > LONGEST_CELL:
             self.nameless += 1
             if self.nameless <= _SHOWN:
-                self.notes.append(f"{row.place}: there is no name of a case; the row is ignored.")
+                self.notes.append(f"{row.place}: the row has no case name and is ignored.")
         elif fault is not None:
             self.broken.setdefault(name, fault)
         else:
@@ -153,7 +153,7 @@ class _Collected:
 
     def table(self) -> CaseRows:
         more = self.nameless - _SHOWN
-        ignored = [f"{self.label} has {more:,} more rows without the name of a case."] if more > 0 else []
+        ignored = [f"{self.label} has {more:,} more rows without a case name."] if more > 0 else []
         return CaseRows(self.label, self.rows, self.broken, (*self.notes, *ignored))
 
 

@@ -181,12 +181,12 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
     if fractional.any():
         raise Refused(
             f"'{name}' holds the fractional value {float(values[fractional.argmax()]):g}; this looks like a "
-            "probability map: send labels, for example by a threshold."
+            "probability map: send labels, for example by applying a threshold."
         )
 
 
 def _values(file: SafeFile, header: ImageHeader, dtype: str) -> Iterator[NDArray[Any]]:
-    """The pixels in the order of the file, in blocks; exactly as many as announced, otherwise Refused."""
+    """The pixels in the order of the file, in blocks; exactly as many as declared, otherwise Refused."""
     rest = b""
     for block in pixel_blocks(file, header):
         data = rest + block if rest else block

@@ -20,7 +20,7 @@ from podium.readers.volumes import Volume
 from podium.sandbox.lock import LANDLOCK, LAYERS, SECCOMP, available_layers
 from podium.sandbox.remote import RemoteHdf5, checked_geometry, checked_volume, expected_voxels
 from podium.sandbox.session import CaseDecoders, Session
-from podium.sandbox.wire import EndedError, Expected, LyingError
+from podium.sandbox.wire import EndedError, Expected, ProtocolError
 from podium.sandbox.zygote import NO_LIBRARY, start_zygote
 
 Isolation = Literal["full", "best"]
@@ -87,9 +87,9 @@ class Decoders:
             answer = session.ask("image", expected=expected, shape=shape, max_bytes=max_bytes)
             try:
                 if answer.array is None:
-                    raise LyingError("no pixels")
+                    raise ProtocolError("no pixels")
                 geometry = checked_geometry(answer.value, axes=answer.array.ndim)
-            except LyingError as lie:
+            except ProtocolError as lie:
                 raise session.refusal(f"the decoder sent {lie}") from None
         return Image(answer.array, geometry.spacing, geometry.origin, geometry.direction)
 
@@ -104,7 +104,7 @@ class Decoders:
             answer = session.ask("volume", expected=expected, **options)
             try:
                 return checked_volume(answer, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
-            except LyingError as lie:
+            except ProtocolError as lie:
                 raise session.refusal(f"the decoder sent {lie}") from None
 
     @contextmanager

@@ -15,7 +15,7 @@ from podium.readers.hdf5_storage import MAX_CHUNKS, most_stored_bytes
 from podium.readers.images import Geometry
 from podium.readers.volumes import FEW_VOXELS, LARGEST_LABEL, Volume, Voxels
 from podium.sandbox.session import Answer, Session
-from podium.sandbox.wire import Expected, LyingError, number_type
+from podium.sandbox.wire import Expected, ProtocolError, number_type
 
 _TABLE_COLUMNS = 6
 
@@ -67,7 +67,7 @@ class RemoteHdf5:
             place = checked_place(answer.value, answer.array, file_bytes=self.session.file.size)
             stream = stream_field(self.session.file, place, label=self.label(name), shape=shape)
             return stream or RemoteCells(self, name, place.dtype, shape, answer.value)
-        except LyingError as lie:
+        except ProtocolError as lie:
             raise self.session.refusal(f"the decoder sent {lie}") from None
 
     def _value(self, reader: str, **options: Any) -> Any:
@@ -116,12 +116,12 @@ class RemoteCells(Cells):
 
 
 def checked_place(located: Any, table: NDArray[Any] | None, *, file_bytes: int) -> FieldPlace:
-    """Where a decoder says that a field is; LyingError where that cannot be."""
+    """Where a decoder says that a field is; ProtocolError where that cannot be."""
     if not isinstance(located, dict):
-        raise LyingError("a place that is none")
+        raise ProtocolError("a place that is none")
     dtype = number_type(located.get("dtype"))
     if dtype.kind not in "fiu":
-        raise LyingError("a field that holds no numbers")
+        raise ProtocolError("a field that holds no numbers")
     if "offset" in located:
         (offset,) = _whole_numbers([located["offset"]], count=1, least=0)
         return FieldPlace(dtype, offset=offset)
@@ -130,28 +130,28 @@ def checked_place(located: Any, table: NDArray[Any] | None, *, file_bytes: int) 
     frames, axes, pixels = _whole_numbers(located["chunk"], count=3, least=1)
     filters, fill = located.get("filters"), located.get("fill")
     if filters not in UNPACKED_HERE or not isinstance(fill, str) or len(fill) != 2 * dtype.itemsize:
-        raise LyingError("chunks that are packed otherwise")
+        raise ProtocolError("chunks that are packed otherwise")
     places = np.zeros((0, _TABLE_COLUMNS), np.int64) if table is None else table
     if places.shape[1] != _TABLE_COLUMNS:
-        raise LyingError("a table of chunks that is none")
+        raise ProtocolError("a table of chunks that is none")
     starts, stored = places[:, :3], places[:, 3:5]
     largest = most_stored_bytes(frames * axes * pixels * dtype.itemsize)
     # One comparison after the other: a sum of two numbers that lie could wrap round.
     sound = (starts >= 0).all() and (stored >= 0).all() and (stored[:, 1] <= largest).all()
     if not sound or (stored[:, 0] > file_bytes).any():
-        raise LyingError("chunks that are not in the file")
+        raise ProtocolError("chunks that are not in the file")
     try:
         value = bytes.fromhex(fill)
     except ValueError:
-        raise LyingError("a fill value that is none") from None
+        raise ProtocolError("a fill value that is none") from None
     return FieldPlace(dtype, table=ChunkTable((frames, axes, pixels), tuple(filters), value, places))
 
 
 def _whole_numbers(found: Any, *, count: int, least: int) -> list[int]:
     if not isinstance(found, list) or len(found) != count:
-        raise LyingError("a list of another length")
+        raise ProtocolError("a list of another length")
     if not all(type(number) is int and least <= number < 2**62 for number in found):
-        raise LyingError("numbers that cannot be")
+        raise ProtocolError("numbers that cannot be")
     return found
 
 
@@ -177,52 +177,52 @@ def packed_voxels(voxels: Voxels, *, binary: bool) -> NDArray[Any]:
 def checked_volume(
     answer: Answer, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
 ) -> Volume:
-    """The volume of an answer whose array, if there is one, has an expected type; LyingError where it is none."""
+    """The volume of an answer whose array, if there is one, has an expected type; ProtocolError where it is none."""
     value = answer.value
     if not isinstance(value, list) or len(value) != 4:
-        raise LyingError("no geometry and no shape")
+        raise ProtocolError("no geometry and no shape")
     geometry, found = checked_geometry(value[:3], axes=3), _checked_shape(value[3], shape, max_bytes)
     array = answer.array
     if array is not None and array.ndim == 3:
         if array.shape != found:
-            raise LyingError("labels of another shape")
+            raise ProtocolError("labels of another shape")
         if binary and array.max() > 1:
-            raise LyingError("a mask with other values than 0 and 1")
+            raise ProtocolError("a mask with other values than 0 and 1")
         return Volume(found, geometry, array)
     if not as_voxels:
-        raise LyingError("no labels")
+        raise ProtocolError("no labels")
     packed = np.zeros(0, np.uint32 if binary else np.uint64) if array is None else array
     return Volume(found, geometry, _unpacked(packed, places=math.prod(found), binary=binary))
 
 
 def checked_geometry(found: Any, *, axes: int) -> Geometry:
-    """Spacing, origin and direction; LyingError where they are none."""
+    """Spacing, origin and direction; ProtocolError where they are none."""
     lengths = (axes, axes, axes * axes)
     if not isinstance(found, list) or len(found) != len(lengths):
-        raise LyingError("no geometry")
+        raise ProtocolError("no geometry")
     for numbers, length in zip(found, lengths, strict=True):
         if not isinstance(numbers, list) or len(numbers) != length or not all(type(each) is float for each in numbers):
-            raise LyingError("a geometry that is none")
+            raise ProtocolError("a geometry that is none")
     spacing, origin, direction = (tuple(numbers) for numbers in found)
     return Geometry(spacing, origin, direction)
 
 
 def _checked_shape(found: Any, expected: tuple[int, ...] | None, max_bytes: int) -> tuple[int, ...]:
     if not isinstance(found, list) or not all(type(length) is int and length > 0 for length in found):
-        raise LyingError("a shape that is none")
+        raise ProtocolError("a shape that is none")
     shape = tuple(found)
     if len(shape) != 3 or (expected is not None and shape != expected) or math.prod(shape) > max_bytes:
-        raise LyingError("a volume of another shape")
+        raise ProtocolError("a volume of another shape")
     return shape
 
 
 def _unpacked(packed: NDArray[Any], *, places: int, binary: bool) -> Voxels:
     indices = (packed if binary else packed >> np.uint64(_PLACE_FROM_BIT)).astype(np.int64)
     if not (indices[-1:] < places).all() or not (indices[1:] > indices[:-1]).all():
-        raise LyingError("voxels that are not in the volume, or not in order")
+        raise ProtocolError("voxels that are not in the volume, or not in order")
     if binary:
         return Voxels(indices, np.ones(len(indices), np.uint8))
     labels = packed & np.uint64(LARGEST_LABEL)
     if not labels.all():
-        raise LyingError("voxels of the background")
+        raise ProtocolError("voxels of the background")
     return Voxels(indices, labels.astype(np.min_scalar_type(int(labels.max(initial=0)))))

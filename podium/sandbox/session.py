@@ -18,7 +18,7 @@ from podium.sandbox.wire import (
     INLINE_BYTES,
     EndedError,
     Expected,
-    LyingError,
+    ProtocolError,
     SharedArray,
     receive,
     receive_small_array,
@@ -144,7 +144,7 @@ class Session:
                     if self._decoder is None or not self._decoder.has_read_others:  # these may be the cause
                         tries += 1
                     self.close()
-                except LyingError as lie:
+                except ProtocolError as lie:
                     self.close()
                     raise self.refusal(f"the decoder sent {lie}") from None
         raise ReaderDied(
@@ -178,11 +178,11 @@ class Session:
         answer = receive(channel)
         self._raise_fault(answer)
         if "value" not in answer:
-            raise LyingError("an answer without a value")
+            raise ProtocolError("an answer without a value")
         if "array" not in answer:
             return Answer(answer["value"])
         if expected is None:
-            raise LyingError("an array that nobody asked for")
+            raise ProtocolError("an array that nobody asked for")
         shape, dtype = expected.check(answer["array"])
         if math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
             return Answer(answer["value"], receive_small_array(channel, shape, dtype))
@@ -190,7 +190,7 @@ class Session:
         try:
             send(channel, {}, descriptors=[shared.descriptor])
             if receive(channel) != {"written": True}:
-                raise LyingError("something else than that the array is written")
+                raise ProtocolError("something else than that the array is written")
             return Answer(answer["value"], shared.sealed())
         finally:
             shared.close()

@@ -1,7 +1,7 @@
 """Arrays that a decoder sends to its worker: small ones through the channel, large ones in memory that is sealed.
 
 The worker trusts nothing that comes back. An array's header is checked against what was asked for before memory is
-allocated. Small arrays follow their header. For large ones the worker provides memory of exactly the announced length,
+allocated. Small arrays follow their header. For large ones the worker provides memory of exactly the declared length,
 and uses it only after the kernel promised that nobody can write to it any more.
 """
 
@@ -34,7 +34,7 @@ class EndedError(Exception):
     """The other side has ended."""
 
 
-class LyingError(Exception):
+class ProtocolError(Exception):
     """What came back is not what was asked for."""
 
 
@@ -68,14 +68,14 @@ def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
 
 def _message(channel: socket.socket, length: int) -> dict[str, Any]:
     if length > LONGEST_MESSAGE_BYTES:
-        raise LyingError(f"a message of {length:,} bytes")
+        raise ProtocolError(f"a message of {length:,} bytes")
     content = _exactly(channel, length)
     try:
         message = json.loads(content)
     except (ValueError, RecursionError):
-        raise LyingError("a message that is not JSON") from None
+        raise ProtocolError("a message that is not JSON") from None
     if not isinstance(message, dict):
-        raise LyingError("a message that is no object")
+        raise ProtocolError("a message that is no object")
     return message
 
 
@@ -114,44 +114,44 @@ class Expected:
     alternative: "Expected | None" = None
 
     def check(self, header: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of the array that `header` announces; LyingError where that is not what may come."""
+        """Shape and type of the array that `header` declares; ProtocolError where that is not what may come."""
         if self.alternative is not None:
-            with suppress(LyingError):
+            with suppress(ProtocolError):
                 return self.alternative.check(header)
         if not isinstance(header, dict):
-            raise LyingError("an array without a header")
+            raise ProtocolError("an array without a header")
         shape, dtype = header.get("shape"), number_type(header.get("dtype"))
         if not isinstance(shape, list) or not all(type(length) is int and length > 0 for length in shape):
-            raise LyingError("a shape that is none")
+            raise ProtocolError("a shape that is none")
         found = tuple(shape)
         if (self.shape is not None and found != self.shape) or len(found) not in self.axes:
-            raise LyingError(f"an array of the shape {str(found)[:100]}")
+            raise ProtocolError(f"an array of the shape {str(found)[:100]}")
         if not dtype.isnative or (self.types is not None and dtype.str[1:] not in self.types):
-            raise LyingError(f"an array of the type {dtype}")
+            raise ProtocolError(f"an array of the type {dtype}")
         if math.prod(found) * dtype.itemsize > self.max_bytes:
-            raise LyingError("an array that is too large")
+            raise ProtocolError("an array that is too large")
         return found, dtype
 
 
 def number_type(text: Any) -> np.dtype[Any]:
-    """The type of a plain number of at most 8 bytes; LyingError for anything else."""
+    """The type of a plain number of at most 8 bytes; ProtocolError for anything else."""
     if not isinstance(text, str) or not _TYPE.fullmatch(text):
-        raise LyingError("a type that is no number's")
+        raise ProtocolError("a type that is no number's")
     try:
         return np.dtype(text)
     except TypeError:
-        raise LyingError("a type that is no number's") from None
+        raise ProtocolError("a type that is no number's") from None
 
 
 def check_values(values: NDArray[Any]) -> NDArray[Any]:
-    """The array itself; LyingError where its bytes are no values of its type."""
+    """The array itself; ProtocolError where its bytes are no values of its type."""
     if values.dtype.kind == "b" and values.view(np.uint8).max() > 1:
-        raise LyingError("booleans that are neither true nor false")
+        raise ProtocolError("booleans that are neither true nor false")
     return values
 
 
 def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
-    """The bytes of an array of at most INLINE_BYTES, right behind the message that announces it."""
+    """The bytes of an array of at most INLINE_BYTES, right behind the message that declares it."""
     try:
         channel.sendall(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     except OSError as fault:
@@ -159,7 +159,7 @@ def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
 
 
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Exactly the bytes of the announced array."""
+    """Exactly the bytes of the declared array."""
     values = np.empty(shape, dtype)
     left = values.reshape(-1).view(np.uint8).data
     while left.nbytes:
@@ -187,11 +187,11 @@ class SharedArray:
         os.close(self.descriptor)
 
     def sealed(self) -> NDArray[Any]:
-        """The array, which nobody else can change from now on; LyingError where somebody still could."""
+        """The array, which nobody else can change from now on; ProtocolError where somebody still could."""
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
         except OSError:
-            raise LyingError("memory that is still being written to") from None
+            raise ProtocolError("memory that is still being written to") from None
         written = list(self._written())
         if sum(end - start for start, end in written) > self._bytes // _DENSE_SHARE:
             content = mmap.mmap(self.descriptor, self._bytes, flags=mmap.MAP_PRIVATE)

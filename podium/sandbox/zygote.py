@@ -5,7 +5,7 @@ and it is small. Forking copies the tables of all memory in use, which takes 10 
 
 A request is the name of a library with three descriptors: the decoder's end of its channel, the file, and the reading
 end of a leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the
-decoder is killed, whatever it is doing. A name without descriptors announces requests: the library is loaded while
+decoder is killed, whatever it is doing. A name without descriptors is advance notice: the library is loaded while
 the main process still does other things.
 
 A zygote may be killed, as where memory runs out. So it has spares: processes forked from it, which wait for a lock that
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from podium.errors import preload_readers
-from podium.kernel import Limits, die_with, heed_requests, offer_to_the_out_of_memory_killer, requests_held_back
+from podium.kernel import Limits, die_with, set_oom_score, signals_blocked, unblock_signals
 from podium.sandbox.lock import OPENED, Lock
 from podium.sandbox.wire import send
 
@@ -52,7 +52,7 @@ _interpreter_calls = ctypes.PyDLL(None)  # calls that do not release the interpr
 def start_zygote(layers: Sequence[str], limits: Limits) -> tuple["subprocess.Popen[bytes]", socket.socket]:
     """Start a zygote; its process and the socket for requests."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, requests_held_back():
+    with theirs, signals_blocked():
         process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
             [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), layers, limits)],
             env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
@@ -77,10 +77,10 @@ def begin(control: int, main: int, layers: Sequence[str], limits: Mapping[str, i
     """The whole life of a zygote, in a process of its own."""
     die_with(main)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    heed_requests()
+    unblock_signals()
     _keep_only([control, os.memfd_create("turn")])
     fcntl.lockf(_TURN, fcntl.LOCK_EX)  # a process that is forked does not have the lock of its parent
-    offer_to_the_out_of_memory_killer(_FIRST_KILLED)
+    set_oom_score(_FIRST_KILLED)
     gc.disable()  # a collection in a decoder would touch, and so copy, every page
     _serve(Prepared(layers, Limits(**limits)))
 

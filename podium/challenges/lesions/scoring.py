@@ -25,7 +25,7 @@ from podium.metrics.declaration import (
     Curve,
     Scoreboard,
 )
-from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, telling_pairs, voxel_dice
+from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, reported_pairs, voxel_dice
 from podium.metrics.resampling import Resamples
 from podium.readers.files import SafeFile
 from podium.readers.volumes import Volume
@@ -68,7 +68,7 @@ def score_step(
         },
         "pairs": [
             {"lesion": pair.lesion, "component": pair.component, "iou": pair.iou}
-            for pair in telling_pairs(overlap, iou_threshold=settings.iou_threshold)
+            for pair in reported_pairs(overlap, iou_threshold=settings.iou_threshold)
         ],
     }
 

@@ -46,13 +46,13 @@ def ending_of(name: str) -> str:
 
 def format_of(file: SafeFile) -> ImageFormat:
     """The format of an image, by its content; refused when the name says something else."""
-    announced = _format_of_name(file)
+    declared = _format_of_name(file)
     found = _format_of_content(file)
     if found is None:
-        raise Refused(f"The content of '{file.name}' is not {announced.name}; send {_ACCEPTED}.")
-    if found != announced:
+        raise Refused(f"The content of '{file.name}' is not {declared.name}; send {_ACCEPTED}.")
+    if found != declared:
         raise Refused(
-            f"'{file.name}' is named like {announced.name} but its content is {found.name}; rename or convert it."
+            f"'{file.name}' is named like {declared.name} but its content is {found.name}; rename or convert it."
         )
     return found
 

@@ -28,7 +28,7 @@ Read = Callable[[int], bytes]  # the next N bytes, fewer at the end
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What an array announces, and the size of the header."""
+    """What an array declares, and the size of the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -71,7 +71,7 @@ def read_npy_header(read: Read, label: str) -> NpyHeader:
     if 0 in shape:
         raise Refused(f"{label} is empty.")
     if math.prod(shape) > sys.maxsize:  # longer numbers could not even be written into a message
-        raise Refused(f"{label} announces more values than any file has.")
+        raise Refused(f"{label} declares an impossibly large array.")
     header = start + length_bytes + text
     return NpyHeader(kind, shape, order, len(header), header)
 
@@ -84,7 +84,7 @@ def whole_array(header: NpyHeader, read: Read, label: str, *, shape: tuple[int, 
         raise Refused(f"{label} has {header.nbytes:,} bytes; at most {MAX_ARRAY_BYTES:,} are read.")
     data = read(header.nbytes)
     if len(data) < header.nbytes:
-        raise Refused(f"{label} is cut short: the file ends before its last value.")
+        raise Refused(f"{label} is truncated: the file ends before its last value.")
     values = np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran_order else "C")
     return values.astype(header.dtype.newbyteorder("="))
 
@@ -141,7 +141,7 @@ def _damaged(label: str) -> Refused:
 # Arrays in a zip file of .npy members (NumPy's .npz, or a plain .zip of them), stored or deflated.
 #
 # A stored member is read in place. A deflated one can only be read from its start, by one thread; it is never
-# unpacked to more than the array it announces.
+# unpacked to more than the array it declares.
 
 MAX_MEMBERS = 100
 
@@ -198,7 +198,7 @@ class NpzSource:
             if member.info.file_size != header.size + header.nbytes:
                 raise Refused(
                     f"{self.label(name)} has {member.info.file_size - header.size:,} bytes of values, "
-                    f"its header announces {header.nbytes:,}."
+                    f"but its header declares {header.nbytes:,}."
                 )
             yield header, content
 
@@ -249,7 +249,7 @@ class _DeflatedFrames(FrameStream):
         with self._source._open(self._name) as (_, content):
             for frame in span:
                 if content.fill(target) < len(target):
-                    raise Refused(f"{self.label} is cut short: the file ends before its last value.")
+                    raise Refused(f"{self.label} is truncated: the file ends before its last value.")
                 yield Tile(frame, 0, buffer)
             content.end()
 

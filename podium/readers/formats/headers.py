@@ -1,4 +1,4 @@
-"""What an image file announces before a pixel is read."""
+"""What an image file declares before a pixel is read."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from podium.readers.inflate import GZIP, LIBRARY, ZLIB_LIBRARY, BadStreamError, 
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """The announced image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
+    """The declared image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
 
     shape: tuple[int, ...]
     """In numpy order: (rows, columns) or (slices, rows, columns)."""
@@ -35,7 +35,7 @@ class ImageHeader:
 
     @property
     def data_bytes(self) -> int:
-        """Announced bytes of all pixels, unpacked."""
+        """Declared bytes of all pixels, unpacked."""
         size = self.pixel_bytes
         for length in self.shape:
             size *= length
@@ -58,7 +58,7 @@ def check_axes(file: SafeFile, axes: int) -> None:
 def check_lengths(file: SafeFile, shape: tuple[int, ...]) -> None:
     """An axis without pixels has nothing to score, and confuses every library differently."""
     if min(shape) < 1:
-        raise Refused(f"'{file.name}' announces an empty image ({with_crosses(shape)}).")
+        raise Refused(f"'{file.name}' declares an empty image ({with_crosses(shape)}).")
 
 
 def check_channels(file: SafeFile, channels: int) -> None:
@@ -89,10 +89,10 @@ class ImageFormat:
     """Whether a file that begins with these bytes has this format."""
 
     read_header: Callable[[SafeFile], ImageHeader]
-    """The announced image; anything the library could understand differently is refused."""
+    """The declared image; anything the library could understand differently is refused."""
 
     check_pixels: Callable[[SafeFile, ImageHeader], None] | None = None
-    """Checks that the file holds the announced pixels; None where the library itself does."""
+    """Checks that the file holds the declared pixels; None where the library itself does."""
 
     gzipped: bool = False
     """Whether the whole file is gzipped; `matches` is then given the first unpacked bytes."""
@@ -103,12 +103,12 @@ class ImageFormat:
 
 # Stored pixels in blocks, counted on the way.
 #
-# The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than announced, and
+# The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than declared, and
 # that memory may hold a reference read before. So the number of bytes is checked here.
 
 
 def check_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The file holds as many pixels as announced, for a library that reads it afterwards. Compressed ones are unpacked
+    """The file holds as many pixels as declared, for a library that reads it afterwards. Compressed ones are unpacked
     for that, block by block."""
     if header.wrapping is None:
         _check_size(file, header, file.size - header.content_offset)
@@ -118,7 +118,7 @@ def check_pixels(file: SafeFile, header: ImageHeader) -> None:
 
 
 def pixel_blocks(file: SafeFile, header: ImageHeader, *, library: Library = LIBRARY) -> Iterator[memoryview]:
-    """The bytes of the pixels in the order of the file: exactly as many as announced, otherwise Refused."""
+    """The bytes of the pixels in the order of the file: exactly as many as declared, otherwise Refused."""
     if header.wrapping is None:
         check_pixels(file, header)  # before the first block: the size of the file tells
     size, end = 0, header.data_offset + header.data_bytes
@@ -147,7 +147,7 @@ def _check_size(file: SafeFile, header: ImageHeader, size: int) -> None:
     found, expected = max(0, size - header.data_offset), header.data_bytes
     if found < expected:
         raise Refused(
-            f"'{file.name}' is cut short: it {verb} {found:,} bytes of pixels, its header announces {expected:,}."
+            f"'{file.name}' is truncated: it {verb} {found:,} bytes of pixels, but its header declares {expected:,}."
         )
     if found > expected + header.trailing_bytes:
-        raise Refused(f"'{file.name}' {verb} more than the {expected:,} bytes of pixels its header announces.")
+        raise Refused(f"'{file.name}' {verb} more than the {expected:,} bytes of pixels its header declares.")

@@ -202,10 +202,12 @@ class _Checked:
             return
         if "CompressedDataSize" not in self.fields:
             raise Refused(f"The header of '{self.file.name}' has no 'CompressedDataSize'.")
-        announced = self.whole_number("CompressedDataSize")
+        declared = self.whole_number("CompressedDataSize")
         stored = self.file.size - data_offset
-        if announced != stored:
-            raise Refused(f"'{self.file.name}' holds {stored:,} compressed bytes, its header announces {announced:,}.")
+        if declared != stored:
+            raise Refused(
+                f"'{self.file.name}' holds {stored:,} compressed bytes, but its header declares {declared:,}."
+            )
 
     def check_geometry(self, axes: int) -> None:
         for key in VECTORS:

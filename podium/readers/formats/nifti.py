@@ -50,7 +50,7 @@ def is_nifti(start: bytes) -> bool:
 
 
 def read_nifti_header(file: SafeFile, *, gzipped: bool) -> ImageHeader:
-    """The announced image of a .nii (or, `gzipped`, .nii.gz) file."""
+    """The declared image of a .nii (or, `gzipped`, .nii.gz) file."""
     with file.open() as stream:
         start = inflated_start(pieces(stream), count=FIRST_DATA_OFFSET) if gzipped else stream.read(FIRST_DATA_OFFSET)
     _check_variant(file, start)

@@ -40,7 +40,7 @@ def read_png_header(file: SafeFile) -> ImageHeader:
 
 
 def _check_chunks(file: SafeFile) -> None:
-    """Every chunk up to the last must lie within the file: the library would allocate what a chunk announces."""
+    """Every chunk up to the last must lie within the file: the library would allocate what a chunk declares."""
     with file.open() as stream:
         stream.seek(len(SIGNATURE))
         while len(start := stream.read(_CHUNK_START.size)) == _CHUNK_START.size:
@@ -48,7 +48,9 @@ def _check_chunks(file: SafeFile) -> None:
             if kind == b"IEND":
                 return
             if stream.tell() + length + _CHECKSUM_BYTES > file.size:
-                raise Refused(f"'{file.name}' is damaged: it announces a part of {length:,} bytes and ends before.")
+                raise Refused(
+                    f"'{file.name}' is truncated: a chunk declares {length:,} bytes, but the file ends first."
+                )
             stream.seek(length + _CHECKSUM_BYTES, os.SEEK_CUR)
 
 
@@ -106,7 +108,7 @@ def is_tiff(start: bytes) -> bool:
 
 
 def read_tiff_header(file: SafeFile) -> ImageHeader:
-    """The announced image: (rows, columns) for one page, (pages, rows, columns) for more."""
+    """The declared image: (rows, columns) for one page, (pages, rows, columns) for more."""
     with file.open() as stream:
         layout = _layout(file, stream)
         pages = _pages(file, stream, layout)
@@ -119,7 +121,7 @@ def read_tiff_header(file: SafeFile) -> ImageHeader:
     check_lengths(file, page_shape)
     pixel_bytes = PIXEL_BYTES.get((first[BITS], first[FORMAT]))
     if pixel_bytes is None:
-        raise Refused(f"'{file.name}' has {first[BITS]}-bit pixels of a kind that is not read; save 8, 16 or 32 bits.")
+        raise Refused(f"'{file.name}' has {first[BITS]}-bit pixels of an unsupported type; save 8, 16 or 32 bits.")
     shape = page_shape if len(pages) == 1 else (len(pages), *page_shape)
     return ImageHeader(shape=shape, pixel_bytes=pixel_bytes)
 
@@ -189,11 +191,11 @@ def _check_page(file: SafeFile, page: dict[int, int]) -> None:
     if TILE_WIDTH in page or TILE_LENGTH in page:
         raise Refused(f"'{file.name}' is tiled; save it in strips, or as .mha.")
     if page[ORIENTATION] != 1:
-        raise Refused(f"'{file.name}' is stored turned or mirrored; save it upright.")
+        raise Refused(f"'{file.name}' has a rotated or mirrored orientation; save it with the default one.")
     if page[SUBFILE] not in (0, 2):
         raise Refused(f"'{file.name}' holds a thumbnail or a transparency mask; save the full image alone.")
     if page[COMPRESSION] not in LOSSLESS:
-        raise Refused(f"'{file.name}' is compressed in a way that is not read; save it with deflate, LZW or none.")
+        raise Refused(f"'{file.name}' uses an unsupported compression; save it with deflate, LZW or none.")
 
 
 def _unpack(file: SafeFile, stream: BinaryIO, form: str) -> tuple[int, ...]:

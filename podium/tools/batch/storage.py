@@ -365,7 +365,7 @@ class _ObjectNames(MemberNames):
             raise SubmissionError(f"'{self.archive}' holds '{shown}', which is not the name of a file.")
         # What cannot be shown is copied all the same: the evaluation refuses it by name, as in a local folder.
         counted = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in entry.name)
-        self.add_file(counted, (), announced=entry.size)
+        self.add_file(counted, (), size=entry.size)
         self.found[entry.name] = entry
 
 
