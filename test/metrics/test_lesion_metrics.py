@@ -31,7 +31,7 @@ from podium.metrics.components import (
     label_components,
     label_densely,
 )
-from podium.metrics.lesions import centroid_hits, component_dice, match_lesions, telling_pairs, voxel_dice
+from podium.metrics.lesions import centroid_hits, component_dice, match_lesions, reported_pairs, voxel_dice
 from podium.metrics.overlap import bounding_box
 from podium.readers.images import Geometry
 from podium.readers.volumes import Volume as ReadVolume
@@ -227,7 +227,7 @@ def test_the_pairs_alone_give_the_detections(pair: tuple[Volume, Volume]) -> Non
     """TP, FP and FN can be recomputed from the pairs and the two counts, as an organiser would."""
     overlap = count_overlap(label_components(pair[0] > 0, connectivity=18), find_lesions(pair[1], connectivity=18))
     detections = match_lesions(overlap, iou_threshold=0.1)
-    matched = [each for each in telling_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
+    matched = [each for each in reported_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
     assert len({each.lesion for each in matched}) == detections.tp
     assert overlap.component_count - len({each.component for each in matched}) == detections.fp
     assert overlap.lesions.count - detections.tp == detections.fn

@@ -47,7 +47,7 @@ def test_integers_are_not_copied(kind: str) -> None:
         (
             np.linspace(0, 1, 50),
             "'m' holds the fractional value 0.0204082; this looks like a probability map: send labels, "
-            "for example by a threshold.",
+            "for example by applying a threshold.",
         ),
         (
             np.array([0.5] + [0.0] * 999),

@@ -125,9 +125,9 @@ def test_a_bad_value_costs_only_its_case(tmp_path: Path, value: Any, words: str)
 def test_text_of_a_cell(tmp_path: Path) -> None:
     rows = table(tmp_path, {"a": {"score": " low "}, "b": {"score": 1}, "c": {"score": True}}, "a.json").rows
     assert [rows[case][0].text("score") for case in "ab"] == ["low", "1"]
-    assert refusal(rows["c"][0].text, "score") == "'a.json', entry 3: 'score' holds 'true', which is not a text."
+    assert refusal(rows["c"][0].text, "score") == "'a.json', entry 3: 'score' holds 'true', which is not text."
     half = table(tmp_path, b'{"a": {"score": "\\ud800"}}', "a.json").rows["a"][0]
-    assert refusal(half.text, "score") == "'a.json', entry 1: 'score' holds '\\ud800', which is not a text."
+    assert refusal(half.text, "score") == "'a.json', entry 1: 'score' holds '\\ud800', which is not text."
 
 
 def test_two_rows_for_a_case_are_reported_for_that_case(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_row_that_cannot_be_read_costs_its_case(tmp_path: Path, monkeypatch: p
 def test_rows_without_a_case_are_ignored_and_named(tmp_path: Path) -> None:
     found = table(tmp_path, b"case,score\n" + b" ,1\n" * 8 + b"a,2\n")
     assert list(found.rows) == ["a"]
-    assert found.notes[0] == "'a.csv', line 2: there is no name of a case; the row is ignored."
-    assert found.notes[-1] == "'a.csv' has 3 more rows without the name of a case."
+    assert found.notes[0] == "'a.csv', line 2: the row has no case name and is ignored."
+    assert found.notes[-1] == "'a.csv' has 3 more rows without a case name."
     assert len(found.notes) == 6
     listed = table(tmp_path, [{"case": None, "score": 1}, 5, {"case": 7, "score": 1}], "a.json")
     assert (list(listed.rows), len(listed.notes)) == (["7"], 2)
