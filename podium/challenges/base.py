@@ -35,8 +35,7 @@ from podium.platform.privacy import (
     rounded_aggregates,
 )
 from podium.platform.runtime import Runtime
-from podium.readers.decoding import one_case
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, one_case
 
 # What a report draws of one case: an image, and the outlines of prediction and reference on it.
 

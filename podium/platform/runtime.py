@@ -8,7 +8,7 @@ from typing import Any
 from podium.errors import Refused, SubmissionError
 from podium.platform.jobs import CLOCKS, Clock, Job
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_json
+from podium.readers.text import read_json
 
 TIMING_FILE = "timing.json"
 RUNTIME_FILE = "runtime.json"

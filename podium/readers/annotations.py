@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_json
-from podium.readers.tables import Row, read_rows
+from podium.readers.text import Row, read_json, read_rows
 
 LIMIT_BYTES = 50_000_000
 MAX_ANNOTATIONS = 200_000

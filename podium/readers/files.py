@@ -5,13 +5,18 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from podium.errors import Refused, SubmissionError
 from podium.kernel import OPENAT2, is_linux, syscall
+
+if TYPE_CHECKING:
+    from podium.readers.hdf5 import Datasets
+    from podium.readers.images import Image
+    from podium.readers.volumes import Volume
 
 # Opening a file below a folder so that no link is followed on the way, whoever changes the folder meanwhile.
 
@@ -255,3 +260,52 @@ def _leads_nowhere() -> bool:
     """Whether stderr is /dev/null already, as in a decoder, which can open nothing else."""
     found = os.fstat(2)
     return is_linux() and stat.S_ISCHR(found.st_mode) and found.st_rdev == _NULL_DEVICE
+
+
+# Where submitted files are decoded: in this process, or in one that is locked in.
+#
+# Images and HDF5 files are read by libraries of many thousand lines of C. A fault in one of them is harmless only in a
+# process that has nothing to steal. So while a decoder is installed, the readers of these files pass on to it every
+# file that is not the organiser's own. JSON, text, .npy and the stored chunks of HDF5 fields are always read here:
+# parsing them takes no more code than parsing the decoder's answer would.
+
+
+class Decoder(Protocol):
+    """Reads as the functions of these names do, in another process."""
+
+    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> "Image": ...
+
+    def read_volume(
+        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
+    ) -> "Volume": ...
+
+    def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> AbstractContextManager["Datasets"]: ...
+
+    def one_case(self) -> AbstractContextManager[None]: ...
+
+
+_installed: list[Decoder] = []
+
+
+@contextmanager
+def decoded_by(decoder: Decoder) -> Iterator[None]:
+    """Install `decoder` in this process and in those forked from it."""
+    _installed.append(decoder)
+    try:
+        yield
+    finally:
+        _installed.remove(decoder)
+
+
+def is_decoder_installed() -> bool:
+    return bool(_installed)
+
+
+def one_case() -> AbstractContextManager[None]:
+    """Submitted files that this thread reads in this context belong to one case: one process may decode them all."""
+    return _installed[-1].one_case() if _installed else nullcontext()
+
+
+def decoder_of(file: SafeFile) -> Decoder | None:
+    """Who decodes `file`; None: this process itself."""
+    return _installed[-1] if _installed and not file.trusted else None

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused, h5py
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, decoder_of, escape_for_display, is_printable
 from podium.readers.formats.headers import with_crosses
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
 from podium.readers.hdf5_frames import FieldPlace, LibraryCells, locate_field, stream_field

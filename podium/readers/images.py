@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.errors import SimpleITK as sitk
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, quiet_stderr
+from podium.readers.files import SafeFile, decoder_of, escape_for_display, quiet_stderr
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import ImageHeader, pixel_blocks, with_crosses
 

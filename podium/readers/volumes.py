@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, decoder_of
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import ImageHeader, pixel_blocks
 from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image

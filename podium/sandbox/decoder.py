@@ -19,10 +19,10 @@ from podium.readers.hdf5_storage import damage_refused
 from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_mask_volume, read_volume
 from podium.sandbox.lock import OPENED, Lock, are_all_returned
-from podium.sandbox.remote import packed_voxels
 from podium.sandbox.wire import (
     INLINE_BYTES,
     EndedError,
+    packed_voxels,
     receive,
     receive_descriptors,
     receive_small_array,

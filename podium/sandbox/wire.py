@@ -1,8 +1,8 @@
-"""Arrays that a decoder sends to its worker: small ones through the channel, large ones in memory that is sealed.
+"""What decoders and workers send each other: short JSON messages, and arrays. Nothing is ever unpickled.
 
 The worker trusts nothing that comes back. An array's header is checked against what was asked for before memory is
-allocated. Small arrays follow their header. For large ones the worker provides memory of exactly the declared length,
-and uses it only after the kernel promised that nobody can write to it any more.
+allocated. Small arrays follow their header through the channel. For large ones the worker provides memory of exactly
+the declared length, and uses it only after the kernel has sealed it, so that nobody can write to it any more.
 """
 
 import fcntl
@@ -16,18 +16,26 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Short JSON messages between processes that do not trust each other. No object is ever unpickled.
-#
-# Apart from arrays (`wire.py`): a zygote that was not asked for anything yet has no NumPy loaded.
+if TYPE_CHECKING:
+    from podium.readers.volumes import Voxels
 
 LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
+INLINE_BYTES = 4 * 1024 * 1024
+"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
+
+MOST_AXES = 32
+PLACE_FROM_BIT = 32
+"""Of a voxel with a label; the label is below it. The largest volume has fewer places than 2**32."""
 
 _LENGTH = struct.Struct("!I")
+_DENSE_SHARE = 4  # from one part in this many written on, mapping the whole array costs less than copying the part
+_BLOCK_BYTES = 64 * 1024  # blocks of zeros need not be written
+_TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
 
 class EndedError(Exception):
@@ -90,16 +98,6 @@ def _exactly(channel: socket.socket, count: int) -> bytes:
             raise EndedError
         content += part
     return bytes(content)
-
-
-INLINE_BYTES = 4 * 1024 * 1024
-"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
-
-MOST_AXES = 32
-
-_DENSE_SHARE = 4  # of which one part written: mapping all of it costs less than copying that part
-_BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
-_TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,3 +224,10 @@ def write_array(descriptor: int, values: NDArray[Any]) -> None:
             if block.view(np.bool_).any():
                 target[start : start + _BLOCK_BYTES] = block
         del target
+
+
+def packed_voxels(voxels: "Voxels", *, binary: bool) -> NDArray[Any]:
+    """Every voxel as one number: its place and, unless the volume is `binary`, in the lower bits its label."""
+    if binary:
+        return voxels.places.astype(np.uint32)
+    return voxels.places.astype(np.uint64) << np.uint64(PLACE_FROM_BIT) | voxels.labels.astype(np.uint64)

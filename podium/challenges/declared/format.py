@@ -19,7 +19,7 @@ from podium.platform.runtime import TIMING_FILE, Runtime, job_runtime, timing_fi
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.tables import CaseRows, Row, read_table
+from podium.readers.text import CaseRows, Row, read_table
 
 # Tables that hold the values of many cases: which columns are read, and the rows of one case.
 

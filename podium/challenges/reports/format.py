@@ -16,7 +16,7 @@ from podium.platform.jobs import Job
 from podium.platform.runtime import TIMING_FILE
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_csv_rows, read_json, read_text
+from podium.readers.text import read_csv_rows, read_json, read_text
 
 # The `[reports]` table of challenge.toml: the published rules of ODIN 2026, and how its offline judge is run.
 
@@ -145,7 +145,7 @@ def entries_of(file: SafeFile) -> Iterator[tuple[str, Entry]]:
 
 
 def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
-    content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES, judged_later=True)
+    content = read_json(file, limit_bytes=ALL_REPORTS_LIMIT_BYTES, lenient=True)
     if not isinstance(content, dict):
         raise Refused(f"""'{escape_for_display(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
     yield from content.items()
