@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.hijacking import decoders_with
 
 from podium.execution.processes import Processes
-from podium.readers.decoding import is_decoder_in_place
+from podium.readers.files import is_decoder_installed
 from podium.sandbox import decoder
 from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.batch.run import run_batch
@@ -44,9 +44,9 @@ def test_a_process_on_another_machine_has_decoders_of_its_own() -> None:
         ensure_decoders("h5py")
 
     def before_and_after(_: str) -> tuple[bool, bool]:
-        before = is_decoder_in_place()
+        before = is_decoder_installed()
         ensure_decoders("h5py")
-        return before, is_decoder_in_place()
+        return before, is_decoder_installed()
 
     (outcome,) = Processes(workers=1).run(["a"], before_and_after, label="scoring").values()
     assert outcome.value == (False, True)

@@ -24,7 +24,7 @@ from podium.readers.annotations import (
     read_points,
 )
 from podium.readers.files import SafeFile
-from podium.readers.tables import read_table
+from podium.readers.text import read_table
 
 VERSION = {"major": 1, "minor": 0}
 SQUARE = [[0, 0, 0.5], [10, 0, 0.5], [10, 20, 0.5], [0, 20, 0.5]]

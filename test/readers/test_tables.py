@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.errors import Refused
-from podium.readers import tables
 from podium.readers.files import SafeFile
-from podium.readers.tables import CaseRows, read_rows, read_table
+from podium.readers.text import CaseRows, read_rows, read_table
 
 
 def submitted(folder: Path, content: bytes, name: str = "a.csv") -> SafeFile:
@@ -144,7 +143,7 @@ def test_two_rows_for_a_case_are_reported_for_that_case(tmp_path: Path) -> None:
 
 
 def test_a_row_that_cannot_be_read_costs_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LONGEST_CELL", 10)
+    monkeypatch.setattr("podium.readers.text.LONGEST_CELL", 10)
     found = table(tmp_path, b"case,score\na,1,5\nb,12345678901\nc,3,,\nd\n")
     assert refusal(found.rows_of, "a") == "'a.csv', line 2: there are more cells than columns (3 and 2)."
     assert refusal(found.row_of, "b") == "'a.csv', line 3: a cell has more than 10 characters."
@@ -202,7 +201,7 @@ def test_ten_million_rows_are_refused_unread(tmp_path: Path) -> None:
 
 
 def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LIMIT_BYTES", 14)
+    monkeypatch.setattr("podium.readers.text.TABLE_BYTES", 14)
     assert table(tmp_path, b"case,score\na,1").rows
     assert refusal(table, tmp_path, b"case,score\na,11") == "'a.csv' is larger than 14 bytes."
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.text import read_csv_rows, read_text
+from podium.readers.text import read_csv_rows, read_text
 
 
 def submitted(folder: Path, content: bytes, name: str = "a.txt") -> SafeFile:

@@ -12,8 +12,7 @@ import pytest
 from sandbox.hijacking import decoders_with
 
 from podium.errors import Refused
-from podium.readers.decoding import one_case
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, one_case
 from podium.readers.hdf5 import open_hdf5
 from podium.sandbox import decoder
 from podium.sandbox.decoders import Decoders, decoders
@@ -74,7 +73,7 @@ def test_what_a_file_did_to_the_decoder_costs_the_next_file_no_try(
             os._exit(1)
         return os.getpid(), None
 
-    monkeypatch.setattr("podium.sandbox.session._TRIES", 1)
+    monkeypatch.setattr("podium.sandbox.decoders._TRIES", 1)
     with decoders_with(__name__, READERS={"image": ruined}), decoders() as found, one_case():
         assert pid_for(found, folder / "a.png") != pid_for(found, folder / "b.png")
 

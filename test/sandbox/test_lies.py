@@ -20,8 +20,7 @@ from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.decoders import decoders
-from podium.sandbox.remote import checked_place
+from podium.sandbox.decoders import checked_place, decoders
 from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, ProtocolError, receive_descriptors
 
 SHAPE = (4, 6)
