@@ -38,6 +38,7 @@ from podium.sandbox.wire import (
     Expected,
     ProtocolError,
     SharedArray,
+    checked_shape,
     number_type,
     receive,
     receive_small_array,
@@ -77,9 +78,10 @@ def decoders(
     logged: bool = True,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator["Decoders | None"]:
-    """Have submitted files decoded in locked-in processes while the context lasts. `libraries` are those that will
-    probably be asked for. Where it is `logged`, the log says once which layers are in force. `meanwhile` is done while
-    the processes start. None where the system has no such processes at all.
+    """Decode submitted files in locked-in processes while the context lasts; None where the system has none.
+
+    `libraries` are those that will probably be needed. Where it is `logged`, the log says once which layers are in
+    force. `meanwhile` is called while the processes start.
     """
     if not is_linux():
         meanwhile()
@@ -93,7 +95,7 @@ def decoders(
 
 
 def ensure_decoders(*libraries: str) -> None:
-    """Have submitted files decoded in locked-in processes while this process lives, unless they are already."""
+    """Decode submitted files in locked-in processes while this process lives, unless they are already."""
     if not is_decoder_installed():
         _of_this_process.enter_context(decoders(libraries=libraries))
 
@@ -102,7 +104,7 @@ def ensure_decoders(*libraries: str) -> None:
 def started(
     limits: Limits, *, libraries: Collection[str] = LIBRARIES, meanwhile: Callable[[], None] = lambda: None
 ) -> Iterator["Decoders"]:
-    """Decoders that no reader passes files on to yet."""
+    """Decoders that readers do not pass files on to yet."""
     for _ in range(_STARTS):
         with ExitStack() as stack:
             wanted = [library for library in LIBRARIES if library in libraries] or LIBRARIES[:1]
@@ -136,21 +138,17 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
 def _check_isolation(layers: Sequence[str], isolation: Isolation, *, logged: bool) -> None:
     missing = [layer for layer in LAYERS if layer not in layers]
     if logged:
-        _log(layers, missing)
+        LOG.info("isolation: submitted files are decoded under %s", ", ".join(layers) or "no restriction")
+    if logged and missing:
+        LOG.info("isolation: this system has no %s", ", no ".join(missing))
+    if logged and {LANDLOCK, SECCOMP} <= set(missing):
+        LOG.info("isolation: code that took over a reader could read the references here")
     if isolation == "full" and missing:
         raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")
 
 
-def _log(layers: Sequence[str], missing: Sequence[str]) -> None:
-    LOG.info("isolation: submitted files are decoded under %s", ", ".join(layers) or "no restriction")
-    if missing:
-        LOG.info("isolation: this system has no %s", ", no ".join(missing))
-    if {LANDLOCK, SECCOMP} <= set(missing):
-        LOG.info("isolation: code that took over a reader could read the references here")
-
-
 class Decoders:
-    """The decoder that the readers pass submitted files on to; see podium/readers/files.py."""
+    """The decoder (`readers/files.py`) that readers pass submitted files on to."""
 
     def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
         # Where the zygote of a library was killed, or there is none, another one loads it.
@@ -165,7 +163,7 @@ class Decoders:
             self.layers = first.start()
 
     def load(self, libraries: Collection[str]) -> None:
-        """Have the zygotes load what will probably be asked for, while this process goes on."""
+        """Let the zygotes load what will probably be needed, while this process goes on."""
         for library in LIBRARIES:
             if library in libraries:
                 with suppress(OSError):  # one that was killed is noticed by the first request
@@ -177,7 +175,7 @@ class Decoders:
 
     @contextmanager
     def one_case(self) -> Iterator[None]:
-        """Files that are read meanwhile share decoders; not where Landlock alone allows the first file for good."""
+        """Files read in this context share decoders; not where Landlock alone ties a decoder to its first file."""
         if SECCOMP not in self.layers:
             yield
             return
@@ -194,12 +192,10 @@ class Decoders:
         expected = _pixels(shape, max_bytes, axes=(2, 3))
         with self.session(file) as session:
             answer = session.ask("image", expected=expected, shape=shape, max_bytes=max_bytes)
-            try:
+            with session.refuse_invalid_answers():
                 if answer.array is None:
                     raise ProtocolError("no pixels")
                 geometry = checked_geometry(answer.value, axes=answer.array.ndim)
-            except ProtocolError as lie:
-                raise session.refusal(f"the decoder sent {lie}") from None
         return Image(answer.array, geometry.spacing, geometry.origin, geometry.direction)
 
     def read_volume(
@@ -211,10 +207,8 @@ class Decoders:
         options = {"shape": shape, "max_bytes": max_bytes, "binary": binary, "as_voxels": as_voxels}
         with self.session(file) as session:
             answer = session.ask("volume", expected=expected, **options)
-            try:
+            with session.refuse_invalid_answers():
                 return checked_volume(answer, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
-            except ProtocolError as lie:
-                raise session.refusal(f"the decoder sent {lie}") from None
 
     @contextmanager
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> Iterator["RemoteHdf5"]:
@@ -225,7 +219,7 @@ class Decoders:
 
 @cache
 def _require(package: str) -> None:
-    """Said here: a decoder cannot stop the run."""
+    """Checked here: a decoder cannot stop the run."""
     require(package, extra="score")
 
 
@@ -290,7 +284,7 @@ class Session:
 
     def ask(self, reader: str, *, expected: Expected | None = None, **options: Any) -> Answer:
         """What `reader` finds; with `expected` an array may come with it. Refused where there is no usable answer."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, self.refuse_invalid_answers():
             tries = 0
             while tries < _TRIES:
                 self._is_asking = True
@@ -304,15 +298,15 @@ class Session:
                     if self._decoder is None or not self._decoder.has_read_others:  # these may be the cause
                         tries += 1
                     self.close()
-                except ProtocolError as lie:
+                except ProtocolError:
                     self.close()
-                    raise self.refusal(f"the decoder sent {lie}") from None
+                    raise
         raise ReaderDied(
             f"Reading '{self.file.name}' ended its process {_TRIES} times, by a crash or because memory ran out."
         )
 
     def _take_waiting(self) -> None:
-        """Hand the file to a decoder that waits for it, where there is one."""
+        """Hand the file to an idle decoder of the case, where there is one."""
         waiting = self._case.take(self._library) if self._case is not None else None
         if waiting is None:
             return
@@ -322,11 +316,16 @@ class Session:
             send(waiting.channel, {"next": True})
             send(waiting.channel, {}, descriptors=descriptors)
 
-    def refusal(self, detail: str) -> Refused:
-        """For an answer that cannot be true."""
-        return Refused(
-            f"Reading '{self.file.name}' gave an answer that contradicts itself; save the file again.", detail=detail
-        )
+    @contextmanager
+    def refuse_invalid_answers(self) -> Iterator[None]:
+        """An answer that cannot be true costs the file."""
+        try:
+            yield
+        except ProtocolError as fault:
+            raise Refused(
+                f"Reading '{self.file.name}' gave an answer that contradicts itself; save the file again.",
+                detail=f"the decoder sent {fault}",
+            ) from None
 
     def _ask(self, reader: str, expected: Expected | None, options: dict[str, Any]) -> Answer:
         if self._decoder is None and self.start() != self._layers:
@@ -350,7 +349,7 @@ class Session:
         try:
             send(channel, {}, descriptors=[shared.descriptor])
             if receive(channel) != {"written": True}:
-                raise ProtocolError("something else than that the array is written")
+                raise ProtocolError("something other than that the array is written")
             return Answer(answer["value"], shared.sealed())
         finally:
             shared.close()
@@ -401,20 +400,20 @@ class RunningDecoder:
     """Whether it has read other files than the one it is asked for."""
 
     def end(self) -> None:
-        """Whatever it is doing."""
+        """End it, whatever it is doing."""
         self.channel.close()
         os.close(self.leash)
 
 
 class CaseDecoders:
-    """Those of one case that wait."""
+    """The idle decoders of one case. They end with it: code that took one over reaches no other case."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[bytes, RunningDecoder]] = []
         self._is_over = False
 
     def take(self, library: bytes) -> RunningDecoder | None:
-        """One that has `library` loaded."""
+        """An idle decoder that has `library` loaded, None where there is none."""
         for each in list(self._waiting):
             if each[0] == library:
                 self._waiting.remove(each)
@@ -422,7 +421,7 @@ class CaseDecoders:
         return None
 
     def keep(self, library: bytes, decoder: RunningDecoder) -> None:
-        """For the next file."""
+        """Keep a decoder for the next file."""
         if self._is_over:
             decoder.end()
             return
@@ -430,7 +429,7 @@ class CaseDecoders:
         self._waiting.append((library, decoder))
 
     def end(self) -> None:
-        """The case is over."""
+        """End all of them: the case is over."""
         self._is_over = True
         for _, decoder in self._waiting:
             decoder.end()
@@ -449,15 +448,15 @@ def _expected_voxels(*, binary: bool) -> Expected:
 def checked_volume(
     answer: Answer, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
 ) -> Volume:
-    """The volume of an answer whose array, if there is one, has an expected type; ProtocolError where it is none."""
+    """The volume of an answer whose array, if there is one, has an expected type; ProtocolError where it is invalid."""
     value = answer.value
     if not isinstance(value, list) or len(value) != 4:
         raise ProtocolError("no geometry and no shape")
-    geometry, found = checked_geometry(value[:3], axes=3), _checked_shape(value[3], shape, max_bytes)
+    geometry, found = checked_geometry(value[:3], axes=3), _volume_shape(value[3], shape, max_bytes)
     array = answer.array
     if array is not None and array.ndim == 3:
         if array.shape != found:
-            raise ProtocolError("labels of another shape")
+            raise ProtocolError("labels of the wrong shape")
         if binary and array.max() > 1:
             raise ProtocolError("a mask with other values than 0 and 1")
         return Volume(found, geometry, array)
@@ -468,23 +467,21 @@ def checked_volume(
 
 
 def checked_geometry(found: Any, *, axes: int) -> Geometry:
-    """Spacing, origin and direction; ProtocolError where they are none."""
+    """Spacing, origin and direction; ProtocolError where they are invalid."""
     lengths = (axes, axes, axes * axes)
     if not isinstance(found, list) or len(found) != len(lengths):
         raise ProtocolError("no geometry")
     for numbers, length in zip(found, lengths, strict=True):
         if not isinstance(numbers, list) or len(numbers) != length or not all(type(each) is float for each in numbers):
-            raise ProtocolError("a geometry that is none")
+            raise ProtocolError("an invalid geometry")
     spacing, origin, direction = (tuple(numbers) for numbers in found)
     return Geometry(spacing, origin, direction)
 
 
-def _checked_shape(found: Any, expected: tuple[int, ...] | None, max_bytes: int) -> tuple[int, ...]:
-    if not isinstance(found, list) or not all(type(length) is int and length > 0 for length in found):
-        raise ProtocolError("a shape that is none")
-    shape = tuple(found)
+def _volume_shape(found: Any, expected: tuple[int, ...] | None, max_bytes: int) -> tuple[int, ...]:
+    shape = checked_shape(found)
     if len(shape) != 3 or (expected is not None and shape != expected) or math.prod(shape) > max_bytes:
-        raise ProtocolError("a volume of another shape")
+        raise ProtocolError("a volume of the wrong shape")
     return shape
 
 
@@ -506,7 +503,7 @@ def _unpacked_voxels(packed: NDArray[Any], *, places: int, binary: bool) -> Voxe
 
 @dataclass(frozen=True)
 class RemoteHdf5:
-    """As `Hdf5Source`, with every answer checked."""
+    """An `Hdf5Source` (`readers/hdf5.py`) in another process, with every answer checked."""
 
     session: Session
     file_bytes: int
@@ -524,10 +521,8 @@ class RemoteHdf5:
         return f"'{escape_for_display(name)}' in '{self.session.file.name}'"
 
     def shape(self, name: str) -> tuple[int, ...]:
-        found = self._value("hdf5.shape", name=name)
-        if not isinstance(found, list) or not all(type(length) is int and length > 0 for length in found):
-            raise self.session.refusal("the decoder sent a shape that is none")
-        return tuple(found)
+        with self.session.refuse_invalid_answers():
+            return checked_shape(self._value("hdf5.shape", name=name))
 
     def read(
         self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
@@ -540,28 +535,32 @@ class RemoteHdf5:
             shape=shape,
             max_bytes=max_bytes,
         )
-        if answer.array is None:
-            raise self.session.refusal("the decoder sent no array")
-        return answer.array
+        return _array_of(answer, self.session)
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         expected = Expected(axes=(2,), types=("i8",), max_bytes=MAX_CHUNKS * _TABLE_COLUMNS * 8)
         answer = self.session.ask("hdf5.locate", expected=expected, file_bytes=self.file_bytes, name=name, shape=shape)
-        try:
+        with self.session.refuse_invalid_answers():
             place = checked_place(answer.value, answer.array, file_bytes=self.session.file.size)
             stream = stream_field(self.session.file, place, label=self.label(name), shape=shape)
             return stream or RemoteCells(self, name, place.dtype, shape, answer.value)
-        except ProtocolError as lie:
-            raise self.session.refusal(f"the decoder sent {lie}") from None
 
     def _value(self, reader: str, **options: Any) -> Any:
         return self.session.ask(reader, file_bytes=self.file_bytes, **options).value
 
     def _names(self, reader: str) -> tuple[str, ...]:
-        found = self._value(reader)
-        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-            raise self.session.refusal("the decoder sent names that are none")
-        return tuple(found)
+        with self.session.refuse_invalid_answers():
+            found = self._value(reader)
+            if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+                raise ProtocolError("invalid names")
+            return tuple(found)
+
+
+def _array_of(answer: Answer, session: Session) -> NDArray[Any]:
+    with session.refuse_invalid_answers():
+        if answer.array is None:
+            raise ProtocolError("no array")
+        return answer.array
 
 
 class RemoteCells(Cells):
@@ -594,15 +593,13 @@ class RemoteCells(Cells):
             frames=(frames.start, frames.stop),
             pixels=(pixels.start, pixels.stop),
         )
-        if answer.array is None:
-            raise self._source.session.refusal("the decoder sent no array")
-        return answer.array
+        return _array_of(answer, self._source.session)
 
 
 def checked_place(located: Any, table: NDArray[Any] | None, *, file_bytes: int) -> FieldPlace:
-    """Where a decoder says that a field is; ProtocolError where that cannot be."""
+    """Where a field is, according to the decoder; ProtocolError where that cannot be."""
     if not isinstance(located, dict):
-        raise ProtocolError("a place that is none")
+        raise ProtocolError("an invalid place")
     dtype = number_type(located.get("dtype"))
     if dtype.kind not in "fiu":
         raise ProtocolError("a field that holds no numbers")
@@ -614,26 +611,26 @@ def checked_place(located: Any, table: NDArray[Any] | None, *, file_bytes: int) 
     frames, axes, pixels = _whole_numbers(located["chunk"], count=3, least=1)
     filters, fill = located.get("filters"), located.get("fill")
     if filters not in UNPACKED_HERE or not isinstance(fill, str) or len(fill) != 2 * dtype.itemsize:
-        raise ProtocolError("chunks that are packed otherwise")
+        raise ProtocolError("chunks with an unexpected packing")
     places = np.zeros((0, _TABLE_COLUMNS), np.int64) if table is None else table
     if places.shape[1] != _TABLE_COLUMNS:
-        raise ProtocolError("a table of chunks that is none")
+        raise ProtocolError("an invalid table of chunks")
     starts, stored = places[:, :3], places[:, 3:5]
     largest = most_stored_bytes(frames * axes * pixels * dtype.itemsize)
-    # One comparison after the other: a sum of two numbers that lie could wrap round.
+    # One comparison after the other: a sum of two hostile numbers could wrap around.
     sound = (starts >= 0).all() and (stored >= 0).all() and (stored[:, 1] <= largest).all()
     if not sound or (stored[:, 0] > file_bytes).any():
         raise ProtocolError("chunks that are not in the file")
     try:
         value = bytes.fromhex(fill)
     except ValueError:
-        raise ProtocolError("a fill value that is none") from None
+        raise ProtocolError("an invalid fill value") from None
     return FieldPlace(dtype, table=ChunkTable((frames, axes, pixels), tuple(filters), value, places))
 
 
 def _whole_numbers(found: Any, *, count: int, least: int) -> list[int]:
     if not isinstance(found, list) or len(found) != count:
-        raise ProtocolError("a list of another length")
+        raise ProtocolError("a list of the wrong length")
     if not all(type(number) is int and least <= number < 2**62 for number in found):
-        raise ProtocolError("numbers that cannot be")
+        raise ProtocolError("impossible numbers")
     return found

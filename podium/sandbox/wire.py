@@ -47,7 +47,7 @@ class ProtocolError(Exception):
 
 
 def send(channel: socket.socket, message: dict[str, Any], *, descriptors: Sequence[int] = ()) -> None:
-    """One message, with descriptors that the other side may use from then on."""
+    """Send one message, with descriptors that the other side may use from then on."""
     content = json.dumps(message).encode()
     try:
         if not descriptors:
@@ -83,7 +83,7 @@ def _message(channel: socket.socket, length: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ProtocolError("a message that is not JSON") from None
     if not isinstance(message, dict):
-        raise ProtocolError("a message that is no object")
+        raise ProtocolError("a message that is not an object")
     return message
 
 
@@ -102,8 +102,8 @@ def _exactly(channel: socket.socket, count: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What an array may be; `shape` None: any with `axes` axes. Types are NumPy's without byte order, such as 'u1'.
-    `alternative`: it may also be that."""
+    """What an array may be; `shape` None: any shape with `axes` axes. `alternative`: something else that it may be.
+    Types are NumPy's without byte order, such as 'u1'."""
 
     shape: tuple[int, ...] | None = None
     axes: Collection[int] = range(MOST_AXES + 1)
@@ -112,16 +112,13 @@ class Expected:
     alternative: "Expected | None" = None
 
     def check(self, header: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of the array that `header` declares; ProtocolError where that is not what may come."""
+        """Shape and type of the array that `header` declares; ProtocolError where that is not expected."""
         if self.alternative is not None:
             with suppress(ProtocolError):
                 return self.alternative.check(header)
         if not isinstance(header, dict):
             raise ProtocolError("an array without a header")
-        shape, dtype = header.get("shape"), number_type(header.get("dtype"))
-        if not isinstance(shape, list) or not all(type(length) is int and length > 0 for length in shape):
-            raise ProtocolError("a shape that is none")
-        found = tuple(shape)
+        found, dtype = checked_shape(header.get("shape")), number_type(header.get("dtype"))
         if (self.shape is not None and found != self.shape) or len(found) not in self.axes:
             raise ProtocolError(f"an array of the shape {str(found)[:100]}")
         if not dtype.isnative or (self.types is not None and dtype.str[1:] not in self.types):
@@ -131,25 +128,32 @@ class Expected:
         return found, dtype
 
 
+def checked_shape(found: Any) -> tuple[int, ...]:
+    """Positive lengths, from a list; ProtocolError for anything else."""
+    if not isinstance(found, list) or not all(type(length) is int and length > 0 for length in found):
+        raise ProtocolError("an invalid shape")
+    return tuple(found)
+
+
 def number_type(text: Any) -> np.dtype[Any]:
     """The type of a plain number of at most 8 bytes; ProtocolError for anything else."""
     if not isinstance(text, str) or not _TYPE.fullmatch(text):
-        raise ProtocolError("a type that is no number's")
+        raise ProtocolError("a type that is not numeric")
     try:
         return np.dtype(text)
     except TypeError:
-        raise ProtocolError("a type that is no number's") from None
+        raise ProtocolError("a type that is not numeric") from None
 
 
 def check_values(values: NDArray[Any]) -> NDArray[Any]:
-    """The array itself; ProtocolError where its bytes are no values of its type."""
+    """The array itself; ProtocolError where its bytes are not values of its type."""
     if values.dtype.kind == "b" and values.view(np.uint8).max() > 1:
         raise ProtocolError("booleans that are neither true nor false")
     return values
 
 
 def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
-    """The bytes of an array of at most INLINE_BYTES, right behind the message that declares it."""
+    """Send the bytes of an array of at most INLINE_BYTES, right after the message that declares it."""
     try:
         channel.sendall(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     except OSError as fault:
@@ -157,7 +161,7 @@ def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
 
 
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Exactly the bytes of the declared array."""
+    """Receive exactly the bytes of the declared array."""
     values = np.empty(shape, dtype)
     left = values.reshape(-1).view(np.uint8).data
     while left.nbytes:
@@ -203,7 +207,7 @@ class SharedArray:
         return check_values(values.view(self._dtype).reshape(self._shape))
 
     def _written(self) -> Iterator[tuple[int, int]]:
-        """What was written to: of a mask of few lesions most was not, and reading that would only make zeros."""
+        """The parts that were written: most of a mask with few lesions was not, and would only read as zeros."""
         start = end = 0
         while end < self._bytes:
             try:

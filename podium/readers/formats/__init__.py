@@ -1,4 +1,4 @@
-"""The accepted image formats, and which of them a file has.
+"""The accepted image formats, one module each, and which of them a file has.
 
 The format is recognised by content and the name must agree: SimpleITK would otherwise choose among forty formats, many
 of which open other files.
@@ -76,6 +76,3 @@ def _format_of_content(file: SafeFile) -> ImageFormat | None:
             stream.seek(0)
             start = inflated_start(pieces(stream), count=_START_BYTES)
     return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)
-
-
-# One module per file format.

@@ -1,5 +1,10 @@
-"""What an image file declares before a pixel is read."""
+"""What the image formats share: the header that a file declares, what a format is, and stored pixels.
 
+The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than declared, and that
+memory may hold a reference read before. So pixels are read in blocks, and their bytes are counted on the way.
+"""
+
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -19,7 +24,7 @@ class ImageHeader:
     """Bytes of a pixel in the file."""
 
     dtype: str | None = None
-    """How numpy spells a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
+    """NumPy's name of a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
 
     content_offset: int = 0
     """Where in the file the content begins that is read, or unpacked, for the pixels."""
@@ -36,14 +41,11 @@ class ImageHeader:
     @property
     def data_bytes(self) -> int:
         """Declared bytes of all pixels, unpacked."""
-        size = self.pixel_bytes
-        for length in self.shape:
-            size *= length
-        return size
+        return self.pixel_bytes * math.prod(self.shape)
 
 
 def with_crosses(shape: tuple[int, ...]) -> str:
-    """A shape in words: '96 x 128'."""
+    """A shape as text: '96 x 128'."""
     return " x ".join(str(length) for length in shape) or "a single value"
 
 
@@ -69,15 +71,12 @@ def check_channels(file: SafeFile, channels: int) -> None:
         )
 
 
-# What an image format is to the rest of the readers.
-
-
 @dataclass(frozen=True)
 class ImageFormat:
-    """One accepted format. Each module of an image format declares its own; `registry.py` lists them."""
+    """One accepted format. Each module of an image format defines its own; `IMAGE_FORMATS` lists them."""
 
     name: str
-    """As it is written in messages."""
+    """As messages write it."""
 
     endings: tuple[str, ...]
     """Of file names, in lower case."""
@@ -98,18 +97,12 @@ class ImageFormat:
     """Whether the whole file is gzipped; `matches` is then given the first unpacked bytes."""
 
     has_geometry: bool = False
-    """Whether the format stores where a volume lies in space."""
-
-
-# Stored pixels in blocks, counted on the way.
-#
-# The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than declared, and
-# that memory may hold a reference read before. So the number of bytes is checked here.
+    """Whether the format stores the position of a volume in space."""
 
 
 def check_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The file holds as many pixels as declared, for a library that reads it afterwards. Compressed ones are unpacked
-    for that, block by block."""
+    """Check that the file holds as many pixels as declared, for a library that reads it afterwards. Compressed ones
+    are unpacked for that, block by block."""
     if header.wrapping is None:
         _check_size(file, header, file.size - header.content_offset)
         return
