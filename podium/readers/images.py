@@ -1,7 +1,8 @@
-"""Images. Pixels that are simply stored, compressed or not, are read here, all others by SimpleITK, and only after
-their headers were read here.
+"""Images and label maps. Headers are always read here first. Pixels that are simply stored, compressed or not, are read
+here too, all others by SimpleITK.
 
-SimpleITK is given the one reader for the file's format by name: it never chooses one itself.
+SimpleITK is given the one reader for the file's format by name: it never chooses one itself. Label maps are whole,
+non-negative numbers, whatever type they are stored in (`as_integer_labels`).
 """
 
 import math
@@ -15,9 +16,14 @@ from podium.errors import Refused
 from podium.errors import SimpleITK as sitk
 from podium.readers.files import SafeFile, decoder_of, escape_for_display, quiet_stderr
 from podium.readers.formats import format_of
-from podium.readers.formats.headers import ImageHeader, pixel_blocks, with_crosses
+from podium.readers.formats.headers import ImageHeader, check_expected_shape, pixel_blocks
 
 MAX_IMAGE_BYTES = 2 * 1024**3
+PROBABILITY_SHARE = 0.01
+"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
+
+SMALLEST_PICTURE = 16
+"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +38,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where a volume lies, in SimpleITK's order (x, y, z); spacing and origin in mm."""
+    """Where a volume is in space, in SimpleITK's order (x, y, z); spacing and origin in mm."""
 
     spacing: tuple[float, ...]
     origin: tuple[float, ...]
@@ -42,7 +48,7 @@ class Geometry:
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
     """The image in `file`: one real value per pixel, 2-D or 3-D.
 
-    A header that declares another shape than `shape`, or more than `max_bytes`, is refused before anything is
+    A header that declares a shape other than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
     if (decoder := decoder_of(file)) is not None:
@@ -59,15 +65,8 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-    """Refuses what is declared before anything is allocated for it."""
-    if shape is not None:
-        if len(header.shape) != len(shape):
-            raise Refused(
-                f"'{file.name}' has {len(header.shape)} axes ({with_crosses(header.shape)}), "
-                f"expected {len(shape)} ({with_crosses(shape)})."
-            )
-        if header.shape != shape:
-            raise Refused(f"'{file.name}' is {with_crosses(header.shape)}, expected {with_crosses(shape)}.")
+    """Refuse a wrong shape or too many bytes before anything is allocated."""
+    check_expected_shape(f"'{file.name}'", header.shape, shape)
     if header.data_bytes > max_bytes:
         raise Refused(f"'{file.name}' declares {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
 
@@ -130,19 +129,10 @@ def _refusal_without_path(file: SafeFile, fault: str) -> Refused:
     return Refused(f"'{file.name}' is damaged: its pixels cannot be read.")
 
 
-# Label maps: whole, non-negative numbers, whatever type they are stored in.
-
-PROBABILITY_SHARE = 0.01
-"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
-
-SMALLEST_PICTURE = 16
-"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
-
-
 def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
     """`values` as unsigned integers: integers and booleans without a copy, floats in the smallest type that holds them.
 
-    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each in its own words.
+    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each with its own message.
     `name` is the file (and dataset) as its author knows it.
     """
     label = f"'{escape_for_display(name)}'"

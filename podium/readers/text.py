@@ -112,11 +112,11 @@ def parse_json(
     max_containers: int = MAX_CONTAINERS,
     lenient: bool = False,
 ) -> Any:
-    """The value in `text`, UTF-8 with or without a byte order mark; `name` stands for it in messages.
+    """The value in `text`, UTF-8 with or without a byte order mark; messages call it `name`.
 
     Every number that comes out is finite and, if whole, fits in 64 bits; every text can be written again as UTF-8.
-    Where one file holds the predictions of many cases, `lenient` accepts the other values too, whole numbers that
-    are too large as floats: the caller then refuses the prediction of one case alone.
+    Where one file holds the predictions of many cases, `lenient` accepts other values too, and whole numbers that are
+    too large as floats: the caller then refuses the prediction of one case alone.
     """
     label = f"'{escape_for_display(name)}'"
     try:
@@ -184,7 +184,7 @@ def _check_depth(text: str, *, label: str, max_depth: int, max_containers: int) 
             depth -= 1
 
 
-# Tables.
+# Tables of cases.
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +217,9 @@ class Row:
         if isinstance(cell, str):
             cell = cell.strip()
             is_number = len(cell) <= _LONGEST_NUMBER and _NUMBER.fullmatch(cell) is not None
-            value = float(cell) if is_number else math.nan
         else:
             is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-            value = float(cell) if is_number else math.nan
+        value = float(cell) if is_number else math.nan
         if math.isfinite(value):
             return value
         if is_number or (isinstance(cell, str) and _NOT_FINITE.fullmatch(cell)):
@@ -229,12 +228,12 @@ class Row:
         raise Refused(f"{self._holds(column)}, which is not a number{advice}.")
 
     def value(self, column: str) -> Any:
-        """The cell as it is, not empty: text without white space around it in CSV, any value in JSON."""
+        """The cell as it is, not empty: in CSV text without white space around it, in JSON any value."""
         cell = self._filled(column)
         return cell.strip() if isinstance(cell, str) else cell
 
     def text(self, column: str) -> str:
-        """A text, without white space around it; of JSON also a whole number."""
+        """Text without white space around it; in JSON also a whole number."""
         cell = self._filled(column)
         if not isinstance(cell, str | int) or isinstance(cell, bool) or not _is_unicode(str(cell)):
             raise Refused(f"{self._holds(column)}, which is not text.")
@@ -265,7 +264,7 @@ class CaseRows:
     """Cases with a row that cannot be read, and why."""
 
     notes: Sequence[str]
-    """Sentences about rows that belong to no case."""
+    """Messages about rows that belong to no case."""
 
     def rows_of(self, case: str) -> Sequence[Row]:
         """All rows of a case, none where the file does not name it; refused where one of them is broken."""
@@ -356,7 +355,7 @@ class _Collected:
 def _csv_rows(
     file: SafeFile, columns: Sequence[str], optional: Sequence[str], max_rows: int
 ) -> Iterator[tuple[Row, str | None]]:
-    """Every row, and what is wrong with it; `max_rows` bounds the lines, so that no time is lost on a hopeless file."""
+    """Every row, and what is wrong with it; `max_rows` bounds the lines, to spend no time on a hopeless file."""
     label = f"'{escape_for_display(file.name)}'"
     lines = read_csv_rows(file, limit_bytes=TABLE_BYTES, max_lines=max_rows)
     _, header = next(lines, (0, []))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives import STORED, ZipMember, member_content, zip_members
 from podium.readers.files import SafeFile
-from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, check_number_type, check_shape
+from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, check_number_type, check_shape, truncated
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
@@ -91,7 +91,7 @@ def whole_array(header: NpyHeader, read: Read, label: str, *, shape: tuple[int, 
         raise Refused(f"{label} has {header.nbytes:,} bytes; at most {MAX_ARRAY_BYTES:,} are read.")
     data = read(header.nbytes)
     if len(data) < header.nbytes:
-        raise Refused(f"{label} is truncated: the file ends before its last value.")
+        raise truncated(label)
     values = np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran_order else "C")
     return values.astype(header.dtype.newbyteorder("="))
 
@@ -242,7 +242,7 @@ class _DeflatedFrames(FrameStream):
         with self._source._open(self._name) as (_, content):
             for frame in span:
                 if content.fill(target) < len(target):
-                    raise Refused(f"{self.label} is truncated: the file ends before its last value.")
+                    raise truncated(self.label)
                 yield Tile(frame, 0, buffer)
             content.end()
 

@@ -49,6 +49,18 @@ def with_crosses(shape: tuple[int, ...]) -> str:
     return " x ".join(str(length) for length in shape) or "a single value"
 
 
+def check_expected_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
+    """Refuse any other shape than `expected`, where there is one."""
+    if expected is None or found == expected:
+        return
+    if len(found) != len(expected):
+        raise Refused(
+            f"{label} has {len(found)} axes ({with_crosses(found)}), "
+            f"expected {len(expected)} ({with_crosses(expected)})."
+        )
+    raise Refused(f"{label} is {with_crosses(found)}, expected {with_crosses(expected)}.")
+
+
 def check_axes(file: SafeFile, axes: int) -> None:
     """Only 2-D and 3-D images are read; a 4-D image is refused even when it has a single frame."""
     if axes == 4:

@@ -1,4 +1,4 @@
-"""The binary header of a single-file NIfTI-1 image, plain or gzipped.
+"""NIfTI: the binary header of a single-file NIfTI-1 image, plain or gzipped.
 
 Pairs (`ni1`), Analyze 7.5 and the text variant make the library open a second file whose name the header or the
 author chooses, so only the magic `n+1` passes. The library tells the byte order by dim[0], we by sizeof_hdr: both
