@@ -19,19 +19,131 @@ from podium.cli.score import evaluate_submission
 from podium.errors import UsageError
 from podium.kernel import signals_blocked, unblock_signals
 
-# A process with everything imported that forks a child for every job: jobs begin at once and share no state.
-#
-# The process has one thread: a fork never copies a lock that another thread holds. A server with threads therefore
-# asks it from outside.
-
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
+_BODY_LENGTH = re.compile("[0-9]{1,6}")
+
+
+def serve_evaluations(options: argparse.Namespace) -> int:
+    """Serve until the process that starts the evaluations ends."""
+    from podium.cli.main import carry_out  # that module lists this command
+
+    def warm_up() -> None:
+        server.server_close()  # the copy of this process: only one listens
+        _import_packages(options)
+
+    with _listen(options.port) as server:
+        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(evaluate_submission, options))
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            evaluator.wait_until_warm()
+            server.evaluate = evaluator.run
+            print(f"Ready: POST /invoke on port {server.server_address[1]} starts an evaluation.", flush=True)
+            evaluator.join()
+        except EOFError:
+            pass  # said below
+        finally:
+            server.shutdown()
+            evaluator.stop()
+    return end("The process that starts the evaluations has ended, perhaps because memory ran out.", 2)
+
+
+def _import_packages(options: argparse.Namespace) -> None:
+    """Import packages before the first evaluation, which then starts faster."""
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import import_packages
+
+    with suppress(Exception):  # whatever is wrong, every evaluation reports it as it would without a server
+        ground_truth = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+        import_packages(ground_truth, challenge=chosen_challenge(options))
+
+
+def _listen(port: int) -> "EvaluationServer":
+    try:
+        return EvaluationServer(("0.0.0.0", port))  # noqa: S104  (the platform calls from outside)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"The server cannot listen on port {port}: {error}.") from None
+
+
+class EvaluationServer(ThreadingTCPServer):
+    """`POST /invoke` runs `evaluate` and answers by its exit code: 201 for 0, 422 for 1 (the submission is unusable),
+    500 for others; 409 while another evaluation runs, since both would read the same `/input`.
+
+    As long as `evaluate` is None this and `GET /health` answer 503.
+    """
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        super().__init__(address, _Handler)
+        self.evaluate: Callable[[], int] | None = None
+        self._running = Lock()
+
+    def invoke(self) -> tuple[int, str]:
+        """Status and text of the answer to `POST /invoke`."""
+        if self.evaluate is None:
+            return 503, "Not ready yet; GET /health says when."
+        if not self._running.acquire(blocking=False):
+            return 409, "An evaluation is running; only one can run at a time."
+        try:
+            code = self.evaluate()
+        except (EOFError, OSError):
+            return 500, "The process that starts the evaluations has ended."
+        finally:
+            self._running.release()
+        if code < 0:
+            name = signal.Signals(-code).name
+            end(f"The evaluation was ended by signal {name}, perhaps because memory ran out.")
+        status = {0: 201, 1: 422}.get(code, 500)
+        return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """Ignore clients that have gone; print other errors to stdout: the last line of stderr is for participants."""
+        if not isinstance(sys.exception(), OSError):
+            traceback.print_exc(file=sys.stdout)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: EvaluationServer
+    timeout = 60.0  # for the request; an evaluation may take as long as it takes
+
+    def do_GET(self) -> None:
+        if self.path != "/health":
+            self._answer(404, "There are GET /health and POST /invoke.")
+        elif self.server.evaluate is not None:
+            self._answer(200, "Ready.")
+        else:
+            self._answer(503, "Not ready yet.")
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        if not _BODY_LENGTH.fullmatch(length):
+            self._answer(413, "The body is ignored; it must be smaller than a megabyte.")
+            return
+        self.rfile.read(int(length))  # a connection that is closed on unread bytes takes the answer with it
+        if self.path != "/invoke":
+            self._answer(404, "There are GET /health and POST /invoke.")
+            return
+        self._answer(*self.server.invoke())
+
+    def _answer(self, status: int, text: str) -> None:
+        body = f"{text}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        """Log nothing: the log is that of the evaluations."""
 
 
 class Prefork:
-    """Runs `warm_up` once, then `job` in a child of its own whenever that is asked for.
+    """A process that runs `warm_up` once, then forks a child for every `job`: jobs start at once and share no state.
 
-    Make it before the first thread is started. Everything that the process has then is there for the jobs.
+    The process has one thread, so that a fork never copies a lock that another thread holds: a server with threads
+    therefore asks it from outside. Make it before the first thread is started.
     """
 
     def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
@@ -99,123 +211,3 @@ def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
     connection.close()
     unblock_signals()
     raise SystemExit(job())
-
-
-def serve_evaluations(options: argparse.Namespace) -> int:
-    from podium.cli.main import carry_out  # that module lists this command
-
-    def warm_up() -> None:
-        server.server_close()  # the copy of this process: only one listens
-        _import_packages(options)
-
-    with _listen(options.port) as server:
-        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(evaluate_submission, options))
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            evaluator.wait_until_warm()
-            server.evaluate = evaluator.run
-            print(f"Ready: POST /invoke on port {server.server_address[1]} starts an evaluation.", flush=True)
-            evaluator.join()
-        except EOFError:
-            pass  # said below
-        finally:
-            server.shutdown()
-            evaluator.stop()
-    return end("The process that starts the evaluations has ended, perhaps because memory ran out.", 2)
-
-
-def _import_packages(options: argparse.Namespace) -> None:
-    """Before the first evaluation, which then does not spend its time on it."""
-    from podium.challenges.format import locate_ground_truth
-    from podium.evaluation import import_packages
-
-    with suppress(Exception):  # whatever is wrong, every evaluation says it as it would without a server
-        ground_truth = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-        import_packages(ground_truth, challenge=chosen_challenge(options))
-
-
-def _listen(port: int) -> "EvaluationServer":
-
-    try:
-        return EvaluationServer(("0.0.0.0", port))  # noqa: S104  (the platform calls from outside)
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"The server cannot listen on port {port}: {error}.") from None
-
-
-# The web server of `podium invoke`.
-
-_BODY_LENGTH = re.compile("[0-9]{1,6}")
-
-
-class EvaluationServer(ThreadingTCPServer):
-    """`POST /invoke` runs `evaluate` and answers by its exit code: 201 for 0, 422 for 1 (the submission is unusable),
-    500 for others; 409 while another evaluation runs, since both would read the same `/input`.
-
-    As long as `evaluate` is None this and `GET /health` answer 503.
-    """
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        super().__init__(address, _Handler)
-        self.evaluate: Callable[[], int] | None = None
-        self._running = Lock()
-
-    def invoke(self) -> tuple[int, str]:
-        """Status and text of the answer to `POST /invoke`."""
-        if self.evaluate is None:
-            return 503, "Not ready yet; GET /health says when."
-        if not self._running.acquire(blocking=False):
-            return 409, "An evaluation is running; only one can run at a time."
-        try:
-            code = self.evaluate()
-        except (EOFError, OSError):
-            return 500, "The process that starts the evaluations has ended."
-        finally:
-            self._running.release()
-        if code < 0:
-            name = signal.Signals(-code).name
-            end(f"The evaluation was ended by signal {name}, perhaps because memory ran out.")
-        status = {0: 201, 1: 422}.get(code, 500)
-        return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that has gone is nobody's error; the last line of stderr is for participants."""
-        if not isinstance(sys.exception(), OSError):
-            traceback.print_exc(file=sys.stdout)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: EvaluationServer
-    timeout = 60.0  # for the request; an evaluation may take as long as it takes
-
-    def do_GET(self) -> None:
-        if self.path != "/health":
-            self._answer(404, "There are GET /health and POST /invoke.")
-        elif self.server.evaluate is not None:
-            self._answer(200, "Ready.")
-        else:
-            self._answer(503, "Not ready yet.")
-
-    def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "0")
-        if not _BODY_LENGTH.fullmatch(length):
-            self._answer(413, "The body is ignored; it must be smaller than a megabyte.")
-            return
-        self.rfile.read(int(length))  # a connection that is closed on unread bytes takes the answer with it
-        if self.path != "/invoke":
-            self._answer(404, "There are GET /health and POST /invoke.")
-            return
-        self._answer(*self.server.invoke())
-
-    def _answer(self, status: int, text: str) -> None:
-        body = f"{text}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        """Nothing: the log is that of the evaluations."""
