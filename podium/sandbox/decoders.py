@@ -9,10 +9,12 @@ import logging
 import math
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import MachineError, ReaderDied, Refused, UsageError, require
-from podium.kernel import Limits, closed_to_others, is_linux
+from podium.kernel import Limits, closed_to_others, is_linux, signals_blocked
 from podium.readers.files import SafeFile, decoded_by, escape_for_display, is_decoder_installed
 from podium.readers.frames import FieldShape, FrameStream
 from podium.readers.hdf5 import MAX_DATASET_BYTES
@@ -44,7 +46,7 @@ from podium.sandbox.wire import (
     receive_small_array,
     send,
 )
-from podium.sandbox.zygote import NO_LIBRARY, start_zygote
+from podium.sandbox.zygote import NO_LIBRARY
 
 Isolation = Literal["full", "best"]
 """Whether an evaluation needs every layer, or takes those that the kernel has."""
@@ -63,6 +65,8 @@ _TABLE_COLUMNS = 6
 _LONGEST_SENTENCE = 2000
 _LONGEST_DETAIL = 4000
 _LONGEST_FAULT_NAME = 60
+_NEEDED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # threads would not survive a fork
 _HARMLESS = SafeFile(Path(__file__).resolve().parent, "__init__.py")
 
 _of_this_process = ExitStack()
@@ -123,7 +127,17 @@ def started(
 
 @contextmanager
 def _zygote(limits: Limits) -> Iterator[socket.socket]:
-    process, control = start_zygote(available_layers(), limits)
+    """A zygote while the context lasts: the socket for requests to it."""
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, signals_blocked():
+        process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
+            [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), available_layers(), limits)],
+            env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     try:
         yield control
     finally:
@@ -133,6 +147,15 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
             control.recv(1)  # nothing, once all who served this socket have ended
         process.kill()
         process.wait()
+
+
+def program(control: int, layers: Sequence[str], limits: Limits) -> str:
+    """What a zygote runs."""
+    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
+    return (
+        f"import sys; sys.path[:] = {found_at!r}; from podium.sandbox.zygote import begin; "
+        f"begin({control}, {os.getpid()}, {list(layers)!r}, {asdict(limits)!r})"
+    )
 
 
 def _check_isolation(layers: Sequence[str], isolation: Isolation, *, logged: bool) -> None:

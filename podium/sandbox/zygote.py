@@ -5,8 +5,8 @@ and it is small. Forking copies the tables of all memory in use, which takes 10 
 
 A request is the name of a library with three descriptors: the decoder's end of its channel, the file, and the reading
 end of a leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the
-decoder is killed, whatever it is doing. A name without descriptors is advance notice: the library is
-loaded while the main process still does other things.
+decoder is killed, whatever it is doing. A name without descriptors is advance notice: the library is loaded while the
+main process still does other things.
 
 A zygote may be killed, as where memory runs out. So it has spares: processes forked from it, which wait for a lock that
 the kernel takes from the zygote when it ends. One of them takes its place at the same socket, and has spares in turn.
@@ -19,25 +19,19 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from podium.errors import preload_readers
-from podium.kernel import Limits, die_with, set_oom_score, signals_blocked, unblock_signals
+from podium.kernel import Limits, die_with, set_oom_score, unblock_signals
 from podium.sandbox.lock import OPENED, Lock
 from podium.sandbox.wire import send
 
 NO_LIBRARY = b"none"
 """Requests a decoder that reports its lock and reads nothing."""
 
-_NEEDED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # threads would not survive a fork
 _LONGEST_NAME = 20
 _CHANNEL = _CONTROL = 3
 _TURN, _LIFE = 4, 5
@@ -47,30 +41,6 @@ _LOOK_AGAIN_MS = 20  # whether what was killed has ended
 _ABOVE = 64  # descriptors are put here before they take their low numbers
 _ALL_DESCRIPTORS = 1 << 20
 _interpreter_calls = ctypes.PyDLL(None)  # calls that do not release the interpreter's lock
-
-
-def start_zygote(layers: Sequence[str], limits: Limits) -> tuple["subprocess.Popen[bytes]", socket.socket]:
-    """Start a zygote. Returns its process and the socket for requests."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, signals_blocked():
-        process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
-            [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), layers, limits)],
-            env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return process, ours
-
-
-def program(control: int, layers: Sequence[str], limits: Limits) -> str:
-    """What a zygote runs."""
-    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
-    return (
-        f"import sys; sys.path[:] = {found_at!r}; from podium.sandbox.zygote import begin; "
-        f"begin({control}, {os.getpid()}, {list(layers)!r}, {asdict(limits)!r})"
-    )
 
 
 def begin(control: int, main: int, layers: Sequence[str], limits: Mapping[str, int]) -> None:
