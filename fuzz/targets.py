@@ -18,13 +18,12 @@ from podium.readers.annotations import read_boxes, read_points
 from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile, list_files
 from podium.readers.formats.arrays import NpyFiles, open_npz
-from podium.readers.formats.text import read_json, read_text
 from podium.readers.frames import ArraySource
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
-from podium.readers.tables import read_table
+from podium.readers.text import read_json, read_table, read_text
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.wire import EndedError, Expected, LyingError, receive, receive_small_array
+from podium.sandbox.wire import EndedError, Expected, ProtocolError, receive, receive_small_array
 
 MAX_BYTES = 1_000_000
 FIELD = (3, 3, 4)  # of the displacement fields among the seeds
@@ -205,7 +204,7 @@ TARGETS = {
     "predictions": Target(_predictions),
     "challenge": Target(_challenge, refusals=PodiumError, longest=8192),
     "formula": Target(_formula, refusals=FormulaError),
-    "wire": Target(_wire, refusals=(EndedError, LyingError)),
+    "wire": Target(_wire, refusals=(EndedError, ProtocolError)),
 }
 
 

@@ -1,19 +1,19 @@
-"""Every error Podium raises on purpose, and what each one costs.
+"""Every error Podium raises on purpose and its exit code, validation errors as sentences, and optional packages.
 
 PodiumError
 ├── SubmissionError      the submission as a whole is unusable              exit 1
-├── Refused              one file cannot be accepted, in words for its author
+├── Refused              one file cannot be accepted; the message is for its author
 │   │                    (costs its case; a refused reference becomes a GroundTruthError)
-│   └── ReaderDied           reading it ended its process, perhaps by no fault of the file: its case is tried again
+│   └── ReaderDied           reading it ended its process, possibly not because of the file: its case is tried again
 └── OrganiserError       something on the organiser's side is wrong         exit 2
     ├── GroundTruthError     a reference is missing, broken or contradictory
     ├── ConfigurationError   challenge.toml is wrong; the message names key and line
     ├── UsageError           the command line is wrong
     ├── StorageError         files behind a URL cannot be reached
-    └── MachineError         the machine ends processes, which no other case would survive better
+    └── MachineError         the machine kills processes, so that other cases would fail too
 
-Messages are complete sentences, and since the platform shows the last line of stderr to participants whatever went
-wrong, each must bear that: they name what was submitted or published, never a reference's content, a hidden case or a
+Messages are complete sentences. The platform shows the last line of stderr to participants whatever went wrong, so each
+message must be fit for that: it names what was submitted or published, never a reference's content, a hidden case or a
 path of the container. What only the organiser may know goes into `detail`, which is printed to the log (stdout).
 """
 
@@ -28,6 +28,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+UNKNOWN_KEY = "unknown_key"
+"""The type of a validation error whose message already says what is wrong with a key."""
+
+READER_PACKAGES = ("h5py", "SimpleITK")
+
+_WRONG = "is wrong: "
+_TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
+_EXPECTED = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table of keys and values",
+    "model_type": "a table of keys and values",
+    "string_type": "a string",
+}
+_Found = tuple[tuple[str | int, ...], str, str]
 
 
 class PodiumError(Exception):
@@ -53,7 +69,7 @@ class Refused(PodiumError):
 
 
 class ReaderDied(Refused):
-    """The process that read one file ended, by the file's fault or because it was killed."""
+    """The process that read one file ended, because of the file or because it was killed."""
 
 
 class OrganiserError(PodiumError):
@@ -73,19 +89,19 @@ class UsageError(OrganiserError):
 
 
 class StorageError(OrganiserError):
-    """What lies behind a URL is not there, may not be used or does not answer."""
+    """What a URL points to does not exist, may not be used or does not answer."""
 
 
 class MachineError(OrganiserError):
     """Processes are killed faster than they can be replaced."""
 
 
-# From pydantic's errors to words: every file that Podium reads names its mistakes in the same way.
+# Validation errors of pydantic as sentences: every file that Podium reads names its mistakes in the same way.
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationProblem:
-    """One thing that is wrong with a document: where, and what in words that follow the place."""
+    """One thing that is wrong with a document: where, and what, as words that follow the place."""
 
     key: tuple[str | int, ...]
     words: str
@@ -100,15 +116,15 @@ class ValidationProblem:
         return f"'{self.place}' {self.words}" if self.key else self.words
 
 
-def first_problem(error: "ValidationError", *, prefix: tuple[str, ...] = ()) -> ValidationProblem:
-    """The first of the errors; `prefix` is where the validated value stands in its file."""
-    return all_problems(error, prefix=prefix)[0]
+def first_problem(error: "ValidationError") -> ValidationProblem:
+    """The first of the errors."""
+    return all_problems(error)[0]
 
 
 def all_problems(
     error: "ValidationError", *, prefix: tuple[str, ...] = (), content: Any = None
 ) -> list[ValidationProblem]:
-    """Every error; `prefix` is where the validated value stands in its file.
+    """Every error; `prefix` is where the validated value is in its file.
 
     Where a value may be of several types, pydantic names every type that did not fit, as if it were a key. With the
     `content` that was validated, keys lead to what the file says, and a type that was not meant is not mentioned.
@@ -122,24 +138,8 @@ def all_problems(
     return [ValidationProblem(key=key, words=_joined(list(dict.fromkeys(each)))) for key, each in words.items()]
 
 
-def _joined(words: Sequence[str]) -> str:
-    return "; or: ".join([words[0], *(each.removeprefix(_WRONG) for each in words[1:])])
-
-
-_TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
-_WRONG = "is wrong: "
-_EXPECTED = {
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a table of keys and values",
-    "model_type": "a table of keys and values",
-    "string_type": "a text",
-}
-_Found = tuple[tuple[str | int, ...], str, str]
-
-
 def _key(location: tuple[str | int, ...], content: Any, kind: str) -> tuple[str | int, ...]:
-    """The parts of a location that lead through the content; the last is the key's own where it is missing."""
+    """The parts of a location that lead through the content, and the last one also where the key is missing."""
     if content is None:
         return location
     key: list[str | int] = []
@@ -154,15 +154,9 @@ def _key(location: tuple[str | int, ...], content: Any, kind: str) -> tuple[str 
 
 
 def _is_explained(problem: _Found, others: Iterable[_Found]) -> bool:
-    """Whether another problem at the same place, or inside of it, says more than that the type is another."""
+    """Whether another problem at the same place, or inside it, says more than that the type is wrong."""
     key = problem[0]
     return any(other[0][: len(key)] == key and (len(other[0]) > len(key) or other[1] not in _TYPES) for other in others)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'nsd.mean'?`, or nothing where no known name is close."""
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def _in_words(kind: str, message: str) -> str:
@@ -180,8 +174,14 @@ def _in_words(kind: str, message: str) -> str:
     return f"{_WRONG}{message[0].lower()}{message[1:]}"
 
 
-UNKNOWN_KEY = "unknown_key"
-"""The type of an error whose message already says what is wrong with a key."""
+def _joined(words: Sequence[str]) -> str:
+    return "; or: ".join([words[0], *(each.removeprefix(_WRONG) for each in words[1:])])
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'nsd.mean'?`, or nothing where no known name is close."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 # Packages that only a part of Podium needs: the extras of pyproject.toml, and what to do where one is missing.
@@ -191,7 +191,7 @@ UNKNOWN_KEY = "unknown_key"
 
 
 class LazyPackage:
-    """Stands for a package of an extra, and imports it at its first use."""
+    """A package of an extra, imported when it is first used."""
 
     def __init__(self, name: str, *, extra: str) -> None:
         self._name, self._extra = name, extra
@@ -200,8 +200,8 @@ class LazyPackage:
         return getattr(_load(self._name, self._extra), attribute)
 
 
-READER_PACKAGES = ("h5py", "SimpleITK")
 h5py: Any = LazyPackage("h5py", extra="score")
+
 SimpleITK: Any = LazyPackage("SimpleITK", extra="score")
 
 
@@ -216,8 +216,15 @@ def _load(name: str, extra: str) -> ModuleType:
     return package
 
 
+def preload_readers(packages: Collection[str] = READER_PACKAGES) -> None:
+    """Import those packages that read files and are installed: forked processes then share them."""
+    for name in packages:
+        if find_spec(name) is not None:
+            _load(name, "score")
+
+
 def require(*packages: str, extra: str) -> None:
-    """Say what to install before something fails on an import."""
+    """Raise a UsageError that says what to install, before something fails on an import."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise UsageError(missing_packages(*missing, extra=extra))
@@ -228,10 +235,3 @@ def missing_packages(*packages: str, extra: str) -> str:
     return (
         f"This command needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."
     )
-
-
-def preload_readers(packages: Collection[str] = READER_PACKAGES) -> None:
-    """Import packages that read files, as far as they are installed: forked processes then share them."""
-    for name in packages:
-        if find_spec(name) is not None:
-            _load(name, "score")

@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""System calls that Python has no function for, signals around a fork, and limits that a process puts on itself."""
 
 import ctypes
 import os
@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-# The same on every machine, unlike older calls.
+# These numbers are the same on every machine, unlike those of older calls.
 OPENAT2 = 437
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 SECCOMP_CALLS = {"x86_64": 317, "aarch64": 277}
+
+_SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38  # of prctl
+_OPEN_FILES = 16
+_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT)
+
+requested_to_end = threading.Event()
+"""Set by a command's handler. What the handler raises may be lost in a callback, so long-running work checks this."""
 
 
 def is_linux() -> bool:
@@ -38,7 +45,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def prctl(option: int, value: int = 0) -> int:
-    """Change or ask something about this process; OSError where that fails."""
+    """Change or query a property of this process; OSError where that fails."""
     zero = ctypes.c_ulong(0)
     result = int(libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
     if result < 0:
@@ -47,17 +54,13 @@ def prctl(option: int, value: int = 0) -> int:
     return result
 
 
-# Requests to end (SIGTERM, Ctrl-C) around a fork.
-#
-# What their handler raises in one of Python's own functions around a fork is printed and lost, and the process goes
-# on as if nobody had asked. So they wait until the fork is over.
-
-_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT)
-
-
 @contextmanager
-def requests_held_back() -> Iterator[None]:
-    """While a process is forked. The new process calls `heed_requests` once it has its own handlers."""
+def signals_blocked() -> Iterator[None]:
+    """Block SIGTERM and SIGINT while a process is forked.
+
+    What their handler raises in one of Python's own functions around a fork is printed and lost, and the process would
+    go on as if nobody had asked it to end. The new process calls `unblock_signals` once it has its own handlers.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _REQUESTS_TO_END)
     try:
         yield
@@ -65,30 +68,23 @@ def requests_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def heed_requests() -> None:
-    """In a process that was forked while requests were held back."""
+def unblock_signals() -> None:
+    """Undo `signals_blocked` in a process that was forked meanwhile."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _REQUESTS_TO_END)
-
-
-requested_to_end = threading.Event()
-"""Set by a command's handler. What the handler raises may be lost in a callback of Python's own, so long work asks."""
 
 
 # Limits a process puts on itself: resources, privileges, and who may look into it.
 
-_SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38
-_OPEN_FILES = 16
-
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Of one decoder: memory beyond what it starts with, and seconds of CPU time."""
+    """The limits of one decoder: memory beyond what it starts with, and seconds of CPU time."""
 
-    memory_bytes: int = 6 * 1024**3  # the largest image twice, as the library's and as an array, and what is read
-    cpu_seconds: int = 3600  # the time limit of a case is the worker's; this one is for who outlives it
+    memory_bytes: int = 6 * 1024**3  # the largest image twice (the library's and an array), and the file
+    cpu_seconds: int = 3600  # workers enforce the time limit of a case; this one stops decoders that outlive them
 
     def resources(self) -> Sequence[tuple[int, int]]:
-        """The limits that a process like this one sets itself, none higher than it is: no file grows, no process
+        """The limits to set in a process like this one, none higher than its current ones: no file grows, no process
         starts, few files are open; bounded memory and time."""
         used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
         wanted = {
@@ -108,7 +104,7 @@ class Limits:
 
 
 def limit_resources(resources: Sequence[tuple[int, int]]) -> None:
-    """Put limits in force, for good."""
+    """Put limits in force, permanently."""
     for what, value in resources:
         resource.setrlimit(what, (value, value))
 
@@ -125,8 +121,8 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def offer_to_the_out_of_memory_killer(score: int) -> None:
-    """Where memory runs out, the kernel should end this process before those with a lower score (0 to 1000)."""
+def set_oom_score(score: int) -> None:
+    """Where memory runs out, the kernel kills this process before those with a lower score (0 to 1000)."""
     if not is_linux():
         return
     # The file belongs to root while the process is closed to others of its user.
@@ -136,7 +132,7 @@ def offer_to_the_out_of_memory_killer(score: int) -> None:
 
 @contextmanager
 def closed_to_others() -> Iterator[None]:
-    """Other processes of the same user can neither read this process's memory nor trace it. Children inherit that."""
+    """Other processes of the same user can neither read this process's memory nor trace it. Children inherit this."""
     with _dumpable(0):
         yield
 

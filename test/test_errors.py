@@ -45,7 +45,7 @@ def test_words(content: Any, words: str) -> None:
 def test_the_place_of_a_table_goes_before_its_keys() -> None:
     with pytest.raises(ValidationError) as raised:
         Outer.model_validate({})
-    problem = first_problem(raised.value, prefix=("carotid", "time"))
+    problem = all_problems(raised.value, prefix=("carotid", "time"))[0]
     assert problem.key == ("carotid", "time", "inner")
     assert str(problem) == "'carotid.time.inner' is missing"
 

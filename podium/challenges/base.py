@@ -51,8 +51,7 @@ from podium.platform.privacy import (
     published_columns,
     rounded_aggregates,
 )
-from podium.readers.decoding import one_case
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, one_case
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 CaseT = TypeVar("CaseT")  # one case, compared

@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line: one module per group of commands."""
 
 from podium.cli.main import main
 

@@ -8,84 +8,89 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_group, add_verb, add_workers, count, positive_int
+from podium.cli.arguments import Verbs, add_group, add_verb, add_workers, count, positive_int, say
 from podium.errors import UsageError, require
-from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
     from podium.tools.arena.simulation import Played, Scenario, SimulationSummary
 
-# What the commands of `podium arena` share.
+_RATINGS = ("elo-averaged", "elo", "bradley-terry")
+_GAPS = (25.0, 50.0, 100.0, 200.0)
 
-_LONGEST_SENTENCE = 1000
+
+def add_verbs(verbs: Verbs) -> None:
+    arena = add_group(verbs, "arena", "let clinicians compare anonymous reports, and rate the teams by their votes")
+    _add_init(arena)
+    _add_people(arena)
+    _add_serve(arena)
+    _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still requires"))
+    _add_known_folder(add_verb(arena, "close", _close, "end the voting for good"))
+    _add_result(arena)
+    _add_archive(arena)
+    _add_viewer(arena)
+    add_simulate(arena)
 
 
-def add_known_folder(parser: argparse.ArgumentParser) -> None:
+def _add_init(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "init", _init, "create an arena from the finalists' reports and the case images")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
     parser.add_argument(
-        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the arena's folder [the working folder]"
+        "--ranking", type=Path, required=True, metavar="FILE", help="the ranking.json that 'podium rank' wrote"
+    )
+    parser.add_argument(
+        "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
+    )
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/",
+    )
+    parser.add_argument(
+        "--top", type=positive_int, metavar="N", help="teams of this rank or better [the ranking's finalists, else 7]"
+    )
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed for the pairing [%(default)s]")
+    parser.add_argument(
+        "--url", default="http://localhost:8000", metavar="URL", help="where raters reach the server [%(default)s]"
+    )
+    parser.add_argument(
+        "--instructions", type=Path, metavar="FILE", help="your own text for the raters, shown before the first matchup"
     )
 
 
-def say(sentence: str) -> None:
-    """Names of teams and cases come from others' files, so a line is kept to what can be printed."""
-    print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
+def _init(options: argparse.Namespace) -> int:
+    require("PIL", extra="arena")
+    from podium.tools.arena.settings import ArenaSettings
+    from podium.tools.arena.setup import Sources, init
 
-
-# `podium arena export` and `podium arena import`.
-
-
-def add_archive(verbs: Verbs) -> None:
-    export = add_verb(verbs, "export", _export, "write every vote as a CSV file, or the whole arena as JSON lines")
-    add_known_folder(export)
-    export.add_argument(
-        "--output", type=Path, default=Path("votes.csv"), metavar="FILE", help=".csv or .jsonl [%(default)s]"
-    )
-    export.add_argument("--without-pictures", action="store_true", help="leave the files of the pictures out of .jsonl")
-    restore = add_verb(verbs, "import", _import, "restore an arena exactly from what 'export' wrote as JSON lines")
-    restore.add_argument("file", type=Path, metavar="FILE", help="the .jsonl file")
-    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
-
-
-def _export(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import archive_lines, votes_csv, write_whole
-    from podium.tools.arena.store import Store, read_votes
-
-    with closing(Store(options.folder)) as store:
-        cast = read_votes(store)
-    if options.output.suffix == ".jsonl":
-        lines = archive_lines(options.folder, with_pictures=not options.without_pictures)
-        write_whole(options.output, lines, private=True)
-        say(f"Wrote the whole arena with {len(cast)} votes to {options.output}.")
-    else:
-        write_whole(options.output, votes_csv(cast))
-        say(f"Wrote {len(cast)} votes, including undone votes, practice and repeats, to {options.output}.")
+    if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
+        raise UsageError("--url must be like https://arena.example.org or https://example.org/arena.")
+    instructions = _read_text(options.instructions) if options.instructions else ""
+    sources = Sources(ranking=options.ranking, submissions=options.submissions, cases=options.cases, top=options.top)
+    made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url, instructions=instructions))
+    for note in made.notes:
+        say(f"Note: {note}")
+    teams = f"{len(made.methods)} teams: {', '.join(made.methods)}"
+    say(f"Created {options.folder} with {len(made.cases)} cases and {teams}.")
+    say("The organiser's link, shown only once:")
+    print(made.organiser.link, flush=True)
     return 0
 
 
-def _import(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import restore
-    from podium.tools.arena.store import OpenArena, read_ballots
-
+def _read_text(path: Path) -> str:
     try:
-        with options.file.open(encoding="utf-8") as lines:
-            restore(options.folder, lines, name=str(options.file))
+        return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{options.file} cannot be read: {error.strerror}.") from None
-    with closing(OpenArena(options.folder)) as arena:
-        missing = len(arena.missing_pictures())
-        say(f"Restored {options.folder} with {len(read_ballots(arena.store))} standing votes and all links.")
-        if missing:
-            say(f"{missing} files of its pictures are missing: copy the folder 'pictures' of the old arena into it.")
-    return 0
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
-# `podium arena invite` and `podium arena revoke`.
-
-
-def add_people(verbs: Verbs) -> None:
+def _add_people(verbs: Verbs) -> None:
     _add_invite(verbs)
     revoke = add_verb(verbs, "revoke", _revoke, "revoke a rater's link; the votes are kept")
-    add_known_folder(revoke)
+    _add_known_folder(revoke)
     revoke.add_argument("name", metavar="NAME", help="the name used in the invitation")
 
 
@@ -171,7 +176,7 @@ def _check_language(language: str | None) -> None:
 
 
 def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
-    """Whom to invite, and where: the folder may be left out inside it, and the organiser has no name."""
+    """Where to invite whom: the folder may be omitted inside it, and the organiser has no name."""
     if options.output:
         raise UsageError("--output goes with --from.")
     if options.organiser and options.matchups:
@@ -194,9 +199,136 @@ def _revoke(options: argparse.Namespace) -> int:
     return 0
 
 
-# The command `podium arena simulate`: how well the stop rule works when the true order is known.
+def _add_serve(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
+    _add_known_folder(parser)
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="port to listen on [%(default)s]")
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
 
-_GAPS = (25.0, 50.0, 100.0, 200.0)
+
+def _serve(options: argparse.Namespace) -> int:
+    require("starlette", "uvicorn", extra="arena")
+    from podium.tools.arena.web.app import serve
+
+    serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
+    return 0
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
+    return port
+
+
+def _status(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from podium.tools.arena.status import print_status
+    from podium.tools.arena.store import OpenArena
+
+    with closing(OpenArena(options.folder)) as arena:
+        print_status(arena, Console())
+    return 0
+
+
+def _close(options: argparse.Namespace) -> int:
+    from podium.tools.arena.store import Store, close_arena
+
+    with closing(Store(options.folder)) as store:
+        close_arena(store)
+    say("The arena is closed: no further vote counts. 'podium arena result' writes the final ratings.")
+    return 0
+
+
+def _add_result(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
+    _add_known_folder(parser)
+    parser.add_argument("--output", type=Path, default=Path("arena.json"), metavar="FILE", help="[%(default)s]")
+    parser.add_argument(
+        "--by", choices=_RATINGS, default="elo-averaged", help="which rating decides the order [%(default)s]"
+    )
+    parser.add_argument("--provisional", action="store_true", help="while votes can still be cast")
+
+
+def _result(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import write_whole
+    from podium.tools.arena.standing import arena_result, result_to_json
+    from podium.tools.arena.store import OpenArena, read_ballots
+
+    with closing(OpenArena(options.folder)) as arena:
+        closed = arena.is_closed()
+        if not closed and not options.provisional:
+            raise UsageError(
+                "The arena is still open: close it first with 'podium arena close', or ask for --provisional ratings."
+            )
+        ballots = read_ballots(arena.store)
+        found = arena_result(ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed)
+    write_whole(options.output, result_to_json(found))
+    for sentence in (*found.disagreements, *found.notes):
+        say(sentence)
+    say(f"Wrote the ratings of {len(found.ratings)} teams after {found.votes} votes to {options.output}.")
+    return 0
+
+
+def _add_archive(verbs: Verbs) -> None:
+    export = add_verb(verbs, "export", _export, "write every vote as a CSV file, or the whole arena as JSON lines")
+    _add_known_folder(export)
+    export.add_argument(
+        "--output", type=Path, default=Path("votes.csv"), metavar="FILE", help=".csv or .jsonl [%(default)s]"
+    )
+    export.add_argument("--without-pictures", action="store_true", help="leave the files of the pictures out of .jsonl")
+    restore = add_verb(verbs, "import", _import, "restore an arena exactly from what 'export' wrote as JSON lines")
+    restore.add_argument("file", type=Path, metavar="FILE", help="the .jsonl file")
+    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+
+
+def _export(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import archive_lines, votes_csv, write_whole
+    from podium.tools.arena.store import Store, read_votes
+
+    with closing(Store(options.folder)) as store:
+        cast = read_votes(store)
+    if options.output.suffix == ".jsonl":
+        lines = archive_lines(options.folder, with_pictures=not options.without_pictures)
+        write_whole(options.output, lines, private=True)
+        say(f"Wrote the whole arena with {len(cast)} votes to {options.output}.")
+    else:
+        write_whole(options.output, votes_csv(cast))
+        say(f"Wrote {len(cast)} votes, including undone votes, practice and repeats, to {options.output}.")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import restore
+    from podium.tools.arena.store import OpenArena, read_ballots
+
+    try:
+        with options.file.open(encoding="utf-8") as lines:
+            restore(options.folder, lines, name=str(options.file))
+    except OSError as error:
+        raise UsageError(f"{options.file} cannot be read: {error.strerror}.") from None
+    with closing(OpenArena(options.folder)) as arena:
+        missing = len(arena.missing_pictures())
+        say(f"Restored {options.folder} with {len(read_ballots(arena.store))} standing votes and all links.")
+        if missing:
+            say(f"{missing} files of its pictures are missing: copy the folder 'pictures' of the old arena into it.")
+    return 0
+
+
+def _add_viewer(verbs: Verbs) -> None:
+    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which draws volumes and meshes in the raters' browsers")
+
+
+def _viewer(_options: argparse.Namespace) -> int:
+    from podium.tools.arena.web.viewer import install_viewer, lock
+
+    fetched = install_viewer()
+    name = f"{lock()['package']} {lock()['version']}"
+    say(f"Fetched {name}." if fetched else f"{name} is there already.")
+    return 0
 
 
 def add_simulate(verbs: Verbs) -> None:
@@ -279,7 +411,7 @@ def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers:
 
 
 def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
-    """As Markdown, which people can read too."""
+    """Print a Markdown table, which people can read too."""
     columns = (
         *("gap", "best is first", "by Elo", "by Bradley-Terry", "best has rank 1", "best in first group"),
         *("votes: median", "90 %", "budget ended it", "never ended", "Kendall's tau"),
@@ -322,167 +454,11 @@ def _not_negative(text: str) -> float:
 def _share(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return value
 
 
-# `podium arena viewer`: fetches NiiVue, once per machine.
-
-
-def add_viewer(verbs: Verbs) -> None:
-    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which draws volumes and meshes in the raters' browsers")
-
-
-def _viewer(_options: argparse.Namespace) -> int:
-    from podium.tools.arena.web.viewer import install_viewer, lock
-
-    fetched = install_viewer()
-    name = f"{lock()['package']} {lock()['version']}"
-    say(f"Fetched {name}." if fetched else f"{name} is there already.")
-    return 0
-
-
-_RATINGS = ("elo-averaged", "elo", "bradley-terry")
-
-
-def add_verbs(verbs: Verbs) -> None:
-    arena = add_group(verbs, "arena", "let clinicians compare anonymous reports, and rate the teams by their votes")
-    _add_init(arena)
-    add_people(arena)
-    _add_serve(arena)
-    add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still requires"))
-    add_known_folder(add_verb(arena, "close", _close, "end the voting for good"))
-    _add_result(arena)
-    add_archive(arena)
-    add_viewer(arena)
-    add_simulate(arena)
-
-
-def _add_init(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "init", _init, "create an arena from the finalists' reports and the case images")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+def _add_known_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--ranking", type=Path, required=True, metavar="FILE", help="the ranking.json that 'podium rank' wrote"
+        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the arena's folder [the working folder]"
     )
-    parser.add_argument(
-        "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
-    )
-    parser.add_argument(
-        "--cases",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/",
-    )
-    parser.add_argument(
-        "--top", type=positive_int, metavar="N", help="teams of this rank or better [the ranking's finalists, else 7]"
-    )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed for the pairing [%(default)s]")
-    parser.add_argument(
-        "--url", default="http://localhost:8000", metavar="URL", help="where raters reach the server [%(default)s]"
-    )
-    parser.add_argument(
-        "--instructions", type=Path, metavar="FILE", help="your own text for the raters, shown before the first matchup"
-    )
-
-
-def _add_serve(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
-    add_known_folder(parser)
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="port to listen on [%(default)s]")
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
-
-
-def _add_result(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
-    add_known_folder(parser)
-    parser.add_argument("--output", type=Path, default=Path("arena.json"), metavar="FILE", help="[%(default)s]")
-    parser.add_argument(
-        "--by", choices=_RATINGS, default="elo-averaged", help="which rating decides the order [%(default)s]"
-    )
-    parser.add_argument("--provisional", action="store_true", help="while votes can still be cast")
-
-
-def _init(options: argparse.Namespace) -> int:
-    require("PIL", extra="arena")
-    from podium.tools.arena.settings import ArenaSettings
-    from podium.tools.arena.setup import Sources, init
-
-    if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
-        raise UsageError("--url must be like https://arena.example.org or https://example.org/arena.")
-    instructions = _read_text(options.instructions) if options.instructions else ""
-    sources = Sources(ranking=options.ranking, submissions=options.submissions, cases=options.cases, top=options.top)
-    made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url, instructions=instructions))
-    for note in made.notes:
-        say(f"Note: {note}")
-    teams = f"{len(made.methods)} teams: {', '.join(made.methods)}"
-    say(f"Created {options.folder} with {len(made.cases)} cases and {teams}.")
-    say("The organiser's link, shown only once:")
-    print(made.organiser.link, flush=True)
-    return 0
-
-
-def _serve(options: argparse.Namespace) -> int:
-    require("starlette", "uvicorn", extra="arena")
-    from podium.tools.arena.web.app import serve
-
-    serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
-    return 0
-
-
-def _status(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from podium.tools.arena.status import print_status
-    from podium.tools.arena.store import OpenArena
-
-    with closing(OpenArena(options.folder)) as arena:
-        print_status(arena, Console())
-    return 0
-
-
-def _close(options: argparse.Namespace) -> int:
-    from podium.tools.arena.store import Store, close_arena
-
-    with closing(Store(options.folder)) as store:
-        close_arena(store)
-    say("The arena is closed: no further vote counts. 'podium arena result' writes the final ratings.")
-    return 0
-
-
-def _result(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import write_whole
-    from podium.tools.arena.standing import arena_result, result_to_json
-    from podium.tools.arena.store import OpenArena, read_ballots
-
-    with closing(OpenArena(options.folder)) as arena:
-        closed = arena.is_closed()
-        if not closed and not options.provisional:
-            raise UsageError(
-                "The arena is still open: close it first with 'podium arena close', or ask for --provisional ratings."
-            )
-        ballots = read_ballots(arena.store)
-        found = arena_result(ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed)
-    write_whole(options.output, result_to_json(found))
-    for sentence in (*found.disagreements, *found.notes):
-        say(sentence)
-    say(f"Wrote the ratings of {len(found.ratings)} teams after {found.votes} votes to {options.output}.")
-    return 0
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text.") from None
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
-    return port

@@ -17,91 +17,15 @@ from typing import Any
 from podium.cli.arguments import BAKED_GROUND_TRUTH, chosen_challenge, end
 from podium.cli.score import evaluate_submission
 from podium.errors import UsageError
-from podium.kernel import heed_requests, requests_held_back
-
-# A process with everything imported that forks a child for every job: jobs begin at once and share no state.
-#
-# The process has one thread: a fork never copies a lock that another thread holds. A server with threads therefore
-# asks it from outside.
+from podium.kernel import signals_blocked, unblock_signals
 
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
-
-
-class Prefork:
-    """Runs `warm_up` once, then `job` in a child of its own whenever that is asked for.
-
-    Make it before the first thread is started. Everything that the process has then is there for the jobs.
-    """
-
-    def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
-        self._connection, theirs = _FORK.Pipe()
-        self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
-        with requests_held_back():
-            self._process.start()
-        theirs.close()
-
-    def wait_until_warm(self) -> None:
-        """Raises EOFError if the process ended instead."""
-        self._connection.recv()
-
-    def run(self) -> int:
-        """The exit code of one job, negative for a signal; one job at a time. Raises EOFError or OSError if the process
-        has ended."""
-        self._connection.send(None)
-        code: int = self._connection.recv()
-        return code
-
-    def join(self) -> None:
-        """Wait until the process ends, which it does by itself only if something is wrong."""
-        self._process.join()
-
-    def stop(self) -> None:
-        """End the process and the job that runs, each as SIGTERM ends it."""
-        self._process.terminate()
-        self._process.join(_SECONDS_TO_END)
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-
-
-def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
-    other.close()  # or the end of the asking process would not be noticed
-    signal.signal(signal.SIGTERM, _end_on_request)
-    with suppress(EOFError, OSError, KeyboardInterrupt):
-        heed_requests()
-        warm_up()
-        connection.send(None)
-        while True:
-            connection.recv()
-            connection.send(_run(connection, job))
-
-
-def _run(connection: Connection, job: Callable[[], int]) -> int:
-    child = _FORK.Process(target=_exit_with, args=(connection, job))
-    try:
-        with requests_held_back():
-            child.start()
-        child.join()
-    finally:  # also where we are to stop
-        if child.pid is not None:
-            child.terminate()
-            child.join()
-    assert child.exitcode is not None, "the child has ended"
-    return child.exitcode
-
-
-def _end_on_request(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
-    connection.close()
-    heed_requests()
-    raise SystemExit(job())
+_BODY_LENGTH = re.compile("[0-9]{1,6}")
 
 
 def serve_evaluations(options: argparse.Namespace) -> int:
+    """Serve until the process that starts the evaluations ends."""
     from podium.cli.main import carry_out  # that module lists this command
 
     def warm_up() -> None:
@@ -125,26 +49,20 @@ def serve_evaluations(options: argparse.Namespace) -> int:
 
 
 def _import_packages(options: argparse.Namespace) -> None:
-    """Before the first evaluation, which then does not spend its time on it."""
+    """Import packages before the first evaluation, which then starts faster."""
     from podium.challenges.format import locate_ground_truth
     from podium.evaluation import import_packages
 
-    with suppress(Exception):  # whatever is wrong, every evaluation says it as it would without a server
+    with suppress(Exception):  # whatever is wrong, every evaluation reports it as it would without a server
         ground_truth = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
         import_packages(ground_truth, challenge=chosen_challenge(options))
 
 
 def _listen(port: int) -> "EvaluationServer":
-
     try:
         return EvaluationServer(("0.0.0.0", port))  # noqa: S104  (the platform calls from outside)
     except (OSError, OverflowError) as error:
         raise UsageError(f"The server cannot listen on port {port}: {error}.") from None
-
-
-# The web server of `podium invoke`.
-
-_BODY_LENGTH = re.compile("[0-9]{1,6}")
 
 
 class EvaluationServer(ThreadingTCPServer):
@@ -181,7 +99,7 @@ class EvaluationServer(ThreadingTCPServer):
         return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that has gone is nobody's error; the last line of stderr is for participants."""
+        """Ignore clients that have gone; print other errors to stdout: the last line of stderr is for participants."""
         if not isinstance(sys.exception(), OSError):
             traceback.print_exc(file=sys.stdout)
 
@@ -218,4 +136,78 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments: object) -> None:
-        """Nothing: the log is that of the evaluations."""
+        """Log nothing: the log is that of the evaluations."""
+
+
+class Prefork:
+    """A process that runs `warm_up` once, then forks a child for every `job`: jobs start at once and share no state.
+
+    The process has one thread, so that a fork never copies a lock that another thread holds: a server with threads
+    therefore asks it from outside. Make it before the first thread is started.
+    """
+
+    def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
+        self._connection, theirs = _FORK.Pipe()
+        self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
+        with signals_blocked():
+            self._process.start()
+        theirs.close()
+
+    def wait_until_warm(self) -> None:
+        """Raises EOFError if the process ended instead."""
+        self._connection.recv()
+
+    def run(self) -> int:
+        """The exit code of one job, negative for a signal; one job at a time. Raises EOFError or OSError if the process
+        has ended."""
+        self._connection.send(None)
+        code: int = self._connection.recv()
+        return code
+
+    def join(self) -> None:
+        """Wait until the process ends, which it does by itself only if something is wrong."""
+        self._process.join()
+
+    def stop(self) -> None:
+        """End the process and the job that runs, each as SIGTERM ends it."""
+        self._process.terminate()
+        self._process.join(_SECONDS_TO_END)
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
+    other.close()  # or the end of the asking process would not be noticed
+    signal.signal(signal.SIGTERM, _end_on_request)
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        unblock_signals()
+        warm_up()
+        connection.send(None)
+        while True:
+            connection.recv()
+            connection.send(_run(connection, job))
+
+
+def _run(connection: Connection, job: Callable[[], int]) -> int:
+    child = _FORK.Process(target=_exit_with, args=(connection, job))
+    try:
+        with signals_blocked():
+            child.start()
+        child.join()
+    finally:  # also where we are to stop
+        if child.pid is not None:
+            child.terminate()
+            child.join()
+    assert child.exitcode is not None, "the child has ended"
+    return child.exitcode
+
+
+def _end_on_request(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
+    connection.close()
+    unblock_signals()
+    raise SystemExit(job())

@@ -1,4 +1,7 @@
-"""`podium judge` on the command line: flags before PODIUM_JUDGE_* variables before challenge.toml."""
+"""`podium judge` and `podium judge calibrate`.
+
+Settings of the judge come from flags first, then from PODIUM_JUDGE_* variables, then from challenge.toml.
+"""
 
 import argparse
 import json
@@ -7,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arena import say
-from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, positive_int
-from podium.cli.rank import inner_share
+from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, inner_share, positive_int, say
 from podium.errors import PodiumError, UsageError
+from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from podium.tools.ranking.result import Calibration
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -117,7 +121,7 @@ def _judge(options: argparse.Namespace) -> int:
 
 
 def _overrides(options: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Settings from variables, and over them those from flags."""
+    """Settings from variables, overridden by those from flags."""
     from podium.challenges.reports.format import JudgeSettings
 
     chosen: dict[str, Any] = {}
@@ -138,7 +142,7 @@ def _value(name: str, text: str) -> Any:
         raise UsageError(f"{SETTING_PREFIX}{name.upper()} must be a number, true or false, not '{text}'.") from None
 
 
-# `podium judge calibrate`: the judge held to the clinicians' votes.
+# `podium judge calibrate`: the judge compared with the clinicians' votes.
 
 
 def add_calibrate(verbs: Verbs) -> None:
@@ -220,21 +224,17 @@ def _print(found: "Calibration") -> None:
         team_rows(found),
     )
     console.print(
-        f"In brackets: {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
+        f"Brackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
         "narrow as that of as many votes as 'Worth' says.",
         highlight=False,
     )
 
 
-def _table(console: object, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _table(console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from podium.readers.files import escape_for_display
-
-    assert isinstance(console, Console)
     table = Table(title=escape(escape_for_display(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(head):
         table.add_column(heading, justify="right" if number else "left", overflow="fold")

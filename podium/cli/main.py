@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The `podium` command: it parses the arguments, runs a command, and ends with its exit code."""
 
 import argparse
 import gc
@@ -24,7 +24,7 @@ _READER_GONE = 128 + signal.SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the last line on stderr is a sentence for whom it concerns.
+    """Run one command; the last line on stderr is a message for the user.
 
     Handlers and variables that a command needs are put back when it ends.
     """
@@ -51,7 +51,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def carry_out(command: Command, options: argparse.Namespace) -> int:
-    """The exit code of a command; errors end it with a sentence."""
+    """Run a command and return its exit code; errors end it with a sentence."""
     try:
         return command(options)
     except Exception as error:
@@ -104,7 +104,7 @@ def _raise_on_request(_signal: int, _frame: object) -> None:
 
 @contextmanager
 def _one_thread_per_process() -> Iterator[None]:
-    """Decided before any numeric library is loaded: the workers fill the cores."""
+    """Set before any numeric library is loaded: the workers fill the cores."""
     ours = {variable: value for variable, value in ONE_THREAD.items() if variable not in os.environ}
     os.environ.update(ours)
     try:
@@ -116,7 +116,7 @@ def _one_thread_per_process() -> Iterator[None]:
 
 @contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """Importing makes many objects and no garbage: looking for it took a seventh of the time until scoring began."""
+    """Importing makes many objects and no garbage: looking for it took a seventh of the time until scoring started."""
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:

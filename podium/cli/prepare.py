@@ -27,6 +27,8 @@ from podium.cli.arguments import (
     chosen_executor,
     end,
 )
+from podium.errors import UsageError
+from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
     from podium.checking import Checked
@@ -35,6 +37,8 @@ GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
 _TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
 _REFERENCE_KEYS = ("reference", "reference_table")
+_PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
+_GIB = 1024**3
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -49,21 +53,21 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_new(verbs: Verbs) -> None:
     parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
-    parser.add_argument("name", metavar="NAME", help="the challenge's name, which is its folder's")
+    parser.add_argument("name", metavar="NAME", help="the name of the challenge and of its folder")
     parser.add_argument("--like", metavar="GALLERY", help="start from this entry of gallery/ [a template]")
     parser.add_argument("--output", type=Path, metavar="DIR", help="where the folder NAME is made [ground-truth]")
 
 
 def _new(options: argparse.Namespace) -> int:
     from podium.challenges.format import CHALLENGE_FILE, REFERENCES, check_name
-    from podium.errors import UsageError
 
     root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
     folder = root / options.name
     check_name(options.name, folder)
     if folder.exists():
         raise UsageError(f"{folder} exists already; nothing is changed. Choose another name.")
-    text = _titled(_template() if options.like is None else _entry(options.like), options.name)
+    template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
+    text = _titled(template, options.name)
     names = " and ".join(_reference_names(text))
     try:
         (folder / REFERENCES).mkdir(parents=True)
@@ -82,15 +86,9 @@ def _new(options: argparse.Namespace) -> int:
     return end(f"Wrote {folder}; the four steps above are what is left to do.")
 
 
-def _template() -> str:
-    return _TEMPLATE.read_text(encoding="utf-8")
-
-
 def _entry(name: str) -> str:
     """The challenge.toml of a gallery entry, with a line that says where it comes from."""
     from podium.challenges.format import CHALLENGE_FILE
-    from podium.errors import UsageError
-    from podium.readers.files import escape_for_display
 
     known = {file.parent.name: file for file in sorted(GALLERY.glob(f"*/{CHALLENGE_FILE}"))}
     if not known:
@@ -114,7 +112,7 @@ def _reference_names(text: str) -> list[str]:
     return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
 
 
-# `podium check`: an organiser's own check before a build.
+# `podium check`: an organiser's check before a build.
 
 
 def add_check(verbs: Verbs) -> None:
@@ -135,7 +133,6 @@ def add_check(verbs: Verbs) -> None:
 def _check(options: argparse.Namespace) -> int:
     from podium.challenges.format import challenge_paths
     from podium.checking import check
-    from podium.errors import UsageError
 
     if options.images is not None and not options.images.is_dir():
         raise UsageError(f"There is no folder {options.images}.")
@@ -153,7 +150,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _print(checked: "Checked") -> None:
-    """One line for everything found, which can be searched."""
+    """Print one line per finding, so that the output can be searched."""
     print(checked.name)
     for kind, lines in (("error: ", checked.errors), ("warning: ", checked.warnings), ("", checked.statistics)):
         for line in lines:
@@ -215,11 +212,11 @@ def _leaderboard(options: argparse.Namespace) -> int:
     return 0
 
 
-# `podium bundle`: what another platform makes a competition of.
+# `podium bundle`: competitions for other platforms.
 
 
 def add_bundle(verbs: Verbs) -> None:
-    platforms = add_group(verbs, "bundle", "write what another platform makes a competition of")
+    platforms = add_group(verbs, "bundle", "write the files of a competition for another platform")
     parser = add_verb(platforms, "codabench", _codabench, "write a competition bundle for Codabench")
     parser.add_argument("challenge", metavar="NAME", help="the challenge")
     parser.add_argument(
@@ -272,9 +269,6 @@ def _new_key(options: argparse.Namespace) -> int:
 
 # `podium doctor`: what this machine offers to an evaluation.
 
-_PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
-_GIB = 1024**3
-
 
 def add_doctor(verbs: Verbs) -> None:
     add_verb(verbs, "doctor", _doctor, "show what this machine offers: cores, memory, isolation, disk, versions")
@@ -314,7 +308,7 @@ def _findings() -> Iterator[tuple[str, str]]:
 
 
 def _layers_in_force() -> list[str]:
-    """Tried, not asked: a decoder is started and says what holds it."""
+    """Start a decoder, which reports the layers that are really in force."""
     from podium.kernel import Limits, is_linux
     from podium.sandbox.decoders import started
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, end
+from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, end, inner_share, share
 from podium.errors import UsageError
 from podium.execution.executor import available_workers
 
@@ -20,81 +20,6 @@ if TYPE_CHECKING:
     from podium.tools.report.files import Report
     from podium.tools.report.overlays import OverlayPicture, OverlaySource
 
-# What the values of `podium rank`'s options may be.
-
-
-def add_verbs(verbs: Verbs) -> None:
-    add_rank(verbs)
-    add_report(verbs)
-
-
-def share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
-    return value
-
-
-def inner_share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
-    return value
-
-
-def assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
-    """`name=value,...`; a name may hold a `=`, a value does not."""
-
-    def parse(text: str) -> dict[str, Any]:
-        found = {}
-        for part in text.split(","):
-            name, equals, value = part.rpartition("=")
-            if not equals or not name.strip():
-                raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
-            found[name.strip()] = read(value.strip())
-        return found
-
-    return parse
-
-
-def finite(text: str) -> float:
-    from podium.figures import finite_number
-
-    try:
-        value = finite_number(float(text))
-    except ValueError:
-        value = None
-    if value is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
-    return value
-
-
-def weight(text: str) -> float:
-    value = finite(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"the weight {text} is not positive")
-    return value
-
-
-def directions(text: str) -> dict[str, Any]:
-    """`dice=higher,hd95=lower`; one word alone, which stands under the empty name, means all other metrics."""
-    from podium.tools.ranking.tables import as_direction
-
-    def read(word: str) -> str:
-        found = as_direction(word)
-        if found is None:
-            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
-        return found
-
-    parts = text.split(",")
-    alone = [part.strip() for part in parts if "=" not in part]
-    named = [part for part in parts if "=" in part]
-    if len(alone) > 1:
-        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
-    found = assignments(read)(",".join(named)) if named else {}
-    return {"": read(alone[0]), **found} if alone else found
-
-
 _SCHEMES = {
     "official": "the challenge's own rule",
     "aggregate-then-rank": "by a statistic over cases (--statistic)",
@@ -102,6 +27,11 @@ _SCHEMES = {
     "test-then-rank": "by significant wins in paired tests (--holm)",
     "platform": "as the live leaderboard ranks (--platform-method)",
 }
+
+
+def add_verbs(verbs: Verbs) -> None:
+    add_rank(verbs)
+    add_report(verbs)
 
 
 def add_rank(verbs: Verbs) -> None:
@@ -166,7 +96,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weights",
-        type=assignments(weight),
+        type=_assignments(_weight),
         default={},
         metavar="NAME=W,...",
         help="weights of the metrics' positions in the general schemes [1 each]",
@@ -193,14 +123,14 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     )
     table.add_argument(
         "--direction",
-        type=directions,
+        type=_directions,
         metavar="NAME=higher,...",
         help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
         "metrics that begin so",
     )
     table.add_argument(
         "--worst",
-        type=assignments(finite),
+        type=_assignments(_finite),
         metavar="NAME=VALUE,...",
         help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
@@ -254,6 +184,62 @@ def _rank(options: argparse.Namespace) -> int:
     return 0
 
 
+def _scheme(options: argparse.Namespace) -> str:
+    """The scheme's full name. An option that the scheme does not use is an error."""
+    readers = {
+        "statistic": ("aggregate-then-rank", "rank-then-aggregate"),
+        "holm": ("test-then-rank",),
+        "platform_method": ("platform",),
+        "arena": ("official",),
+    }
+    for option, schemes in readers.items():
+        if getattr(options, option) and options.scheme not in schemes:
+            raise UsageError(f"--{option.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
+    if options.quantile is not None and options.statistic != "quantile":
+        raise UsageError("--quantile belongs to --statistic quantile.")
+    if options.break_arena_ties and not options.arena:
+        raise UsageError("--break-arena-ties belongs to --arena.")
+    statistic = options.statistic or "mean"
+    match options.scheme:
+        case "aggregate-then-rank":
+            return f"{statistic}-then-rank"
+        case "rank-then-aggregate":
+            if statistic == "quantile":
+                raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
+            return f"rank-then-{statistic}"
+        case "test-then-rank":
+            return "test-then-rank-holm" if options.holm else "test-then-rank"
+    return str(options.scheme)
+
+
+def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
+    from podium.tools.ranking.documents import read_cohorts
+    from podium.tools.ranking.tables import is_score_table, read_score_table, table_cohorts
+
+    if not any(is_score_table(path) for path in options.paths):
+        for option in ("direction", "worst", "missing"):
+            if getattr(options, option):
+                raise UsageError(f"--{option} belongs to a table of scores: a challenge declares its own metrics.")
+        return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
+    if len(options.paths) > 1:
+        raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
+    for option in ("arena", "calibration", "skip_broken", "key"):
+        if getattr(options, option):
+            raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
+    return table_cohorts(read_score_table(options.paths[0]), _table_options(options))
+
+
+def _table_options(options: argparse.Namespace) -> "TableOptions":
+    from podium.tools.ranking.tables import TableOptions
+
+    return TableOptions(
+        directions=options.direction or {},
+        worst=options.worst or {},
+        weights=options.weights,
+        missing=options.missing or "worst",
+    )
+
+
 def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams below `paths`, write the ranking and print it."""
     from podium.tools.ranking.documents import read_cohorts
@@ -289,34 +275,6 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
         console.print(escape_for_display(f"Written to {output}."), highlight=False, markup=False)
 
 
-def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
-    from podium.tools.ranking.documents import read_cohorts
-    from podium.tools.ranking.tables import is_score_table, read_score_table, table_cohorts
-
-    if not any(is_score_table(path) for path in options.paths):
-        for option in ("direction", "worst", "missing"):
-            if getattr(options, option):
-                raise UsageError(f"--{option} belongs to a table of scores: a challenge declares its own metrics.")
-        return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
-    if len(options.paths) > 1:
-        raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for option in ("arena", "calibration", "skip_broken", "key"):
-        if getattr(options, option):
-            raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
-    return table_cohorts(read_score_table(options.paths[0]), _table_options(options))
-
-
-def _table_options(options: argparse.Namespace) -> "TableOptions":
-    from podium.tools.ranking.tables import TableOptions
-
-    return TableOptions(
-        directions=options.direction or {},
-        worst=options.worst or {},
-        weights=options.weights,
-        missing=options.missing or "worst",
-    )
-
-
 def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:
     """One folder for every part that is ranked on its own; the name of a task may hold anything."""
     if len(cohorts) == 1:
@@ -329,32 +287,57 @@ def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:
     return folders
 
 
-def _scheme(options: argparse.Namespace) -> str:
-    """The scheme's full name. An option that the scheme does not use is an error."""
-    readers = {
-        "statistic": ("aggregate-then-rank", "rank-then-aggregate"),
-        "holm": ("test-then-rank",),
-        "platform_method": ("platform",),
-        "arena": ("official",),
-    }
-    for option, schemes in readers.items():
-        if getattr(options, option) and options.scheme not in schemes:
-            raise UsageError(f"--{option.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
-    if options.quantile is not None and options.statistic != "quantile":
-        raise UsageError("--quantile belongs to --statistic quantile.")
-    if options.break_arena_ties and not options.arena:
-        raise UsageError("--break-arena-ties belongs to --arena.")
-    statistic = options.statistic or "mean"
-    match options.scheme:
-        case "aggregate-then-rank":
-            return f"{statistic}-then-rank"
-        case "rank-then-aggregate":
-            if statistic == "quantile":
-                raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
-            return f"rank-then-{statistic}"
-        case "test-then-rank":
-            return "test-then-rank-holm" if options.holm else "test-then-rank"
-    return str(options.scheme)
+def _assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
+    """`name=value,...`; a name may hold a `=`, a value does not."""
+
+    def parse(text: str) -> dict[str, Any]:
+        found = {}
+        for part in text.split(","):
+            name, equals, value = part.rpartition("=")
+            if not equals or not name.strip():
+                raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
+            found[name.strip()] = read(value.strip())
+        return found
+
+    return parse
+
+
+def _finite(text: str) -> float:
+    from podium.figures import finite_number
+
+    try:
+        value = finite_number(float(text))
+    except ValueError:
+        value = None
+    if value is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
+    return value
+
+
+def _weight(text: str) -> float:
+    value = _finite(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"the weight {text} is not positive")
+    return value
+
+
+def _directions(text: str) -> dict[str, Any]:
+    """`dice=higher,hd95=lower`; one word alone, kept under the empty name, means all other metrics."""
+    from podium.tools.ranking.tables import as_direction
+
+    def read(word: str) -> str:
+        found = as_direction(word)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
+        return found
+
+    parts = text.split(",")
+    alone = [part.strip() for part in parts if "=" not in part]
+    named = [part for part in parts if "=" in part]
+    if len(alone) > 1:
+        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
+    found = _assignments(read)(",".join(named)) if named else {}
+    return {"": read(alone[0]), **found} if alone else found
 
 
 # `podium report`: a web page from metrics.json or ranking.json.
@@ -401,7 +384,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _is_ranking(path: Path) -> bool:
-    """By content, since files get renamed; whatever else is wrong is said by who reads it."""
+    """By content, since files get renamed; the code that reads the file reports what else is wrong."""
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:

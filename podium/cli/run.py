@@ -1,4 +1,4 @@
-"""Commands that run much at once or outside of a submission: batch, simulate, scribbles, freehand."""
+"""Commands that run many submissions or algorithms, and tools of challenges: batch, simulate, scribbles, freehand."""
 
 import argparse
 import re
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from podium.tools.simulation.run import StepOutcome
 
 _RANKING = "ranking"
+_TEAM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)=([a-z]+:.*)", re.ASCII | re.DOTALL)
+_STRATEGIES = ("auto", "centerline", "random", "boundary")
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -117,7 +119,7 @@ def _batch(options: argparse.Namespace) -> int:
             output.send(_RANKING)
             if output.remote is not None:
                 print(f"Sent to {output.remote.url / _RANKING}.")
-        except UsageError as error:  # as where reports have not been judged yet: the scores are there all the same
+        except UsageError as error:  # as where reports have not been judged yet: the scores are written all the same
             print(f"There is no ranking: {error}")
     failed = [each.team for each in outcomes if each.error is not None]
     cases = sum(each.new for each in outcomes)
@@ -152,9 +154,6 @@ def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
 
 # `podium simulate`: an algorithm and simulated scribbles.
 
-_TEAM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)=([a-z]+:.*)", re.ASCII | re.DOTALL)
-_STRATEGIES = ("auto", "centerline", "random", "boundary")
-
 
 def add_simulate(verbs: Verbs) -> None:
     summary = "drive an algorithm with simulated scribbles and keep its predictions"
@@ -186,7 +185,7 @@ def add_simulate(verbs: Verbs) -> None:
         help="predictions per case, including the one without scribbles [6]",
     )
     simulate.add_argument(
-        "--step-timeout", type=float, default=600.0, metavar="SECONDS", help="a step that takes longer is failed [600]"
+        "--step-timeout", type=float, default=600.0, metavar="SECONDS", help="a step that takes longer fails [600]"
     )
     add_scheduler(simulate)
     simulate.add_argument(
@@ -233,7 +232,7 @@ def _simulate(options: argparse.Namespace) -> int:
             raise UsageError("--resources are those of Dask workers: they need --scheduler.")
         found = simulate(cases, list(plans.values()), show)
     else:
-        # A case has its steps' limits; this one is for what none of them ends. A server is started within one of them.
+        # Every step has its own limit; this one is for what they do not end. A server is started within one of them.
         limit = (options.steps + 1) * (2 * options.step_timeout + 600)
         executor = dask_executor(options, case_timeout_seconds=limit, resources=dict(options.resources))
         found, broken = simulate_on(executor(show_progress), cases, list(plans.values()), show)
@@ -245,14 +244,14 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"{name}: {error}", file=sys.stderr)
     failed = sum(outcome.status == "failed" for outcomes in found for outcome in outcomes)
     lost = f", {failed} steps failed" if failed else ""
-    lost += f", {len(broken)} cases came to nothing" if broken else ""
+    lost += f", {len(broken)} cases produced no result" if broken else ""
     of_teams = f" for each of {len(plans)} teams" if len(plans) > 1 else ""
     print(f"Simulated {len(cases)} cases of {options.steps} steps{of_teams}{lost}: {options.output}", file=sys.stderr)
     return 1 if broken else 0
 
 
 def _algorithms(given: Sequence[str]) -> Mapping[str, str]:
-    """The algorithms by team; the only one may be without."""
+    """The algorithms by team; a single one needs no team."""
     found: dict[str, str] = {}
     for text in given:
         match = _TEAM.fullmatch(text)
@@ -337,7 +336,7 @@ def add_freehand(verbs: Verbs) -> None:
 
 
 def _pack(options: argparse.Namespace) -> int:
-    """Pack scans, one line each; the last sentence sums them up."""
+    """Pack scans; print one line per scan and a summary."""
     from podium.tools.freehand import pack_scan
 
     done = []

@@ -1,4 +1,4 @@
-"""Commands that score: `podium evaluate`, which the container runs, for every platform, and `podium validate`."""
+"""Commands that score: `podium evaluate` and `podium invoke`, which containers run, and `podium validate`."""
 
 import argparse
 import sys
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from podium.platform.metrics_file import MetricsFile
     from podium.validation import ValidationReport
 
-# `podium evaluate --platform`: the options of each platform, in that platform's own words, and what runs there.
-
 GRAND_CHALLENGE = "grand-challenge"
 _MEDPERF = Path("/mlcommons/volumes")
+
 # The options of each platform with their defaults; those without one must be given, except for the ground truth.
 _OPTIONS: Mapping[str, Mapping[str, Path | None]] = {
     GRAND_CHALLENGE: {"input": Path("/input"), "output": Path("/output"), "ground_truth": None},
@@ -48,12 +47,31 @@ _OPTIONS: Mapping[str, Mapping[str, Path | None]] = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    add_evaluate(verbs)
-    add_validate(verbs)
-    add_invoke(verbs)
+    _add_evaluate(verbs)
+    _add_validate(verbs)
+    _add_invoke(verbs)
 
 
-def add_platforms(parser: argparse.ArgumentParser) -> None:
+def _add_evaluate(verbs: Verbs) -> None:
+    _add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_ground_truth(parser)
+    add_challenge(parser)
+    add_workers(parser)
+    add_case_timeout(parser)
+    add_time_limit(parser)
+    parser.add_argument(
+        "--isolation",
+        choices=("best", "full"),
+        default="best",
+        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
+    )
+    _add_platforms(parser)
+
+
+def _add_platforms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platform",
         choices=tuple(_OPTIONS),
@@ -78,6 +96,18 @@ def add_platforms(parser: argparse.ArgumentParser) -> None:
     medperf.add_argument("--output_path", type=Path, metavar="FILE", help="[results/results.yaml]")
 
 
+def evaluate_submission(options: argparse.Namespace) -> int:
+    given = paths(options)
+    if options.platform == "orca":
+        return _evaluate_on_orca(options, given)
+    counts = _evaluate_on(options.platform, options, given).counts
+    numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
+    lost = [f"{number} {status}" for status, number in numbers if number]
+    summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."
+    end_log(summary)  # the platform shows the two streams separately
+    return end(summary)
+
+
 def paths(options: argparse.Namespace) -> Mapping[str, Path]:
     """The platform's paths, given or default; UsageError for an option of another platform, which would be ignored."""
     own = _OPTIONS[options.platform]
@@ -97,7 +127,7 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}" if name in ("ground_truth", "validate_only") else f"--{name}"
 
 
-def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
+def _evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
     """Score a submission where the result is a file of figures and an error is an exit code."""
     from podium.challenges.format import locate_ground_truth
     from podium.evaluation import evaluate
@@ -125,8 +155,8 @@ def evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, 
     )
 
 
-def evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) -> int:
-    """The status alone goes to stdout, where the workflow takes it from; the log goes to stderr."""
+def _evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) -> int:
+    """Only the status goes to stdout, where the workflow reads it; the log goes to stderr."""
     from podium.tools.platforms.results import evaluate_for_orca, validate_submission
 
     step = validate_submission if options.validate_only else evaluate_for_orca
@@ -143,14 +173,10 @@ def evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) -> 
     return 0
 
 
-def add_evaluate(verbs: Verbs) -> None:
-    add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
-
-
-def add_invoke(verbs: Verbs) -> None:
+def _add_invoke(verbs: Verbs) -> None:
     summary = "evaluate whenever a web request asks for it: GET /health, POST /invoke"
     parser = add_verb(verbs, "invoke", _invoke, summary)
-    add_options(parser)
+    _add_options(parser)
     parser.add_argument("--port", type=int, default=4743, metavar="N", help="where to listen [%(default)s]")
 
 
@@ -160,37 +186,7 @@ def _invoke(options: argparse.Namespace) -> int:
     return serve_evaluations(options)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    add_ground_truth(parser)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
-    add_time_limit(parser)
-    parser.add_argument(
-        "--isolation",
-        choices=("best", "full"),
-        default="best",
-        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
-    )
-    add_platforms(parser)
-
-
-def evaluate_submission(options: argparse.Namespace) -> int:
-    given = paths(options)
-    if options.platform == "orca":
-        return evaluate_on_orca(options, given)
-    counts = evaluate_on(options.platform, options, given).counts
-    numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
-    lost = [f"{number} {status}" for status, number in numbers if number]
-    summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."
-    end_log(summary)  # the platform shows the two streams separately
-    return end(summary)
-
-
-# `podium validate`: a participant's own check before submitting.
-
-
-def add_validate(verbs: Verbs) -> None:
+def _add_validate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "validate", _validate, "check a submission before sending it, without ground truth")
     parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="a folder or one archive")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="the challenge's case list (from its organisers)")
@@ -223,7 +219,7 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _print_report(report: "ValidationReport") -> None:
-    """What a participant has to fix, if anything, as a table."""
+    """Print what a participant has to fix, if anything, as a table."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -238,5 +234,5 @@ def _print_report(report: "ValidationReport") -> None:
     table.add_column("where", overflow="fold")
     table.add_column("what", overflow="fold")
     for problem in report.problems:
-        table.add_row(Text(problem.where), Text(problem.what))  # a name such as '[/b]' is no markup
+        table.add_row(Text(problem.where), Text(problem.what))  # a name such as '[/b]' is not markup
     console.print(table)

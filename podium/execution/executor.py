@@ -1,4 +1,8 @@
-"""What an executor is: the same work on every case, wherever it runs, with the same outcomes in the same order."""
+"""Executors run the same work on every case, with the same outcomes in the same order wherever it runs.
+
+Here are the interface, the serial executor, the display of progress (always on stderr: a bar on a terminal, otherwise a
+plain line now and then), and how many workers this process may really use.
+"""
 
 import math
 import os
@@ -17,13 +21,21 @@ from typing import ClassVar, Generic, Protocol, TextIO, TypeVar
 from podium.errors import MachineError, ReaderDied, Refused, UsageError
 
 Value = TypeVar("Value")
-TRIES = 2  # a crash may be another case's doing (memory is shared), so a case is tried again before it is given up
+TRIES = 2  # a crash may be caused by another case (memory is shared), so a case is tried again before it fails
+
+MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
+WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
+
+_SECONDS_BETWEEN_LINES = 5.0
+_SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, of which the platform keeps 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseOutcome(Generic[Value]):
-    """`value`, or in its place `error`, a sentence for the case's author, and `detail` for the organiser's log;
-    `was_killed` where a process ended before there was either, which need not be the case's fault."""
+    """`value`, or else `error`, a message for the case's author, and `detail` for the organiser's log; `was_killed`
+    where a process ended before there was either, which need not be the case's fault."""
 
     value: Value | None = None
     error: str | None = None
@@ -36,15 +48,15 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many cases are worked on at the same time; where there are fewer cases, one may use several threads."""
+        """How many cases run at the same time; where there are fewer cases, one may use several threads."""
 
     @property
     def is_local(self) -> bool:
-        """Whether cases are worked on by this machine, which has its files."""
+        """Whether cases run on this machine, which has its files."""
 
     @property
     def score_until(self) -> float | None:
-        """The moment of `time.monotonic` after which no case is begun to be scored; None where there is none."""
+        """The moment of `time.monotonic` after which no new case is scored; None where there is none."""
 
     def run(
         self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
@@ -57,7 +69,7 @@ class Executor(Protocol):
 
 
 def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
-    """The outcome of one case: its value, or why there is none."""
+    """Work on one case: its value, or why there is none."""
     try:
         return CaseOutcome(value=work(case))
     except (UsageError, MachineError):
@@ -66,7 +78,9 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
         was_killed = isinstance(refusal, ReaderDied)
         return CaseOutcome(error=str(refusal), detail=refusal.detail, was_killed=was_killed)
     except MemoryError:
-        return CaseOutcome(error="Scoring this case needed more memory than there is.", detail=traceback.format_exc())
+        return CaseOutcome(
+            error="Scoring this case needed more memory than is available.", detail=traceback.format_exc()
+        )
     except Exception as error:  # whatever went wrong, it costs this case only
         return CaseOutcome(
             error=f"This case could not be scored because of an unexpected {type(error).__name__}.",
@@ -77,7 +91,7 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
 def died(cause: str, *, tries: int = TRIES) -> CaseOutcome[Value]:
     """The outcome of a case that ended its process whenever it was tried; `cause` says how the last one ended.
 
-    The sentence has no number of tries: two runs on the same input give the same bytes.
+    The message does not give the number of tries: two runs on the same input give the same bytes.
     """
     return CaseOutcome(
         error="Scoring this case ended its process every time, by a crash or because memory ran out.",
@@ -98,14 +112,11 @@ def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
     return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")
 
 
-# Progress on long work: a bar on a terminal, otherwise a plain line now and then. Always on stderr.
-
-_SECONDS_BETWEEN_LINES = 5.0
-_SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, of which the platform keeps 500
+# Progress.
 
 
 class Progress(Protocol):
-    """Told after every finished step."""
+    """Shows how far some work is."""
 
     def advance(self) -> None: ...
 
@@ -117,7 +128,7 @@ ProgressFactory = Callable[[str, int], Progress]
 
 
 def no_progress(label: str, total: int) -> Progress:  # noqa: ARG001  (a ProgressFactory)
-    """Shows nothing: how work is done that is called from Python."""
+    """Shows nothing: for work that is called from Python."""
     return _Silence()
 
 
@@ -179,12 +190,10 @@ class _Bar:
         self._bar.stop()
 
 
-# The serial executor: one case after the other in this process.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """For tests, debuggers and use from Python. It has no time limit, and a case that crashes ends this process."""
+    """One case after the other in this process: for tests, debuggers and use from Python. There is no time limit, and a
+    case that crashes ends this process."""
 
     workers: ClassVar = 1
     is_local: ClassVar = True
@@ -203,13 +212,7 @@ class Serial:
         return outcomes
 
 
-# How many workers this process may really use: affinity, cgroup and memory limits, not the machine's size.
-
-MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
-
-WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
+# Workers: affinity, cgroup and memory limits count, not the size of the machine.
 
 
 def available_workers(
@@ -220,7 +223,7 @@ def available_workers(
 ) -> int:
     """The number of workers that keeps every usable core busy, with enough memory for each; at least 1.
 
-    `data_limit` stands in for this process's RLIMIT_DATA, by which the platform says how much memory is usable.
+    `data_limit` replaces this process's RLIMIT_DATA, by which the platform says how much memory is usable.
     """
     limits: list[float] = [len(os.sched_getaffinity(0))]
     quota = _quota_v2(cgroup) or _quota_v1(cgroup)

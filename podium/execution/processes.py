@@ -1,7 +1,7 @@
 """The executor of local processes. A case that raises, kills its worker or never ends costs that case and no other.
 
-A pool of our own rather than the standard library's: `ProcessPoolExecutor` gives up on every waiting task when one
-worker dies, and neither pool can end a single task that hangs.
+The standard library's pools do not do that: `ProcessPoolExecutor` gives up on every waiting task when one worker dies,
+and neither pool can end a single task that hangs.
 """
 
 import gc
@@ -34,19 +34,19 @@ from podium.execution.executor import (
     no_progress,
     took_too_long,
 )
-from podium.kernel import heed_requests, offer_to_the_out_of_memory_killer, requested_to_end, requests_held_back
+from podium.kernel import requested_to_end, set_oom_score, signals_blocked, unblock_signals
 
-# A crash may be another case's doing (memory is shared), so a case is tried again, alone, before it is given up. One
-# that crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case
-# again only by chance, or the kernel's answer to a case that fills the memory, which comes back at every try: such a
-# case is given up at the sixth. So that a submission full of them does not take three times as long, all cases of a run
-# together get 20 tries beyond their second. With a kill every half second, a case of 0.1 s dies in a try with a chance
-# of at most 18 %, and six times in a row once in 29,000 cases.
+# A crash may be caused by another case (memory is shared), so a case is tried again, alone, before it fails. One that
+# crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case again
+# only by chance, or the kernel's response to a case that fills the memory, which recurs at every try: such a case fails
+# at the sixth. So that a submission full of them does not take three times as long, all cases of a run together get 20
+# tries beyond their second. With a kill every half second, a case of 0.1 s dies in a try with a probability of at most
+# 18 %, and six times in a row once in 29,000 cases.
 _TRIES_WHEN_KILLED = 6
 _TRIES_BEYOND_THE_SECOND = 20
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 
-# Workers that die one after the other before they begin a case: there is no use in going on.
+# When this many workers in a row die before they start a case, there is no use in going on.
 _DEATHS_WITHOUT_A_CASE = 50
 
 _KILLED_BEFORE_THE_COLLECTOR = 900
@@ -57,7 +57,7 @@ CASE_TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Processes:
-    """At most `workers` forked processes; a case that takes longer than its time limit is failed.
+    """At most `workers` forked processes; a case that takes longer than its time limit fails.
 
     `work` may be a closure: workers are forked from this process and inherit what it has loaded.
     """
@@ -85,7 +85,7 @@ class Processes:
 class _Worker:
     process: BaseProcess
     connection: Connection
-    has_begun: mmap.mmap  # one shared byte: whether the worker has taken the case that it was sent
+    has_started: mmap.mmap  # one shared byte: whether the worker has taken the case that it was sent
     case: str | None = None
     deadline: float = 0.0
 
@@ -101,18 +101,18 @@ class _Left:
     deaths_without_a_case: int = 0
 
     def put_back(self, case: str) -> None:
-        """Its worker died before it began the case: that is no try."""
+        """Its worker died before it started the case: that does not count as a try."""
         self.deaths_without_a_case += 1
         if self.deaths_without_a_case >= _DEATHS_WITHOUT_A_CASE:
             raise MachineError(
-                "The workers end before they begin their cases, perhaps because memory ran out; the organisers find "
-                "the details in the log.",
-                detail=f"{self.deaths_without_a_case} workers died one after the other before they began a case",
+                "The workers stop before they start their cases, possibly because memory ran out. The organisers "
+                "can find details in the log.",
+                detail=f"{self.deaths_without_a_case} workers in a row died before they started a case",
             )
         (self.again if case in self.deaths else self.waiting).appendleft(case)
 
     def may_try_again(self, case: str, *, from_outside: bool) -> bool:
-        """After a death of the case; if so, the case is waiting again."""
+        """Whether a case whose worker died gets another try; if so, it is waiting again."""
         tries = self.deaths[case] = self.deaths.get(case, 0) + 1
         if tries >= TRIES:
             if not from_outside or tries >= _TRIES_WHEN_KILLED or not self.beyond_the_second:
@@ -151,7 +151,7 @@ class _Pool(Generic[Value]):
         return self._outcomes
 
     def _take(self, worker: _Worker, left: _Left) -> None:
-        """What a worker sent, or that it died."""
+        """Take what a worker sent, or notice that it died."""
         case = worker.case
         assert case is not None
         outcome = self._receive(worker)
@@ -163,7 +163,7 @@ class _Pool(Generic[Value]):
             self._finish(worker, outcome)
             return
         cause = self._bury(worker)
-        if not worker.has_begun[0]:
+        if not worker.has_started[0]:
             left.put_back(case)
         elif not left.may_try_again(case, from_outside=-(worker.process.exitcode or 0) in _FROM_OUTSIDE):
             self._finish(worker, died(cause, tries=left.deaths[case]))
@@ -182,17 +182,17 @@ class _Pool(Generic[Value]):
         ours, theirs = context.Pipe()
         # A sibling that kept our ends open would keep an orphaned worker waiting forever.
         inherited = [worker.connection for worker in self._workers] + [ours]
-        has_begun = mmap.mmap(-1, 1)
-        process = context.Process(target=_serve, args=(theirs, inherited, has_begun, self._work), daemon=True)
-        with requests_held_back():
+        has_started = mmap.mmap(-1, 1)
+        process = context.Process(target=_serve, args=(theirs, inherited, has_started, self._work), daemon=True)
+        with signals_blocked():
             process.start()
         theirs.close()
-        worker = _Worker(process=process, connection=ours, has_begun=has_begun)
+        worker = _Worker(process=process, connection=ours, has_started=has_started)
         self._workers.append(worker)
         return worker
 
     def _idle(self) -> _Worker:
-        """A worker without a case; one that died meanwhile is charged to no case."""
+        """A worker without a case. One that died meanwhile costs no case a try."""
         for worker in [worker for worker in self._workers if worker.case is None]:
             if worker.process.is_alive():
                 return worker
@@ -201,7 +201,7 @@ class _Pool(Generic[Value]):
 
     def _assign(self, worker: _Worker, case: str) -> _Worker:
         worker.case = case
-        worker.has_begun[0] = False
+        worker.has_started[0] = False
         worker.deadline = time.monotonic() + self._timeout_seconds
         with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
             worker.connection.send(case)
@@ -224,7 +224,7 @@ class _Pool(Generic[Value]):
         self._progress.advance()
 
     def _bury(self, worker: _Worker) -> str:
-        """End the worker for good; says how it ended."""
+        """End the worker for good; returns how it ended."""
         if worker.process.is_alive():
             # A worker that just closed its connection may still be ending by itself: its own cause is worth knowing.
             worker.process.join(timeout=0.2)
@@ -237,7 +237,7 @@ class _Pool(Generic[Value]):
 
 
 def _serve(
-    connection: Connection, inherited: Sequence[Connection], has_begun: mmap.mmap, work: Callable[[str], object]
+    connection: Connection, inherited: Sequence[Connection], has_started: mmap.mmap, work: Callable[[str], object]
 ) -> None:
     """What a worker does: take a case, send its outcome, until the connection ends."""
     for other in inherited:
@@ -245,16 +245,16 @@ def _serve(
     gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    heed_requests()
-    # Where memory runs out, the kernel should end a worker (one case), not the process that collects the results.
-    offer_to_the_out_of_memory_killer(_KILLED_BEFORE_THE_COLLECTOR)
+    unblock_signals()
+    # Where memory runs out, the kernel should kill a worker (one case), not the process that collects the results.
+    set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
     _use_one_thread()
     while True:
         try:
             case = connection.recv()
         except (EOFError, OSError):
             return
-        has_begun[0] = True
+        has_started[0] = True
         try:
             connection.send(attempt(work, case))
         except (UsageError, MachineError) as error:

@@ -18,7 +18,7 @@ from podium.readers.files import SafeFile, escape_for_display, is_printable
 from podium.readers.formats import IMAGE_ENDINGS
 from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.pictures import TIFF
-from podium.readers.formats.text import parse_json, read_json
+from podium.readers.text import parse_json, read_json
 
 Clock = Literal["exec", "invoke"]
 """What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
@@ -133,7 +133,7 @@ def read_jobs(root: Path) -> tuple[Job, ...]:
             limit_bytes=_PREDICTIONS_LIMIT_BYTES,
             max_depth=_PREDICTIONS_DEPTH,
             max_containers=_PREDICTIONS_CONTAINERS,
-            judged_later=True,
+            lenient=True,
         )
     except Refused as refusal:
         raise SubmissionError(str(refusal)) from None

@@ -1,4 +1,4 @@
-"""Points and boxes: the platform's JSON, or CSV.
+"""Points and boxes, in the platform's JSON or in CSV.
 
 JSON (Grand Challenge, version 1): "Multiple points", "Point", "Multiple 2D bounding boxes" and "2D bounding box". A
 point is [x, y, z]; a box has its four corners as such points, in any order (eight for a box in 3-D). `probability`
@@ -7,7 +7,7 @@ point is [x, y, z]; a box has its four corners as such points, in any order (eig
 CSV: the columns `x`, `y` for points; `x_min`, `y_min`, `x_max`, `y_max` for boxes; with `z`, or `z_min` and `z_max`, in
 3-D; `probability` and `name` are optional.
 
-Coordinates stay as they are in the file, in the order x, y, z: whether they are mm or indices is the caller's to know.
+Coordinates stay as they are in the file, in the order x, y, z: only the caller knows whether they are mm or indices.
 """
 
 import math
@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_json
-from podium.readers.tables import Row, read_rows
+from podium.readers.text import Row, read_json, read_rows
 
 LIMIT_BYTES = 50_000_000
 MAX_ANNOTATIONS = 200_000
 MAX_CONTAINERS = 6 * MAX_ANNOTATIONS + 100  # a box is an object and a list of four lists
 FARTHEST = 1e9
-"""Coordinates beyond this are no places in an image, and their squares would overflow."""
+"""Coordinates beyond this are not in any image, and their squares would overflow."""
 
 POINT_COLUMNS, POINT_OPTIONAL = ("x", "y"), ("z", "probability", "name")
 BOX_COLUMNS, BOX_OPTIONAL = ("x_min", "y_min", "x_max", "y_max"), ("z_min", "z_max", "probability", "name")
@@ -50,7 +49,7 @@ class Annotations:
         return len(self.names)
 
     def named(self, names: Collection[str]) -> "Annotations":
-        """Only those with one of the names."""
+        """Those with one of the names."""
         kept = np.array([name in names for name in self.names], dtype=np.bool_)
         return Annotations(
             self.coordinates[kept],
@@ -69,7 +68,7 @@ class _Shape:
     list_key: str
     key: str
     sides: tuple[int, ...]
-    """Points or boxes as an array without annotations: its shape after the first axis, in 3-D."""
+    """The shape of an array of them after the first axis, in 3-D."""
 
     parse: Callable[[Any, str], Coordinates]
 
@@ -101,12 +100,12 @@ def read_boxes(file: SafeFile) -> Annotations:
 
 
 def points_of_json(value: Any, *, name: str) -> Annotations:
-    """The points in a parsed JSON value; `name` stands for its file in messages."""
+    """The points in a parsed JSON value; messages call its file `name`."""
     return _of_json(value, _POINTS, name)
 
 
 def boxes_of_json(value: Any, *, name: str) -> Annotations:
-    """The boxes in a parsed JSON value; `name` stands for its file in messages."""
+    """The boxes in a parsed JSON value; messages call its file `name`."""
     return _of_json(value, _BOXES, name)
 
 
@@ -154,7 +153,7 @@ def _json_entry(value: Any, shape: _Shape, place: str) -> _Entry:
         raise Refused(f'{place} must have the "type" "{shape.one}", or none.')
     name = value.get("name")
     if name is not None and (not isinstance(name, str) or len(name) > _LONGEST_NAME):
-        raise Refused(f'{place}: "name" is not a text of at most {_LONGEST_NAME:,} characters.')
+        raise Refused(f'{place}: "name" is not a string of at most {_LONGEST_NAME:,} characters.')
     probability = value.get("probability")
     if probability is not None and not _is_number(probability):
         raise Refused(f'{place}: "probability" is not a number.')
@@ -174,7 +173,7 @@ def _of_rows(rows: Sequence[Row], parse: Callable[[Row, str], Coordinates], shap
 
 
 def _together(entries: Sequence[_Entry], shape: _Shape) -> Annotations:
-    """All or none must have a probability, and a z."""
+    """All entries as arrays; all or none must have a probability, and a z."""
     if not entries:
         return Annotations(np.zeros((0, *shape.sides)), None, ())
     first = entries[0]
@@ -223,7 +222,7 @@ def _box(value: Any, place: str) -> Coordinates:
 
 
 def _end(at: float, ends: tuple[float, float], allowed: float) -> int | None:
-    """At which of the two ends along an axis a corner lies; a flat axis has one."""
+    """At which of the two ends of an axis a corner is; a flat axis has one."""
     low, high = ends
     if at - low <= allowed:
         return 0

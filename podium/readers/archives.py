@@ -1,8 +1,8 @@
 """Archives that hold a whole submission: zip, tar and gzipped tar, recognised by their content.
 
-Whatever is wrong with the archive makes the whole submission unusable, so everything here is a SubmissionError; only
-links, special files and names that cannot be shown are left out one by one. Archives inside archives are unpacked as
-files and never opened.
+Every name is checked, every byte is counted, and nothing is overwritten. Whatever is wrong with the archive makes the
+whole submission unusable, so everything here is a SubmissionError; only links, special files and names that cannot be
+shown are left out one by one. Archives inside archives are unpacked as files and never opened.
 """
 
 import errno
@@ -21,22 +21,98 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from podium.errors import PodiumError, SubmissionError
-from podium.readers.files import MAX_ENTRIES, SafeFile, escape_for_display, is_printable
+from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display, is_printable
 from podium.readers.inflate import BLOCK, GZIP, RAW, BadStreamError, inflate, inflated_start, pieces
 
-# The folder an archive is unpacked into: every name checked, every byte counted, nothing written over anything.
-
-MAX_DEPTH = 16
+MAX_BYTES = 8 * 1024**3
+MAX_FILES = 50_000
 MAX_NAME_BYTES = 1024
 MAX_PART_BYTES = 255
+
+MAX_RATIO = 1_100
+"""Deflate shrinks data at most 1,032 times, and empty masks come near that: only an archive that uses its bytes twice
+exceeds this bound. Honest but huge archives are stopped by their total size."""
 
 RATIO_FREE_BYTES = 64 * 1024 * 1024
 """Up to this size the ratio is not checked."""
 
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
+UTF8_FLAG = 0x800
+LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
+DIRECTORY_ENTRY = b"PK\x01\x02"
+MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
+
+SECOND_BYTE = re.compile(rb"(?<=[\x80-\xff])\\")
+"""A backslash that is half of a Chinese or Japanese character, not a separator of Windows."""
+
+BLOCK_BYTES = tarfile.BLOCKSIZE
+MAX_EXTENDED_BYTES = 16 * 1024
+MAX_EXTENDED_BYTES_IN_ALL = 64 * 1024 * 1024
+MAX_EXTENDED_HEADERS = 3
+MAX_PADDING_BYTES = 1024 * 1024
+
+REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
+
+LINKS = (tarfile.LNKTYPE, tarfile.SYMTYPE)
+
+SPARSE = tarfile.GNUTYPE_SPARSE
+
+PAX_GLOBAL = tarfile.XGLTYPE
+
+LONG_NAME, LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
+
+EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, PAX_GLOBAL, LONG_NAME, LONG_LINK)
+
+
+def extract_archive(
+    file: SafeFile,
+    destination: Path,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_files: int = MAX_FILES,
+    max_ratio: int = MAX_RATIO,
+) -> tuple[tuple[str, str], ...]:
+    """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
+
+    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
+    names that cannot be shown are left out and returned as (name, reason): packing one is a common mistake and must
+    not cost the other cases.
+    """
+    destination.mkdir(mode=0o700, parents=True, exist_ok=True)
+    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
+    target = ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination)
+    _read_members(file, target)
+    return tuple(target.refused)
+
+
+def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> tuple[str, ...]:
+    """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
+    names = MemberNames(file.name, max_bytes, max_files)
+    _read_members(file, names)
+    return names.files()
+
+
+def _read_members(file: SafeFile, target: "MemberNames") -> None:
+    start = file.first_bytes(BLOCK_BYTES)
+    if is_zip(start):
+        read_zip(file, target)
+    elif is_tar(start):
+        read_tar(file, target, gzipped=False)
+    elif is_tar(_gunzipped_start(file)):
+        read_tar(file, target, gzipped=True)
+    else:
+        raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
+
+
+def _gunzipped_start(file: SafeFile) -> bytes:
+    with file.open() as stream:
+        return inflated_start(pieces(stream), count=BLOCK_BYTES)
+
 
 @dataclass
 class MemberNames:
-    """The members of one archive, each name checked and counted, nothing unpacked."""
+    """The members of one archive: each name is checked and counted, nothing is unpacked."""
 
     kind: ClassVar[str] = "archive"
     has: ClassVar[str] = "unpacks to"
@@ -65,8 +141,8 @@ class MemberNames:
         self._count_member()
         self._add_folders(parts, name)
 
-    def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, announced: int) -> None:
-        """Take one member of `announced` bytes, refused before the first block when they would be too much.
+    def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, size: int) -> None:
+        """Take one member of `size` bytes, refused before the first block when they would be too much.
 
         The caller makes sure that the blocks are not longer than that.
         """
@@ -77,14 +153,12 @@ class MemberNames:
             self._refuse_unprintable(name)
             return
         self._count_member()
-        self.total_bytes += announced
+        self.total_bytes += size
         if self.total_bytes > self.max_bytes:
             raise SubmissionError(f"'{self.archive}' {self.has} more than {self.max_bytes:,} bytes.")
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
-            raise SubmissionError(
-                f"'{self.archive}' holds '{escape_for_display(name)}' over another member of that name."
-            )
+            raise SubmissionError(f"'{self.archive}' holds more than one member named '{escape_for_display(name)}'.")
         self._add(parts, "file")
         self._keep_file(parts, blocks)
 
@@ -93,17 +167,17 @@ class MemberNames:
         return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
 
     def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
-        """Nothing to do for a name alone."""
+        """Nothing to keep besides the name."""
 
     def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        """Nothing to do for a name alone."""
+        """Nothing to keep besides the name."""
 
     def _add_folders(self, parts: tuple[str, ...], name: str) -> None:
         for depth in range(1, len(parts) + 1):
             folder = parts[:depth]
             if self.kinds.get(folder) == "file":
                 raise SubmissionError(
-                    f"'{self.archive}' holds '{escape_for_display(name)}' below or over a file of that name."
+                    f"'{self.archive}' uses the path of '{escape_for_display(name)}' for both a file and a folder."
                 )
             if folder not in self.kinds:
                 self._add(folder, "folder")
@@ -153,7 +227,7 @@ def _length(name: str) -> int:
 
 @dataclass
 class ArchiveTarget(MemberNames):
-    """The same, and every member written below `destination`."""
+    """The same, with every member written below `destination`."""
 
     destination: Path = field(kw_only=True)
 
@@ -179,23 +253,182 @@ class ArchiveTarget(MemberNames):
         return SubmissionError(f"'{escape_for_display('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")
 
 
+# Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
+#
+# The directory and the header before each member may contradict each other, members may share bytes, and a member may
+# unpack to more than declared; other tools notice none of this.
+
+
+@dataclass(frozen=True)
+class ZipMember:
+    """One member and the bytes it occupies."""
+
+    info: zipfile.ZipInfo
+    name: str
+    data_start: int
+
+    @property
+    def end(self) -> int:
+        return self.data_start + self.info.compress_size
+
+
+def is_zip(start: bytes) -> bool:
+    return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def read_zip(file: SafeFile, target: MemberNames) -> None:
+    """Hand all members to `target`; nothing is written before all of them were checked."""
+    with file.open() as plain:
+        members = zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes)
+        for member in members:
+            reason = _reason_to_refuse_zipped(file, member.info, member.name)
+            if reason is not None:
+                target.refuse(member.name, reason)
+            elif member.info.is_dir():
+                target.add_folder(member.name)
+            else:
+                target.add_file(member.name, member_content(file, plain, member), size=member.info.file_size)
+
+
+def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
+    """All members, each compared with the header before it; together within the bounds, none overlapping another."""
+    infos = _directory(file, max_files=max_files)
+    if sum(info.file_size for info in infos) > max_bytes:
+        raise SubmissionError(f"'{file.name}' unpacks to more than {max_bytes:,} bytes.")
+    members = [_checked_member(file, plain, info) for info in infos]
+    end = 0
+    for member in sorted(members, key=lambda member: member.info.header_offset):
+        if member.info.header_offset < end:
+            raise SubmissionError(
+                f"'{file.name}' holds members that overlap, such as '{escape_for_display(member.name)}'."
+            )
+        end = member.end
+    if end > file.size:
+        raise _damaged(file)
+    return members
+
+
+def _directory(file: SafeFile, *, max_files: int) -> list[zipfile.ZipInfo]:
+    try:
+        with (
+            file.open() as plain,
+            zipfile.ZipFile(_BoundedReader(plain, name=file.name, max_files=max_files)) as archive,
+        ):
+            return archive.infolist()
+    except PodiumError:
+        raise
+    except Exception:  # the library reports damage by many kinds of exceptions
+        raise _damaged(file) from None
+
+
+class _BoundedReader(io.BufferedReader):
+    """Refuses a large directory: the standard library reads it at once and needs ten times its size in memory.
+
+    Entries are counted here by their signature. The number that the archive declares is not trusted.
+    """
+
+    def __init__(self, plain: BinaryIO, *, name: str, max_files: int) -> None:
+        super().__init__(io.FileIO(plain.fileno(), closefd=False))
+        self._archive, self._max_files = name, max_files
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise zipfile.BadZipFile
+        content = super().read(size)
+        if content.count(DIRECTORY_ENTRY) > self._max_files:
+            raise SubmissionError(f"'{self._archive}' holds more than {self._max_files:,} files.")
+        return content
+
+
+def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> ZipMember:
+    name = _name(info)
+    if info.flag_bits & ENCRYPTED_FLAGS:
+        raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
+    if info.compress_type not in (STORED, DEFLATED):
+        raise SubmissionError(
+            f"'{file.name}' compresses '{escape_for_display(name)}' with an unsupported method; use deflate."
+        )
+    if not 0 <= info.header_offset < file.size:
+        raise _damaged(file)
+    plain.seek(info.header_offset)
+    header = plain.read(LOCAL_HEADER.size)
+    if len(header) < LOCAL_HEADER.size:
+        raise _damaged(file)
+    signature, _, flags, method, _, _, _, _, _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(header)
+    local_name = plain.read(name_bytes)
+    same = method == info.compress_type and local_name == _raw_name(info) and not flags & ENCRYPTED_FLAGS
+    if signature != b"PK\x03\x04" or not same:
+        raise SubmissionError(f"'{file.name}' contradicts itself about '{escape_for_display(name)}'; pack it again.")
+    return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
+
+
+def _reason_to_refuse_zipped(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
+    return None
+
+
+def _raw_name(info: zipfile.ZipInfo) -> bytes:
+    return info.orig_filename.encode("utf-8" if info.flag_bits & UTF8_FLAG else "cp437")
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page.
+
+    With another code page (old Windows), characters that are not ASCII come out wrong. Cases are named in ASCII and
+    are still found.
+    """
+    raw = _raw_name(info)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeError:
+        return SECOND_BYTE.sub(b"_", raw).decode("cp437")
+
+
+def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
+    """The unpacked bytes; refused as soon as they are more than declared, and at the end if size or
+    checksum is wrong."""
+    info = member.info
+    plain.seek(member.data_start)
+    packed = _exactly(file, plain, info.compress_size)
+    blocks = packed if info.compress_type == STORED else inflate(packed, wrapping=RAW)
+    size = checksum = 0
+    try:
+        for block in blocks:
+            size += len(block)
+            checksum = zlib.crc32(block, checksum)
+            if size > info.file_size:
+                declared = f"{info.file_size:,} bytes declared"
+                raise SubmissionError(
+                    f"'{escape_for_display(member.name)}' in '{file.name}' unpacks to more than the {declared}."
+                )
+            yield block
+    except BadStreamError as fault:
+        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' {fault}; pack it again.") from None
+    if size != info.file_size or checksum != info.CRC:
+        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' is damaged; pack it again.")
+
+
+def _exactly(file: SafeFile, plain: BinaryIO, count: int) -> Iterator[bytes]:
+    while count:
+        block = plain.read(min(count, BLOCK))
+        if not block:
+            raise _damaged(file)
+        count -= len(block)
+        yield block
+
+
+def _damaged(file: SafeFile) -> SubmissionError:
+    return SubmissionError(f"'{file.name}' is a damaged or incomplete zip archive; pack it again.")
+
+
 # Tar archives, plain or gzipped, read as a stream.
 #
 # The standard library reads extended headers of any size into memory. So the stream is read here, and the library
 # only decodes single header blocks.
-
-BLOCK_BYTES = tarfile.BLOCKSIZE
-MAX_EXTENDED_BYTES = 16 * 1024
-MAX_EXTENDED_BYTES_IN_ALL = 64 * 1024 * 1024
-MAX_EXTENDED_HEADERS = 3
-MAX_PADDING_BYTES = 1024 * 1024
-
-REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
-LINKS = (tarfile.LNKTYPE, tarfile.SYMTYPE)
-SPARSE = tarfile.GNUTYPE_SPARSE
-PAX_GLOBAL = tarfile.XGLTYPE
-LONG_NAME, LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
-EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, PAX_GLOBAL, LONG_NAME, LONG_LINK)
 
 
 def is_tar(start: bytes) -> bool:
@@ -262,9 +495,9 @@ def _hand_over(file: SafeFile, source: _TarStream, target: MemberNames) -> None:
         else:
             size = _size(file, member, extended)
             content = source.padded(size)
-            target.add_file(name, content, announced=size)
+            target.add_file(name, content, size=size)
             for _ in content:
-                pass  # a target that only wants the name leaves it here
+                pass  # a target that only takes names leaves the content here
 
 
 def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo | None, dict[str, str]]:
@@ -287,7 +520,7 @@ def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
     except (tarfile.HeaderError, ValueError):
         raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
     if member.size < 0:
-        raise SubmissionError(f"'{file.name}' announces a member of a negative size.")
+        raise SubmissionError(f"'{file.name}' declares a member of negative size.")
     return member
 
 
@@ -312,7 +545,7 @@ def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> 
     if text is None:
         return member.size
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SubmissionError(f"'{file.name}' announces a member whose size is not a number.")
+        raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
     return int(text)
 
 
@@ -358,244 +591,4 @@ def _check_end(file: SafeFile, source: _TarStream) -> None:
     for block in itertools.chain([bytes(source.waiting)], source.blocks):
         padding += len(block)
         if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
-            raise SubmissionError(f"'{file.name}' goes on after its end; pack it again as one archive.")
-
-
-# Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
-#
-# The directory and the header before each member may contradict each other, members may share bytes, and a member may
-# unpack to more than announced; other tools notice none of this.
-
-STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
-ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
-UTF8_FLAG = 0x800
-
-SECOND_BYTE = re.compile(rb"(?<=[\x80-\xff])\\")
-"""A backslash that is half of a Chinese or Japanese character, not a separator of Windows."""
-
-LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
-DIRECTORY_ENTRY = b"PK\x01\x02"
-MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
-
-
-class _BoundedReader(io.BufferedReader):
-    """Refuses a large directory: the standard library reads it at once and needs ten times its size in memory.
-
-    Entries are counted here by their signature. The number that the archive announces is not trusted.
-    """
-
-    def __init__(self, plain: BinaryIO, *, name: str, max_files: int) -> None:
-        super().__init__(io.FileIO(plain.fileno(), closefd=False))
-        self._archive, self._max_files = name, max_files
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > MAX_DIRECTORY_BYTES:
-            raise zipfile.BadZipFile
-        content = super().read(size)
-        if content.count(DIRECTORY_ENTRY) > self._max_files:
-            raise _too_many(self._archive, self._max_files)
-        return content
-
-
-@dataclass(frozen=True)
-class ZipMember:
-    """One member and the bytes it occupies."""
-
-    info: zipfile.ZipInfo
-    name: str
-    data_start: int
-
-    @property
-    def end(self) -> int:
-        return self.data_start + self.info.compress_size
-
-
-def is_zip(start: bytes) -> bool:
-    return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
-
-
-def read_zip(file: SafeFile, target: MemberNames) -> None:
-    """Hand all members to `target`; nothing is written before all of them were looked at."""
-    with file.open() as plain:
-        members = zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes)
-        for member in members:
-            reason = _reason_to_refuse_zipped(file, member.info, member.name)
-            if reason is not None:
-                target.refuse(member.name, reason)
-            elif member.info.is_dir():
-                target.add_folder(member.name)
-            else:
-                target.add_file(member.name, member_content(file, plain, member), announced=member.info.file_size)
-
-
-def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: int) -> list[ZipMember]:
-    """All members, each compared with the header before it; together within the bounds, none overlapping another."""
-    infos = _directory(file, max_files=max_files)
-    if sum(info.file_size for info in infos) > max_bytes:
-        raise SubmissionError(f"'{file.name}' unpacks to more than {max_bytes:,} bytes.")
-    members = [_checked_member(file, plain, info) for info in infos]
-    end = 0
-    for member in sorted(members, key=lambda member: member.info.header_offset):
-        if member.info.header_offset < end:
-            raise SubmissionError(
-                f"'{file.name}' holds members that overlap, such as '{escape_for_display(member.name)}'."
-            )
-        end = member.end
-    if end > file.size:
-        raise _damaged(file)
-    return members
-
-
-def _directory(file: SafeFile, *, max_files: int) -> list[zipfile.ZipInfo]:
-    try:
-        with (
-            file.open() as plain,
-            zipfile.ZipFile(_BoundedReader(plain, name=file.name, max_files=max_files)) as archive,
-        ):
-            return archive.infolist()
-    except PodiumError:
-        raise
-    except Exception:  # the library reports damage by many kinds of exceptions
-        raise _damaged(file) from None
-
-
-def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> ZipMember:
-    name = _name(info)
-    if info.flag_bits & ENCRYPTED_FLAGS:
-        raise SubmissionError(f"'{file.name}' is encrypted; send it without a password.")
-    if info.compress_type not in (STORED, DEFLATED):
-        raise SubmissionError(
-            f"'{file.name}' compresses '{escape_for_display(name)}' in a way that is not read; use deflate."
-        )
-    if not 0 <= info.header_offset < file.size:
-        raise _damaged(file)
-    plain.seek(info.header_offset)
-    header = plain.read(LOCAL_HEADER.size)
-    if len(header) < LOCAL_HEADER.size:
-        raise _damaged(file)
-    signature, _, flags, method, _, _, _, _, _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(header)
-    local_name = plain.read(name_bytes)
-    same = method == info.compress_type and local_name == _raw_name(info) and not flags & ENCRYPTED_FLAGS
-    if signature != b"PK\x03\x04" or not same:
-        raise SubmissionError(f"'{file.name}' contradicts itself about '{escape_for_display(name)}'; pack it again.")
-    return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
-
-
-def _reason_to_refuse_zipped(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
-    return None
-
-
-def _raw_name(info: zipfile.ZipInfo) -> bytes:
-    return info.orig_filename.encode("utf-8" if info.flag_bits & UTF8_FLAG else "cp437")
-
-
-def _name(info: zipfile.ZipInfo) -> str:
-    """The member's name; many tools write UTF-8 without saying so, which the library takes for an old code page.
-
-    With another code page (old Windows), characters that are not ASCII come out wrong. Cases are named in ASCII and
-    are still found.
-    """
-    raw = _raw_name(info)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeError:
-        return SECOND_BYTE.sub(b"_", raw).decode("cp437")
-
-
-def member_content(file: SafeFile, plain: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """The unpacked bytes; refused as soon as they are more than announced, and at the end if size or
-    checksum is wrong."""
-    info = member.info
-    plain.seek(member.data_start)
-    packed = _exactly(file, plain, info.compress_size)
-    blocks = packed if info.compress_type == STORED else inflate(packed, wrapping=RAW)
-    size = checksum = 0
-    try:
-        for block in blocks:
-            size += len(block)
-            checksum = zlib.crc32(block, checksum)
-            if size > info.file_size:
-                announced = f"{info.file_size:,} bytes announced"
-                raise SubmissionError(
-                    f"'{escape_for_display(member.name)}' in '{file.name}' unpacks to more than the {announced}."
-                )
-            yield block
-    except BadStreamError as fault:
-        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' {fault}; pack it again.") from None
-    if size != info.file_size or checksum != info.CRC:
-        raise SubmissionError(f"'{escape_for_display(member.name)}' in '{file.name}' is damaged; pack it again.")
-
-
-def _exactly(file: SafeFile, plain: BinaryIO, count: int) -> Iterator[bytes]:
-    while count:
-        block = plain.read(min(count, BLOCK))
-        if not block:
-            raise _damaged(file)
-        count -= len(block)
-        yield block
-
-
-def _too_many(name: str, max_files: int) -> SubmissionError:
-    return SubmissionError(f"'{name}' holds more than {max_files:,} files.")
-
-
-def _damaged(file: SafeFile) -> SubmissionError:
-    return SubmissionError(f"'{file.name}' is a damaged or incomplete zip archive; pack it again.")
-
-
-MAX_BYTES = 8 * 1024**3
-MAX_FILES = 50_000
-
-MAX_RATIO = 1_100
-"""Deflate shrinks at most 1,032 times, and empty masks come near that: only an archive that uses its bytes twice
-passes this bound. Honest but huge archives are stopped by their total size."""
-
-
-def extract_archive(
-    file: SafeFile,
-    destination: Path,
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_files: int = MAX_FILES,
-    max_ratio: int = MAX_RATIO,
-) -> tuple[tuple[str, str], ...]:
-    """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
-
-    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
-    names that cannot be shown are left out and returned as (name, reason): packing one is a common mistake and must
-    not cost the other cases.
-    """
-    destination.mkdir(mode=0o700, parents=True, exist_ok=True)
-    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
-    target = ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination)
-    _read_members(file, target)
-    return tuple(target.refused)
-
-
-def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> tuple[str, ...]:
-    """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
-    names = MemberNames(file.name, max_bytes, max_files)
-    _read_members(file, names)
-    return names.files()
-
-
-def _read_members(file: SafeFile, target: MemberNames) -> None:
-    start = file.first_bytes(BLOCK_BYTES)
-    if is_zip(start):
-        read_zip(file, target)
-    elif is_tar(start):
-        read_tar(file, target, gzipped=False)
-    elif is_tar(_gunzipped_start(file)):
-        read_tar(file, target, gzipped=True)
-    else:
-        raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
-
-
-def _gunzipped_start(file: SafeFile) -> bytes:
-    with file.open() as stream:
-        return inflated_start(pieces(stream), count=BLOCK_BYTES)
+            raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")

@@ -1,19 +1,29 @@
-"""Files that are safe to open: regular, not a link, and really below the folder they were submitted in."""
+"""Files that are safe to open: regular, not a link, and really below the folder they were submitted in.
+
+Also how a submitted name is shown, and which process decodes a file.
+"""
 
 import ctypes
 import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from podium.errors import Refused, SubmissionError
 from podium.kernel import OPENAT2, is_linux, syscall
 
-# Opening a file below a folder so that no link is followed on the way, whoever changes the folder meanwhile.
+if TYPE_CHECKING:
+    from podium.readers.hdf5 import Datasets
+    from podium.readers.images import Image
+    from podium.readers.volumes import Volume
+
+MAX_ENTRIES = 100_000
+MAX_DEPTH = 16
+LONGEST_SHOWN = 200
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever."""
@@ -23,71 +33,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 _NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; an old filter of the container's engine
-
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-def open_beneath(root: Path, name: str) -> int:
-    """A descriptor for reading the file `name` below `root`; OSError where a step of `name` is a link or missing."""
-    folder = os.open(root, _FOLDER)
-    try:
-        if is_linux():
-            try:
-                return _open_at_once(folder, name)
-            except OSError as fault:
-                if fault.errno not in _WITHOUT_OPENAT2:
-                    raise
-        return open_step_by_step(folder, name)
-    finally:
-        os.close(folder)
-
-
-def _open_at_once(folder: int, name: str) -> int:
-    how = _How(_FLAGS, 0, _BENEATH | _NO_SYMBOLIC_LINKS | _NO_MAGIC_LINKS)
-    path = ctypes.c_char_p(os.fsencode(name))
-    return syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
-
-
-def open_step_by_step(folder: int, name: str) -> int:
-    """The same for kernels before Linux 5.6: every folder on the way is opened without following a link."""
-    parts = PurePosixPath(name).parts
-    if not parts or ".." in parts or name.startswith("/"):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-    current = os.dup(folder)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=current)
-            os.close(current)
-            current = inner
-        return os.open(parts[-1], _FLAGS, dir_fd=current)
-    finally:
-        os.close(current)
-
-
-# How a submitted name is shown: the last line of stderr reaches people, so a name must not be able to forge it.
-
-LONGEST_SHOWN = 200
-
-
-def escape_for_display(name: str, *, longest: int = LONGEST_SHOWN) -> str:
-    """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
-    if len(name) > 2 * longest:
-        name = name[:longest] + name[-longest:]  # before escaping: a name may have millions of characters
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
-    if len(printable) <= longest:
-        return printable
-    return f"{printable[: longest // 2]}...{printable[-longest // 2 :]}"
-
-
-def is_printable(name: str) -> bool:
-    """Whether `name` can be written to a log or to JSON as it is (no control character, no undecodable byte)."""
-    return name.isprintable()
-
-
-MAX_ENTRIES = 100_000
-MAX_DEPTH = 16
+_NULL_DEVICE = os.makedev(1, 3)
 
 
 @dataclass(frozen=True, order=True)
@@ -169,7 +115,7 @@ class FileListing:
 def list_files(root: Path, *, trusted: bool = False) -> FileListing:
     """All files below `root`, sorted by name. Directory links are reported, never followed; macOS junk is skipped.
 
-    `trusted` where the organiser put them there.
+    `trusted`: these are the organiser's own files.
     """
     real_root = root.resolve()
     files: list[SafeFile] = []
@@ -229,14 +175,71 @@ def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     return None
 
 
-# Silences libraries that write to stderr themselves: its last line is shown to the participant.
+# Opening a file below a folder so that no link is followed on the way, whoever changes the folder meanwhile.
 
-_NULL_DEVICE = os.makedev(1, 3)
+
+def open_beneath(root: Path, name: str) -> int:
+    """A descriptor for reading the file `name` below `root`; OSError where a step of `name` is a link or missing."""
+    folder = os.open(root, _FOLDER)
+    try:
+        if is_linux():
+            try:
+                return _open_at_once(folder, name)
+            except OSError as fault:
+                if fault.errno not in _WITHOUT_OPENAT2:
+                    raise
+        return open_step_by_step(folder, name)
+    finally:
+        os.close(folder)
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def _open_at_once(folder: int, name: str) -> int:
+    how = _How(_FLAGS, 0, _BENEATH | _NO_SYMBOLIC_LINKS | _NO_MAGIC_LINKS)
+    path = ctypes.c_char_p(os.fsencode(name))
+    return syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
+
+
+def open_step_by_step(folder: int, name: str) -> int:
+    """The same for kernels before Linux 5.6: every folder on the way is opened without following a link."""
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or name.startswith("/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    current = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = inner
+        return os.open(parts[-1], _FLAGS, dir_fd=current)
+    finally:
+        os.close(current)
+
+
+# The last line of stderr is shown to participants: neither a submitted name nor a library may forge it.
+
+
+def escape_for_display(name: str, *, longest: int = LONGEST_SHOWN) -> str:
+    """`name` on one printable line: control characters and undecodable bytes escaped, the middle cut when too long."""
+    if len(name) > 2 * longest:
+        name = name[:longest] + name[-longest:]  # before escaping: a name may have millions of characters
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    if len(printable) <= longest:
+        return printable
+    return f"{printable[: longest // 2]}...{printable[-longest // 2 :]}"
+
+
+def is_printable(name: str) -> bool:
+    """Whether `name` can be written to a log or to JSON as it is (no control character, no undecodable byte)."""
+    return name.isprintable()
 
 
 @contextmanager
 def quiet_stderr() -> Iterator[None]:
-    """Send the process's own stderr (not only Python's) to nowhere; ITK, libtiff and niftilib write there directly."""
+    """Discard the process's stderr (not only Python's): ITK, libtiff and niftilib write there directly."""
     if _leads_nowhere():
         yield
         return
@@ -255,3 +258,52 @@ def _leads_nowhere() -> bool:
     """Whether stderr is /dev/null already, as in a decoder, which can open nothing else."""
     found = os.fstat(2)
     return is_linux() and stat.S_ISCHR(found.st_mode) and found.st_rdev == _NULL_DEVICE
+
+
+# Where submitted files are decoded: in this process, or in one that is locked in.
+#
+# Images and HDF5 files are read by libraries of many thousand lines of C. A fault in one of them is harmless only in a
+# process that has nothing to steal. So while a decoder is installed, the readers of these files pass on to it every
+# file that is not the organiser's own. JSON, text, .npy and the stored chunks of HDF5 fields are always read here:
+# that takes no more than reading the decoder's answer would.
+
+
+class Decoder(Protocol):
+    """Reads as the functions of these names do, in another process."""
+
+    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> "Image": ...
+
+    def read_volume(
+        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
+    ) -> "Volume": ...
+
+    def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> AbstractContextManager["Datasets"]: ...
+
+    def one_case(self) -> AbstractContextManager[None]: ...
+
+
+_installed: list[Decoder] = []
+
+
+@contextmanager
+def decoded_by(decoder: Decoder) -> Iterator[None]:
+    """Install `decoder` in this process and in those forked from it."""
+    _installed.append(decoder)
+    try:
+        yield
+    finally:
+        _installed.remove(decoder)
+
+
+def is_decoder_installed() -> bool:
+    return bool(_installed)
+
+
+def one_case() -> AbstractContextManager[None]:
+    """Submitted files that this thread reads in this context belong to one case: one process may decode them all."""
+    return _installed[-1].one_case() if _installed else nullcontext()
+
+
+def decoder_of(file: SafeFile) -> Decoder | None:
+    """The decoder of `file`; None: this process itself."""
+    return _installed[-1] if _installed and not file.trusted else None

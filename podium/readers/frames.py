@@ -19,7 +19,7 @@ from podium.readers.formats.headers import with_crosses
 from podium.readers.inflate import combined_crc32, crc32
 
 SPAN_BYTES = 128 * 1024 * 1024
-"""Read by one thread into one buffer before it takes the next piece of work."""
+"""What one thread reads before it takes the next piece of work."""
 
 HUGE_PAGES_BYTES = 1 << 22
 """NumPy asks the kernel for huge pages for arrays from this size on; copying into those takes less time."""
@@ -52,7 +52,7 @@ class FrameStream(ABC):
         """Every pixel of the span's frames, each once."""
 
     def finish(self) -> None:  # noqa: B027  (most streams have nothing left to check)
-        """What can be checked only when every span was read to its end."""
+        """Check what can be checked only when every span was read to its end."""
 
     @property
     def frame_bytes(self) -> int:
@@ -74,23 +74,23 @@ class ArraySource(Protocol):
         """Whether there is anything of that name; whether it can be used is only known when it is read."""
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """As announced; nothing of the values is read."""
+        """As declared; nothing of the values is read."""
 
     def read(self, name: str, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-        """A small array as a whole; of another shape than `shape` it is not read."""
+        """A small array as a whole; it is not read if its shape is not `shape`."""
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         """A large field as a stream; refused when it has another shape."""
 
     def label(self, name: str) -> str:
-        """How the array is called in messages."""
+        """The name of the array in messages."""
 
 
 class RawFrames(FrameStream):
-    """Values that lie in a file as they are, one after another: .npy, a stored member of an .npz, contiguous HDF5.
+    """Values stored as they are, one after another: in .npy, in a stored member of an .npz, in contiguous HDF5.
 
-    `offset` is where the first value lies. `before` (a checksum of what precedes it) and `expected` are given where the
-    file has a CRC-32 over all of it.
+    `offset` is the position of the first value. `before` (a checksum of what precedes it) and `expected` are given
+    where the file has a CRC-32 over all of it.
     """
 
     def __init__(  # noqa: PLR0913  (what describes a place in a file)
@@ -109,7 +109,7 @@ class RawFrames(FrameStream):
         self._before, self._expected = before, expected
         self._checksums: dict[int, tuple[int, int]] = {}  # first frame of a span -> CRC-32, bytes
         if file.size < offset + shape[0] * self.frame_bytes:
-            raise self._cut_short()
+            raise truncated(label)
 
     def spans(self) -> Sequence[range]:
         return self.even_spans()
@@ -132,7 +132,7 @@ class RawFrames(FrameStream):
         while wanted.nbytes:
             count = os.preadv(descriptor, [wanted], place)
             if not count:
-                raise self._cut_short()
+                raise truncated(self.label)
             wanted, place = wanted[count:], place + count
 
     def finish(self) -> None:
@@ -144,8 +144,10 @@ class RawFrames(FrameStream):
         if checksum != self._expected:
             raise Refused(f"{self.label} is damaged: its checksum is wrong.")
 
-    def _cut_short(self) -> Refused:
-        return Refused(f"{self.label} is cut short: the file ends before its last value.")
+
+def truncated(label: str) -> Refused:
+    """For an array whose file has too few bytes."""
+    return Refused(f"{label} is truncated: the file ends before its last value.")
 
 
 def check_number_type(label: str, dtype: np.dtype[Any]) -> None:
@@ -157,9 +159,6 @@ def check_number_type(label: str, dtype: np.dtype[Any]) -> None:
         raise Refused(f"{label} holds {what}; store plain numbers, such as float32.")
     if dtype.itemsize > 8:
         raise Refused(f"{label} holds numbers of {dtype.itemsize} bytes; store at most 8.")
-
-
-# Shapes of displacement fields, and what a wrong one most likely comes from.
 
 
 def check_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:

@@ -1,4 +1,8 @@
-"""Numeric datasets out of HDF5 files, with everything refused that could lead out of the file or fill the memory."""
+"""Numeric datasets from HDF5 files, with everything refused that could lead out of the file or fill the memory.
+
+A dataset is found along hard links only (`open_dataset`), its storage is checked (`hdf5_storage.py`), and then its
+values are read: all at once (`read_values`), or as a stream of frames (`hdf5_frames.py`).
+"""
 
 import os
 from collections.abc import Iterator
@@ -11,23 +15,150 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused, h5py
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, is_printable
-from podium.readers.formats.headers import with_crosses
+from podium.readers.files import SafeFile, decoder_of, escape_for_display, is_printable
+from podium.readers.formats.headers import check_expected_shape
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
 from podium.readers.hdf5_frames import FieldPlace, LibraryCells, locate_field, stream_field
 from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset, damage_refused
 
-# The way from the root of an HDF5 file to a dataset, along hard links only.
-#
-# Soft links, external links and user-defined links are all resolved inside the library, the second into any file of
-# the container. So every component of a path is looked at before it is followed.
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+USER_BLOCKS = (0, 512, 1024, 2048)
+"""Where the signature may be: MATLAB, for example, writes a block of 512 bytes before it."""
 
+MAX_FILE_BYTES = 4 * 1024**3
+MAX_DATASET_BYTES = 2 * 1024**3
 MOST_NAMES_SHOWN = 10
+
+_DEFLATED: tuple[list[int], ...] = ([DEFLATE], [SHUFFLE, DEFLATE])
+
+
+class Datasets(ArraySource, Protocol):
+    """What is in an open HDF5 file, whichever process reads it."""
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of all objects directly below the root, sorted."""
+
+    def read(
+        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
+    ) -> NDArray[Any]:
+        """As for any source, but at most `max_bytes`."""
+
+
+@contextmanager
+def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Datasets]:
+    """Open `file` for reading; nothing in it is trusted because it could be opened."""
+    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
+    if (decoder := decoder_of(file)) is not None:
+        with decoder.open_hdf5(file, max_bytes=limit) as datasets:
+            yield datasets
+        return
+    start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
+    if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
+        raise Refused(f"The content of '{file.name}' is not HDF5.")
+    if file.size > limit:
+        raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
+    with damage_refused(file):
+        opened = h5py.h5f.open(os.fsencode(file.path), h5py.h5f.ACC_RDONLY, fapl=_access())
+    try:
+        with damage_refused(file):
+            root = h5py.h5g.open(opened, b"/")
+        yield Hdf5Source(file, root)
+    finally:
+        with damage_refused(file):
+            opened.close()
+
+
+@cache
+def _access() -> Any:
+    """How files are opened: closing one closes everything opened in it, and none is locked, since a submission may be
+    on a read-only file system."""
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+    access.set_file_locking(use_file_locking=False, ignore_when_disabled=False)
+    return access
+
+
+@dataclass(frozen=True)
+class Hdf5Source:
+    """An open HDF5 file, read in this process. Names are paths such as 'long_mask' or 'masks/long'."""
+
+    file: SafeFile
+    root: Any
+
+    def names(self) -> tuple[str, ...]:
+        """The datasets directly below the root, sorted."""
+        with damage_refused(self.file):
+            return dataset_names(self.root)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of all objects directly below the root, sorted; none is opened."""
+        with damage_refused(self.file):
+            return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
+
+    def has(self, name: str) -> bool:
+        """Whether the root has an entry `name`; whether it is a plain dataset is only known when it is read."""
+        with damage_refused(self.file):
+            return bool(self.root.links.exists(name.encode()))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a dataset, () for a single value; nothing of its values is read."""
+        with damage_refused(self.file):
+            return self._checked(name).shape
+
+    def read(
+        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
+    ) -> NDArray[Any]:
+        """The values of a dataset in the machine's byte order; they are not read if their shape is not `shape`."""
+        with damage_refused(self.file):
+            dataset = self._checked(name)
+            self._check_size(dataset, shape=shape, max_bytes=max_bytes)
+            values = read_values(dataset)
+        if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
+            raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
+        return values
+
+    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
+        """A large field as a stream; refused when it has another shape."""
+        with damage_refused(self.file):
+            stream = stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
+            return stream or self.cells(name, shape=shape)
+
+    def locate(self, name: str, *, shape: FieldShape) -> FieldPlace:
+        """Where a large field is in the file; refused when it has another shape."""
+        with damage_refused(self.file):
+            dataset = self._checked(name)
+            check_shape(dataset.label, dataset.shape, shape)
+            check_number_type(dataset.label, dataset.identifier.dtype)
+            return locate_field(dataset, shape=shape)
+
+    def cells(self, name: str, *, shape: FieldShape) -> LibraryCells:
+        """A field, located before, that only the library can read."""
+        with damage_refused(self.file):
+            return LibraryCells(self.file, self._checked(name), shape=shape)
+
+    def label(self, name: str) -> str:
+        """The name of the dataset in messages."""
+        return f"'{escape_for_display(name)}' in '{self.file.name}'"
+
+    def _checked(self, name: str) -> PlainDataset:
+        dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
+        dataset.check_layout()
+        dataset.check_type()
+        return dataset
+
+    @staticmethod
+    def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
+        check_expected_shape(dataset.label, dataset.shape, shape)
+        if dataset.nbytes > max_bytes:
+            raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
 
 
 def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
-    """The low-level dataset at `name` below the low-level group `root`."""
+    """The low-level dataset at `name` below the low-level group `root`.
+
+    Soft, external and user-defined links are all resolved inside the library, the second into any file of the
+    container. So every component of the path is checked before it is followed.
+    """
     group = root
     parts = name.split("/")
     for position, part in enumerate(parts):
@@ -70,13 +201,11 @@ def _listed(names: tuple[str, ...]) -> str:
     return text if len(names) <= MOST_NAMES_SHOWN else f"{text} and {len(names) - MOST_NAMES_SHOWN} more"
 
 
-# All values of one small dataset. Chunks that zlib and NumPy can unpack are unpacked once, while they are checked.
-
-_DEFLATED: tuple[list[int], ...] = ([DEFLATE], [SHUFFLE, DEFLATE])
-
-
 def read_values(dataset: PlainDataset) -> NDArray[Any]:
-    """The values of a dataset whose layout, type and size were checked, in the machine's byte order."""
+    """The values of a dataset whose layout, type and size were checked, in the machine's byte order.
+
+    Chunks that zlib and NumPy can unpack are unpacked once, while they are checked.
+    """
     dtype = dataset.identifier.dtype
     plain_type = h5py.h5t.py_create(dtype).equal(dataset.identifier.get_type())
     if dataset.is_chunked and plain_type and dataset.filter_codes in _DEFLATED:
@@ -98,7 +227,7 @@ def _unpacked(dataset: PlainDataset) -> NDArray[Any]:
     nothing = bytes(dataset.chunk_bytes) if not fill.view(np.uint8).any() else None
 
     def put(place: tuple[int, ...], content: bytes, skipped: int) -> None:
-        if content == nothing:  # most of a mask: it reads as what was never written
+        if content == nothing:  # most of a mask: it reads like a chunk that was never written
             return
         stored = np.frombuffer(content, np.uint8)
         if shuffled and not skipped & 1:
@@ -108,139 +237,3 @@ def _unpacked(dataset: PlainDataset) -> NDArray[Any]:
 
     dataset.check_storage(put)
     return values
-
-
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-USER_BLOCKS = (0, 512, 1024, 2048)
-"""Where the signature may be: MATLAB, for example, writes 512 bytes of its own before it."""
-
-MAX_FILE_BYTES = 4 * 1024**3
-MAX_DATASET_BYTES = 2 * 1024**3
-
-
-class Datasets(ArraySource, Protocol):
-    """What is in an open HDF5 file, wherever it is read."""
-
-    def keys(self) -> tuple[str, ...]:
-        """The names of all objects directly below the root, sorted."""
-
-    def read(
-        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
-    ) -> NDArray[Any]:
-        """As of any source, but at most `max_bytes`."""
-
-
-@dataclass(frozen=True)
-class Hdf5Source:
-    """An open HDF5 file, read here. Names are paths such as 'long_mask' or 'masks/long'."""
-
-    file: SafeFile
-    root: Any
-
-    def names(self) -> tuple[str, ...]:
-        """The datasets directly below the root, sorted."""
-        with damage_refused(self.file):
-            return dataset_names(self.root)
-
-    def keys(self) -> tuple[str, ...]:
-        """The names of all objects directly below the root, sorted; none is opened."""
-        with damage_refused(self.file):
-            return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
-
-    def has(self, name: str) -> bool:
-        """Whether the root has an entry `name`; whether it is a plain dataset is only known when it is read."""
-        with damage_refused(self.file):
-            return bool(self.root.links.exists(name.encode()))
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a dataset, () for a single value; nothing of its values is read."""
-        with damage_refused(self.file):
-            return self._checked(name).shape
-
-    def read(
-        self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
-    ) -> NDArray[Any]:
-        """The values of a dataset in the machine's byte order; of another shape than `shape` they are not read."""
-        with damage_refused(self.file):
-            dataset = self._checked(name)
-            self._check_size(dataset, shape=shape, max_bytes=max_bytes)
-            values = read_values(dataset)
-        if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
-            raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
-        return values
-
-    def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
-        """A large field as a stream; refused when it has another shape."""
-        with damage_refused(self.file):
-            stream = stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
-            return stream or self.cells(name, shape=shape)
-
-    def locate(self, name: str, *, shape: FieldShape) -> FieldPlace:
-        """Where a large field is in the file; refused when it has another shape."""
-        with damage_refused(self.file):
-            dataset = self._checked(name)
-            check_shape(dataset.label, dataset.shape, shape)
-            check_number_type(dataset.label, dataset.identifier.dtype)
-            return locate_field(dataset, shape=shape)
-
-    def cells(self, name: str, *, shape: FieldShape) -> LibraryCells:
-        """A field, located before, that only the library can read."""
-        with damage_refused(self.file):
-            return LibraryCells(self.file, self._checked(name), shape=shape)
-
-    def label(self, name: str) -> str:
-        """How the dataset is called in messages."""
-        return f"'{escape_for_display(name)}' in '{self.file.name}'"
-
-    def _checked(self, name: str) -> PlainDataset:
-        dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
-        dataset.check_layout()
-        dataset.check_type()
-        return dataset
-
-    @staticmethod
-    def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-        found = dataset.shape
-        if shape is not None and len(found) != len(shape):
-            raise Refused(
-                f"{dataset.label} has {len(found)} axes ({with_crosses(found)}), "
-                f"expected {len(shape)} ({with_crosses(shape)})."
-            )
-        if shape is not None and found != shape:
-            raise Refused(f"{dataset.label} is {with_crosses(found)}, expected {with_crosses(shape)}.")
-        if dataset.nbytes > max_bytes:
-            raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
-
-
-@contextmanager
-def open_hdf5(file: SafeFile, *, max_bytes: int | None = None) -> Iterator[Datasets]:
-    """Open `file` for reading; nothing in it is trusted because it could be opened."""
-    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
-    if (decoder := decoder_of(file)) is not None:
-        with decoder.open_hdf5(file, max_bytes=limit) as datasets:
-            yield datasets
-        return
-    start = file.first_bytes(USER_BLOCKS[-1] + len(SIGNATURE))
-    if not any(start.startswith(SIGNATURE, offset) for offset in USER_BLOCKS):
-        raise Refused(f"The content of '{file.name}' is not HDF5.")
-    if file.size > limit:
-        raise Refused(f"'{file.name}' is larger than {limit:,} bytes.")
-    with damage_refused(file):
-        opened = h5py.h5f.open(os.fsencode(file.path), h5py.h5f.ACC_RDONLY, fapl=_access())
-    try:
-        with damage_refused(file):
-            root = h5py.h5g.open(opened, b"/")
-        yield Hdf5Source(file, root)
-    finally:
-        with damage_refused(file):
-            opened.close()
-
-
-@cache
-def _access() -> Any:
-    """How files are opened: closing one closes all that was opened in it, and none is locked, since a submission may
-    lie on a read-only file system."""
-    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
-    access.set_file_locking(use_file_locking=False, ignore_when_disabled=False)
-    return access

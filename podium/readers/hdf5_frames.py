@@ -1,7 +1,7 @@
 """Fields in HDF5, streamed: contiguous ones read in place, chunked ones unpacked here, chunk by chunk.
 
-Unpacking here has three reasons: the library holds one lock for all threads while it inflates, it would unpack every
-chunk a second time after the check of its size, and its buffers grow with whatever a stream claims.
+There are three reasons to unpack here: the library holds one lock for all threads while it inflates, it would unpack
+every chunk a second time after the check of its size, and its buffers grow with whatever a stream claims.
 
 Chunks may have any shape. A cell is what the chunks of all three components at one place of the (frame, pixel) plane
 hold; one cell is in memory at a time.
@@ -34,7 +34,7 @@ class ChunkTable:
     chunk: FieldShape
     filters: tuple[int, ...]
     fill: bytes
-    """One value, as it is stored: what a chunk that was never written reads as."""
+    """One value, as it is stored: the values of a chunk that was never written."""
 
     places: NDArray[np.int64]
     """(n, 6): of every stored chunk its start along the three axes, its offset, its bytes, and the filters skipped."""
@@ -89,7 +89,7 @@ def stream_field(file: SafeFile, place: FieldPlace, *, label: str, shape: FieldS
 
 
 def check_cell(label: str, dtype: np.dtype[Any], shape: FieldShape, frames: int, pixels: int) -> None:
-    """Refuses cells of `frames` by `pixels` that are too large for the memory."""
+    """Refuse cells of `frames` by `pixels` that are too large for the memory."""
     cell = frames * shape[1] * pixels * dtype.itemsize
     if cell > MAX_CELL_BYTES:
         raise Refused(
@@ -225,12 +225,12 @@ class LibraryCells(Cells):
 
 
 def _put_plain(block: bytes, position: int, target: NDArray[Any]) -> None:
-    """Bytes as they are, from `position` on."""
+    """Copy bytes as they are, from `position` on."""
     target.reshape(-1).view(np.uint8)[position : position + len(block)] = np.frombuffer(block, np.uint8)
 
 
 def _put_shuffled(block: bytes, position: int, target: NDArray[Any]) -> None:
-    """Bytes of HDF5's shuffle, which puts the first bytes of all values first, then all second bytes, and so on."""
+    """Undo HDF5's shuffle, which puts the first bytes of all values first, then all second bytes, and so on."""
     values = target.reshape(-1).view(np.uint8).reshape(-1, target.dtype.itemsize)
     waiting = np.frombuffer(block, np.uint8)
     while len(waiting):

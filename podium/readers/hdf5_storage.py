@@ -1,7 +1,7 @@
 """Where and how an HDF5 dataset keeps its values: checked before a value is read.
 
-Three dangers: storage that is not in the file (external, virtual), filters that unpack to more than announced (the
-library grows its buffer without bound), and chunks or blocks that hold less than announced (the library then hands out
+Three dangers: storage that is not in the file (external, virtual), filters that unpack to more than declared (the
+library grows its buffer without bound), and chunks or blocks that hold less than declared (the library then hands out
 memory it never wrote, which may hold a reference read before).
 """
 
@@ -16,38 +16,6 @@ from typing import Any, NamedTuple
 from podium.errors import PodiumError, Refused, h5py
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.inflate import ZLIB, ZLIB_LIBRARY, BadStreamError, Library, inflate, library_for
-
-# How much an LZF stream unpacks to, without unpacking it.
-
-
-def unpacked_lzf_size(stream: bytes) -> int:
-    """The unpacked size. A control byte below 32 copies that many + 1 literal bytes; any other repeats earlier output:
-    its upper three bits give the length - 2 (7: a further byte is added), the rest and one more byte the distance.
-    """
-    position = size = 0
-    end = len(stream)
-    while position < end:
-        control = stream[position]
-        position += 1
-        if control < 32:
-            position += control + 1
-            size += control + 1
-            continue
-        length = (control >> 5) + 2
-        if length == 9:
-            length += stream[position] if position < end else 0
-            position += 1
-        if position >= end:
-            raise BadStreamError("ends too early")
-        distance = ((control & 31) << 8) + stream[position] + 1
-        position += 1
-        if distance > size:
-            raise BadStreamError("is corrupt")
-        size += length
-    if position != end:
-        raise BadStreamError("ends too early")
-    return size
-
 
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
 FILTERS = (DEFLATE, SHUFFLE, FLETCHER32, LZF)
@@ -69,11 +37,22 @@ OTHER_KINDS = {
     "BITFIELD": "bit fields",
     "TIME": "times",
 }
-"""The classes of h5py.h5t that are no numbers, in words."""
+"""The classes of h5py.h5t that are not numbers, as messages name them."""
 
 
 Keep = Callable[[tuple[int, ...], bytes, int], None]
 """Takes a chunk: its place, its content, and which filters were skipped for it (bits)."""
+
+
+@contextmanager
+def damage_refused(file: SafeFile) -> Iterator[None]:
+    """Refuse the file for whatever the library raises: many kinds of exceptions, some of which name a path."""
+    try:
+        yield
+    except PodiumError:
+        raise
+    except Exception:
+        raise Refused(f"'{file.name}' is a damaged HDF5 file.") from None
 
 
 class StoredChunk(NamedTuple):
@@ -91,12 +70,12 @@ def most_stored_bytes(chunk_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class PlainDataset:
-    """A low-level dataset whose storage is being proved plain; `label` names it in messages."""
+    """A low-level dataset whose storage is checked; `label` names it in messages."""
 
     identifier: Any
     label: str
 
-    # What follows is asked for often, and each time the library makes new objects.
+    # What follows is used often, and each time the library makes new objects.
 
     @cached_property
     def plan(self) -> Any:
@@ -197,7 +176,7 @@ class PlainDataset:
             raise Refused(f"{self.label} was not written completely and has no fill value.")
 
     def chunk_grid(self) -> tuple[range, ...]:
-        """For each axis where chunks begin, the step being the chunk's length; refused when too large or too many."""
+        """Where chunks start along each axis, the step being the chunk's length; refused when too large or too many."""
         chunk = self.plan.get_chunk()
         if self.chunk_bytes > max(self.nbytes, CHUNK_SLACK):
             raise Refused(f"{self.label} has chunks of {self.chunk_bytes:,} bytes, more than all its values together.")
@@ -294,7 +273,10 @@ class PlainDataset:
                 content = self._inflated(content, limit=chunk_bytes + CHECKSUM_BYTES, library=library)
                 size = len(content)
             elif filters[position] == LZF:
-                size = self._unpacked_lzf_size(content)
+                try:
+                    size = unpacked_lzf_size(content)
+                except BadStreamError as fault:
+                    raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
         if size > chunk_bytes:
             raise Refused(f"A chunk of {self.label} unpacks to more than its {chunk_bytes:,} bytes.")
         if size < chunk_bytes:
@@ -315,22 +297,33 @@ class PlainDataset:
             raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
         return b"".join(blocks)
 
-    def _unpacked_lzf_size(self, content: bytes) -> int:
-        try:
-            return unpacked_lzf_size(content)
-        except BadStreamError as fault:
-            raise Refused(f"A compressed chunk of {self.label} {fault}.") from None
 
+def unpacked_lzf_size(stream: bytes) -> int:
+    """How much an LZF stream unpacks to, without unpacking it.
 
-# What the HDF5 library raises, as a refusal.
-
-
-@contextmanager
-def damage_refused(file: SafeFile) -> Iterator[None]:
-    """The library reports damage by many kinds of exceptions, some of which name a path: none leaves the readers."""
-    try:
-        yield
-    except PodiumError:
-        raise
-    except Exception:
-        raise Refused(f"'{file.name}' is a damaged HDF5 file.") from None
+    A control byte below 32 copies that many + 1 literal bytes; any other repeats earlier output: its upper three bits
+    give the length - 2 (7: a further byte is added), the rest and one more byte the distance.
+    """
+    position = size = 0
+    end = len(stream)
+    while position < end:
+        control = stream[position]
+        position += 1
+        if control < 32:
+            position += control + 1
+            size += control + 1
+            continue
+        length = (control >> 5) + 2
+        if length == 9:
+            length += stream[position] if position < end else 0
+            position += 1
+        if position >= end:
+            raise BadStreamError("ends too early")
+        distance = ((control & 31) << 8) + stream[position] + 1
+        position += 1
+        if distance > size:
+            raise BadStreamError("is corrupt")
+        size += length
+    if position != end:
+        raise BadStreamError("ends too early")
+    return size

@@ -1,7 +1,8 @@
-"""Images. Pixels that are simply stored, compressed or not, are read here, all others by SimpleITK, and only after
-their headers were read here.
+"""Images and label maps. Headers are always read here first. Pixels that are simply stored, compressed or not, are read
+here too, all others by SimpleITK.
 
-SimpleITK is given the one reader for the file's format by name: it never chooses one itself.
+SimpleITK is given the one reader for the file's format by name: it never chooses one itself. Label maps are whole,
+non-negative numbers, whatever type they are stored in (`as_integer_labels`).
 """
 
 import math
@@ -13,12 +14,16 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.errors import SimpleITK as sitk
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, quiet_stderr
+from podium.readers.files import SafeFile, decoder_of, escape_for_display, quiet_stderr
 from podium.readers.formats import format_of
-from podium.readers.formats.headers import ImageHeader, pixel_blocks, with_crosses
+from podium.readers.formats.headers import ImageHeader, check_expected_shape, pixel_blocks
 
 MAX_IMAGE_BYTES = 2 * 1024**3
+PROBABILITY_SHARE = 0.01
+"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
+
+SMALLEST_PICTURE = 16
+"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +38,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where a volume lies, in SimpleITK's order (x, y, z); spacing and origin in mm."""
+    """Where a volume is in space, in SimpleITK's order (x, y, z); spacing and origin in mm."""
 
     spacing: tuple[float, ...]
     origin: tuple[float, ...]
@@ -43,7 +48,7 @@ class Geometry:
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
     """The image in `file`: one real value per pixel, 2-D or 3-D.
 
-    A header that announces another shape than `shape`, or more than `max_bytes`, is refused before anything is
+    A header that declares a shape other than `shape`, or more than `max_bytes`, is refused before anything is
     allocated or unpacked.
     """
     if (decoder := decoder_of(file)) is not None:
@@ -60,17 +65,10 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-    """Refuses what is announced before anything is allocated for it."""
-    if shape is not None:
-        if len(header.shape) != len(shape):
-            raise Refused(
-                f"'{file.name}' has {len(header.shape)} axes ({with_crosses(header.shape)}), "
-                f"expected {len(shape)} ({with_crosses(shape)})."
-            )
-        if header.shape != shape:
-            raise Refused(f"'{file.name}' is {with_crosses(header.shape)}, expected {with_crosses(shape)}.")
+    """Refuse a wrong shape or too many bytes before anything is allocated."""
+    check_expected_shape(f"'{file.name}'", header.shape, shape)
     if header.data_bytes > max_bytes:
-        raise Refused(f"'{file.name}' announces {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
+        raise Refused(f"'{file.name}' declares {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
 
 
 def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
@@ -98,7 +96,7 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> A
         except RuntimeError as fault:
             raise _refusal_without_path(file, str(fault)) from None
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
-        raise Refused(f"The header of '{file.name}' can be understood in two ways; save it again with a common tool.")
+        raise Refused(f"The header of '{file.name}' is ambiguous; re-save it with a standard tool such as SimpleITK.")
     return reader
 
 
@@ -131,19 +129,10 @@ def _refusal_without_path(file: SafeFile, fault: str) -> Refused:
     return Refused(f"'{file.name}' is damaged: its pixels cannot be read.")
 
 
-# Label maps: whole, non-negative numbers, whatever type they are stored in.
-
-PROBABILITY_SHARE = 0.01
-"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
-
-SMALLEST_PICTURE = 16
-"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
-
-
 def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
     """`values` as unsigned integers: integers and booleans without a copy, floats in the smallest type that holds them.
 
-    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each in its own words.
+    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each with its own message.
     `name` is the file (and dataset) as its author knows it.
     """
     label = f"'{escape_for_display(name)}'"
@@ -193,7 +182,7 @@ def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None
     if values.max() <= 1 and count >= PROBABILITY_SHARE * values.size:
         raise Refused(
             f"{label} holds the fractional value {example}; this looks like a probability map: send labels, "
-            "for example by a threshold."
+            "for example by applying a threshold."
         )
     raise Refused(f"{label} holds the fractional value {example}; labels are whole numbers.")
 

@@ -1,8 +1,8 @@
-"""Deflate streams unpacked block by block, so that the caller decides when it is too much.
+"""Deflate streams unpacked block by block, so that the caller decides when it is too much, and CRC-32.
 
 The libraries that read our formats either grow their buffers as long as a stream continues, or leave the rest of a
 buffer as it was when a stream ends early. The second is worse: that memory may hold a reference read before. So every
-compressed stream is unpacked here first.
+compressed stream is unpacked here first, by zlib or by ISA-L, which takes half to a quarter of zlib's time.
 """
 
 import zlib
@@ -14,13 +14,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-# ISA-L as zlib's decompressobj: several times faster, and made to accept exactly what zlib accepts.
-#
-# Left to itself it differs in three ways. It takes up to eight bytes into its registers and, at the end of a stream
-# without gzip's trailer, does not give back those it had no use for, so that data behind the stream would go
-# unnoticed. It accepts headers that say what no standard defines. And it recognises the wrapping only where the first
-# piece holds the whole header.
-
 try:
     from isal import isal_zlib
 except ImportError:  # it has no wheel for this machine, or this is the base install
@@ -28,21 +21,44 @@ except ImportError:  # it has no wheel for this machine, or this is the base ins
 
 IsalError: Any = isal_zlib.error if isal_zlib else None
 
+BLOCK = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+ZLIB_OR_GZIP, GZIP, ZLIB, RAW = 47, 31, 15, -15
+"""zlib's window codes: which header and checksum wrap a stream."""
+
+MAX_MEMBERS = 20_000
+"""Of one gzip file; each takes time even when it is empty."""
+
+MOST_READ_FOR_A_START = 4
+"""Blocks read to see how a compressed file begins, even when they unpack to nothing."""
+
+_SMALL_BYTES = 24 * 1024
 _GZIP_FIRST_BYTE = 0x1F  # of gzip's magic number; zlib's own header never begins so
 _GZIP_RESERVED_FLAGS = 0xE0
 _GZIP_HEADER_READ = 4  # bytes, the last being the flags
 _LARGEST_ZLIB_WINDOW = 7
 _REGISTER_BYTES = 8
-_FROM_FIRST_BYTE, _GZIP, _ZLIB = 47, 31, 15  # zlib's window codes
+_POLYNOMIAL = 0xEDB88320  # of the CRC-32 of zip, gzip and zlib, lowest power first
+_ONE = 1 << 31  # the polynomial 1 in that order
+
+
+class BadStreamError(Exception):
+    """A compressed stream is corrupt, ends too early or is followed by something else; the text ends a sentence."""
 
 
 class IsalMachine:
-    """One stream; `wrapping` is zlib's window code."""
+    """ISA-L as zlib's decompressobj, made to accept what zlib accepts. One stream; `wrapping` is zlib's window code.
+
+    Left to itself ISA-L differs in three ways. It takes up to eight bytes into its registers and, at the end of a
+    stream without gzip's trailer, does not give back those it had no use for, so that data after the stream would go
+    unnoticed. It accepts headers that no standard defines. And it recognises the wrapping only where the first piece
+    holds the whole header.
+    """
 
     def __init__(self, wrapping: int) -> None:
         self._wrapping = wrapping
         self._start = b""
-        self._machine: Any = None if wrapping == _FROM_FIRST_BYTE else isal_zlib.decompressobj(wrapping)
+        self._machine: Any = None if wrapping == ZLIB_OR_GZIP else isal_zlib.decompressobj(wrapping)
         self._output_waits = False
         self.eof = False
         self.unused_data = b""
@@ -54,7 +70,7 @@ class IsalMachine:
         self._examine_header(data)
         if self._machine is None:
             return b""
-        if self._wrapping == _GZIP:
+        if self._wrapping == GZIP:
             return self._feed(data, max_length)
         # The last bytes of every piece one by one: then no byte beyond the end of the stream is ever in a register.
         apart = max(0, len(data) - _REGISTER_BYTES)
@@ -90,32 +106,18 @@ class IsalMachine:
             return
         self._start += data[: _GZIP_HEADER_READ - len(self._start)]
         if self._machine is None:
-            self._wrapping = _GZIP if self._start[0] == _GZIP_FIRST_BYTE else _ZLIB
+            self._wrapping = GZIP if self._start[0] == _GZIP_FIRST_BYTE else ZLIB
             self._machine = isal_zlib.decompressobj(self._wrapping)
-        if self._wrapping == _ZLIB and self._start[0] >> 4 > _LARGEST_ZLIB_WINDOW:
+        if self._wrapping == ZLIB and self._start[0] >> 4 > _LARGEST_ZLIB_WINDOW:
             raise IsalError("the window is larger than zlib's largest")
         flags = self._start[_GZIP_HEADER_READ - 1 :]
-        if self._wrapping == _GZIP and flags and flags[0] & _GZIP_RESERVED_FLAGS:
+        if self._wrapping == GZIP and flags and flags[0] & _GZIP_RESERVED_FLAGS:
             raise IsalError("reserved flags are set")
-
-
-BLOCK = 1 << 20
-MAX_MEMBERS = 20_000
-"""Of one gzip file; each takes time even when it is empty."""
-MOST_READ_FOR_A_START = 4
-"""Blocks read to see how a compressed file begins, even when they unpack to nothing."""
-
-GZIP_MAGIC = b"\x1f\x8b"
-
-ZLIB_OR_GZIP = 47
-GZIP = 31
-ZLIB = 15
-RAW = -15
 
 
 @dataclass(frozen=True)
 class Library:
-    """Who unpacks. ISA-L accepts what zlib accepts, and a few streams more whose code tables have unused places."""
+    """What unpacks. ISA-L also accepts a few streams that zlib does not, whose code tables have unused places."""
 
     name: str
     machine: Callable[[int], Any]
@@ -125,14 +127,7 @@ class Library:
 ZLIB_LIBRARY = Library("zlib", zlib.decompressobj, zlib.error)
 ISAL_LIBRARY = Library("ISA-L", IsalMachine, IsalError) if isal_zlib else None
 LIBRARY = ISAL_LIBRARY or ZLIB_LIBRARY
-"""ISA-L takes half to a quarter of zlib's time. Where a stream is only checked here, and unpacked by a library that
-uses zlib, it must be checked by zlib."""
-
-_SMALL_BYTES = 24 * 1024
-
-
-class BadStreamError(Exception):
-    """A compressed stream is corrupt, ends too early or is followed by something else; the text ends a sentence."""
+"""The faster one. Where a stream is only checked here, and unpacked by a library that uses zlib, zlib must check it."""
 
 
 def library_for(unpacked_bytes: int) -> Library:
@@ -156,7 +151,7 @@ def inflate(
     """
     assert not many_members or wrapping == GZIP
     machine = library.machine(wrapping)
-    begun = False
+    started = False
     members = 1
     for piece in compressed:
         data = piece
@@ -171,7 +166,7 @@ def inflate(
                 members += 1
                 if members > MAX_MEMBERS:
                     raise BadStreamError("is made of too many pieces")
-            begun = True
+            started = True
             try:
                 block = machine.decompress(data, BLOCK)
             except library.error:
@@ -180,7 +175,7 @@ def inflate(
                 yield block
             data = machine.unused_data if machine.eof else machine.unconsumed_tail
     # Output may still wait inside the library although all input is consumed.
-    while begun and not machine.eof:
+    while started and not machine.eof:
         try:
             block = machine.decompress(machine.unconsumed_tail, BLOCK)
         except library.error:
@@ -205,20 +200,15 @@ def inflated_start(compressed: Iterable[bytes], *, count: int) -> bytes:
     return start[:count]
 
 
-# CRC-32 of a whole from the CRC-32 of its parts, so that parts may be read in any order.
-
-POLYNOMIAL = 0xEDB88320  # of zip, gzip and zlib, lowest power first
-ONE = 1 << 31  # the polynomial 1 in that order
-
-
 def crc32(values: NDArray[Any], before: int = 0) -> int:
-    """Of a contiguous array's bytes, continuing from `before`."""
+    """The CRC-32 of a contiguous array's bytes, continuing from `before`."""
     return zlib.crc32(values.view(np.uint8).data, before)
 
 
 def combined_crc32(first: int, second: int, second_bytes: int) -> int:
-    """The CRC-32 of two pieces in a row: the first times x^(8 n), modulo the polynomial, plus the second."""
-    power, result = ONE >> 8, ONE  # x^8 is one byte further
+    """The CRC-32 of two pieces in a row, so that pieces may be read in any order: the first times x^(8 n), modulo the
+    polynomial, plus the second."""
+    power, result = _ONE >> 8, _ONE  # x^8 is one byte further
     count = second_bytes
     while count:
         if count & 1:
@@ -234,5 +224,5 @@ def _product(one: int, other: int) -> int:
     for bit in range(31, -1, -1):
         if one >> bit & 1:
             result ^= other
-        other = other >> 1 ^ (POLYNOMIAL if other & 1 else 0)
+        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
     return result

@@ -1,8 +1,8 @@
 """Label volumes, unpacked once and block by block: whole-body scans are too large to be held as stored.
 
-A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; as the mask it means it is a quarter of that, and its
-lesions are some ten thousand voxels. So a volume can be had as its voxels alone, where these are few. Every byte is
-checked on the way as for any other image.
+A 512 x 512 x 1024 prediction saved as float32 is 1 GB unpacked; its mask is a quarter of that, and its lesions are some
+ten thousand voxels. So a volume can be read as its voxels alone, where these are few. Every byte is checked on the way
+as for any other image.
 """
 
 import math
@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, decoder_of
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import ImageHeader, pixel_blocks
 from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image
 
 LARGEST_LABEL = 2**32 - 1
 FEW_VOXELS = 1 << 22
-"""Up to this many voxels are kept by themselves: more than any lesion mask has, and little memory."""
+"""Up to this many voxels are kept alone: more than any lesion mask has, and little memory."""
 
 _WORD_BYTES = 8
 _SPARSE_SHARE = 0.1  # of a block: up to here, values are picked out of it
@@ -31,7 +30,7 @@ _SPARSE_SHARE = 0.1  # of a block: up to here, values are picked out of it
 
 @dataclass(frozen=True, eq=False)
 class Voxels:
-    """What of a volume is not background: flat indices in C order, ascending, and the label of each, never 0."""
+    """The voxels of a volume that are not background: flat indices in C order, ascending, and their labels, never 0."""
 
     places: NDArray[np.int64]
     labels: NDArray[Any]
@@ -44,7 +43,7 @@ class Volume:
     shape: tuple[int, ...]
     geometry: Geometry
     content: Voxels | NDArray[Any]
-    """Its voxels, where these were asked for and are few, else a label for every place."""
+    """Its voxels, where these were requested and are few, else a label for every place."""
 
     @property
     def voxels(self) -> Voxels | None:
@@ -82,7 +81,7 @@ def read_label_volume(
 def read_volume(
     file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
 ) -> Volume:
-    """Either of these."""
+    """A 3-D volume as a mask (`binary`) or of labels; `as_voxels`: as voxels where these are few."""
     if (decoder := decoder_of(file)) is not None:
         return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
     image_format = format_of(file)
@@ -143,7 +142,7 @@ class _Gathered:
         return Voxels(places, labels)
 
     def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
-        """As labels, in the smallest type."""
+        """The values as labels, in the smallest type."""
         _refuse_probabilities(values, self.name)
         labels = as_integer_labels(values, name=self.name)
         if self.binary:
@@ -162,8 +161,8 @@ class _Gathered:
 
 
 def _few_labels(values: NDArray[Any]) -> NDArray[np.intp] | None:
-    """The places of all values that are not 0 bit by bit, and of some beside them; None where these are many. Of a
-    background, which is most of a volume, nothing else is looked at, and no page of the labels is touched."""
+    """The places of all values whose bits are not all 0, and of some beside them; None where these are many. The
+    background, which is most of a volume, is not looked at further, and no page of the labels is touched for it."""
     size = values.dtype.itemsize
     together = 1 if size > 1 or len(values) % _WORD_BYTES else _WORD_BYTES
     filled = values.view(f"u{size * together}") != 0
@@ -181,12 +180,12 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
     if fractional.any():
         raise Refused(
             f"'{name}' holds the fractional value {float(values[fractional.argmax()]):g}; this looks like a "
-            "probability map: send labels, for example by a threshold."
+            "probability map: send labels, for example by applying a threshold."
         )
 
 
 def _values(file: SafeFile, header: ImageHeader, dtype: str) -> Iterator[NDArray[Any]]:
-    """The pixels in the order of the file, in blocks; exactly as many as announced, otherwise Refused."""
+    """The pixels in the order of the file, in blocks; exactly as many as declared, otherwise Refused."""
     rest = b""
     for block in pixel_blocks(file, header):
         data = rest + block if rest else block

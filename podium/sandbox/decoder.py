@@ -1,4 +1,9 @@
-"""What a decoder does once it is locked in: read its file as often as it is asked to, then the next of its case."""
+"""What a decoder does once it is locked in: answer questions about its file, then about the next file of its case.
+
+`rehearse` does the same in the zygote, so that decoders share what the first reads leave behind: a library sets up its
+tables when it first reads something, and Python adapts its code to what it is used for. Otherwise each decoder would do
+both again, in memory that has to be copied first.
+"""
 
 import os
 import socket
@@ -19,10 +24,10 @@ from podium.readers.hdf5_storage import damage_refused
 from podium.readers.images import Image, read_image
 from podium.readers.volumes import Volume, read_mask_volume, read_volume
 from podium.sandbox.lock import OPENED, Lock, are_all_returned
-from podium.sandbox.remote import packed_voxels
 from podium.sandbox.wire import (
     INLINE_BYTES,
     EndedError,
+    packed_voxels,
     receive,
     receive_descriptors,
     receive_small_array,
@@ -32,6 +37,9 @@ from podium.sandbox.wire import (
 )
 
 _LONGEST_TRACE = 4000
+_SAMPLES = Path(__file__).resolve().parent / "samples"  # small files to rehearse with
+_REHEARSALS = 10  # Python adapts a function after 8 calls
+_SAMPLE_BYTES = 1 << 20
 
 Answer = tuple[Any, NDArray[Any] | None]
 """A JSON value, and an array where there is one."""
@@ -39,7 +47,7 @@ Answer = tuple[Any, NDArray[Any] | None]
 
 @dataclass
 class OpenFile:
-    """The file of this decoder, and what of it is open."""
+    """The file of this decoder, with its open HDF5 objects."""
 
     file: SafeFile
     stack: ExitStack = field(default_factory=ExitStack)
@@ -55,7 +63,7 @@ class OpenFile:
 
 
 class HandedFile(SafeFile):
-    """The file of a decoder that can open no other."""
+    """The only file that a decoder can open."""
 
     def open(self) -> BinaryIO:
         return self.path.open("rb")
@@ -74,7 +82,7 @@ def decode(channel: socket.socket, lock: Lock) -> None:
                 opened.stack.close()
                 opened = None
             if not are_all_returned():
-                return  # the library holds on to the file before
+                return  # the library still holds the previous file
             for descriptor, number in zip(receive_descriptors(channel, len(OPENED)), OPENED, strict=True):
                 os.dup2(descriptor, number, inheritable=False)
                 os.close(descriptor)
@@ -100,7 +108,7 @@ def _answer(channel: socket.socket, opened: OpenFile, reader: str, options: dict
     except MemoryError:
         send(channel, {"memory": True})
     except Exception as fault:
-        # Whatever it was, it costs this file only.
+        # Whatever went wrong costs this file only.
         trace = traceback.format_exc()[-_LONGEST_TRACE:]
         send(channel, {"unexpected": type(fault).__name__, "detail": trace})
     else:
@@ -179,7 +187,7 @@ def _hdf5_cell(  # noqa: PLR0913  (what describes a part of a field)
     frames: tuple[int, int],
     pixels: tuple[int, int],
 ) -> Answer:
-    if name not in opened.cells:  # this decoder stands in for one that ended
+    if name not in opened.cells:  # this decoder replaces one that ended
         _hdf5_locate(opened, file_bytes=file_bytes, name=name, shape=shape)
     with damage_refused(opened.file):
         return None, opened.cells[name].cell(range(*frames), range(*pixels))
@@ -203,22 +211,12 @@ READERS: Mapping[str, Callable[..., Answer]] = {
 """What a worker may ask for."""
 
 
-# What every decoder does, done before there is one: those forked later share what the first times leave behind.
-#
-# A library sets up its tables when it first reads something, and Python adapts its code to what it is used for.
-# Otherwise each decoder would do both again, in memory that has to be copied first.
-
-_SAMPLES = Path(__file__).resolve().parent / "samples"  # small files of our own
-_TIMES = 10  # Python adapts a function after 8 calls
-_MAX_BYTES = 1 << 20
-
-
 def rehearse(library: bytes) -> None:
     """Read the sample of `library` and send what is in it."""
     read = {b"h5py": _read_datasets, b"SimpleITK": _read_images}[library]
     worker, decoder = socket.socketpair()
     with worker, decoder:
-        for _ in range(_TIMES):
+        for _ in range(_REHEARSALS):
             for values in read():
                 send(decoder, {"array": {"shape": list(values.shape), "dtype": values.dtype.str}})
                 send_small_array(decoder, values)
@@ -227,12 +225,12 @@ def rehearse(library: bytes) -> None:
 
 
 def _read_datasets() -> list[NDArray[Any]]:
-    with open_hdf5(SafeFile(_SAMPLES, "sample.h5"), max_bytes=_MAX_BYTES) as source:
-        return [source.read(name, max_bytes=_MAX_BYTES) for name in source.names()]
+    with open_hdf5(SafeFile(_SAMPLES, "sample.h5"), max_bytes=_SAMPLE_BYTES) as source:
+        return [source.read(name, max_bytes=_SAMPLE_BYTES) for name in source.names()]
 
 
 def _read_images() -> list[NDArray[Any]]:
     file = SafeFile(_SAMPLES, "sample.nii.gz")
-    voxels = read_mask_volume(file, max_bytes=_MAX_BYTES).voxels
+    voxels = read_mask_volume(file, max_bytes=_SAMPLE_BYTES).voxels
     assert voxels is not None, "the sample is small"
-    return [packed_voxels(voxels, binary=True), read_image(file, max_bytes=_MAX_BYTES).array]
+    return [packed_voxels(voxels, binary=True), read_image(file, max_bytes=_SAMPLE_BYTES).array]

@@ -1,4 +1,9 @@
-"""How a decoder locks itself in: every layer that the kernel has, each on its own."""
+"""How a decoder locks itself in, by every layer that the kernel has.
+
+Resource limits (`podium/kernel.py`) bound memory and time. Landlock lets the process open one file for reading and
+nothing else. A seccomp filter refuses every system call that decoding does not need; calls that name a path are
+answered inside the process, with the one file that it was given.
+"""
 
 import ctypes
 import errno
@@ -24,9 +29,50 @@ from podium.kernel import (
     syscall,
 )
 
-# Landlock: from now on this process opens the named files for reading and nothing else (Linux 5.13).
-#
-# See landlock(7). What the kernel can refuse depends on its ABI; everything it can refuse is refused.
+LANDLOCK, SECCOMP, RLIMITS = "Landlock", "seccomp", "resource limits"
+LAYERS = (LANDLOCK, SECCOMP, RLIMITS)
+
+
+def available_layers() -> Sequence[str]:
+    """The layers that this kernel has."""
+    found = {LANDLOCK: landlock_abi() > 0, SECCOMP: has_seccomp(), RLIMITS: True}
+    return [layer for layer in LAYERS if found[layer]]
+
+
+class Lock:
+    """A lock, prepared by the zygote so that little is left to do in every decoder."""
+
+    def __init__(self, layers: Sequence[str], limits: Limits) -> None:
+        resources = limits.resources()
+        self.file_system: OneFile | None = None
+        if SECCOMP in layers:
+            program = FilterProgram(platform.machine())
+            self.file_system = OneFile()
+            self.file_system.answer_calls()
+        steps: dict[str, Callable[[int], object]] = {
+            RLIMITS: lambda _: limit_resources(resources),
+            LANDLOCK: lambda readable: restrict_to([readable]),
+            SECCOMP: lambda _: program.refuse_other_calls(os.getpid()),
+        }
+        # Their order matters: each layer refuses what those before it need.
+        self._steps = {layer: step for layer, step in steps.items() if layer in layers}
+
+    def put_in_force(self, readable: int) -> list[str]:
+        """Lock this process in, for good; the layers in force, for the worker to check.
+
+        `readable` is a descriptor of the only file that may be opened.
+        """
+        refuse_new_privileges()
+        in_force = []
+        for layer, step in self._steps.items():
+            with suppress(OSError):
+                step(readable)
+                in_force.append(layer)
+        return in_force
+
+
+# Landlock (Linux 5.13): what the kernel can refuse depends on its ABI; everything it can refuse is refused.
+# See landlock(7).
 
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
@@ -77,6 +123,118 @@ def restrict_to(descriptors: Sequence[int]) -> int:
     return abi
 
 
+# The seccomp filter: the kernel refuses this process every system call that decoding does not need.
+#
+# No new processes, no programs, no sockets, no opening, no signals to others, no looking into other processes, no
+# memory that is both new and executable. See seccomp(2) and, for the program, the kernel's classic BPF.
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000  # x86_64 has a second table of calls behind this bit
+
+_KILL, _TRAP, _ERRNO, _ALLOW = 0x80000000, 0x00030000, 0x00050000, 0x7FFF0000
+_SET_MODE_FILTER, _GET_ACTION = 1, 2
+
+_LOAD, _RETURN = 0x20, 0x06
+_IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
+
+# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETOWN: it makes the kernel send signals to others.
+_FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
+
+_STEP_BYTES = 8
+_OWN_PROCESS = 0xFFFFFFFF  # a placeholder for the process's own number, which no process has
+
+Program = list[bytes]
+
+
+def has_seccomp() -> bool:
+    """Whether the kernel filters system calls, and we know those of the machine."""
+    if not is_linux() or platform.machine() not in MACHINES:
+        return False
+    try:
+        action = ctypes.c_uint32(_ERRNO)
+        return syscall(SECCOMP_CALLS[platform.machine()], _GET_ACTION, 0, ctypes.byref(action)) == 0
+    except OSError:
+        return False
+
+
+class FilterProgram:
+    """The filter of a machine, made once; only the process's own number is filled in later."""
+
+    def __init__(self, machine: str) -> None:
+        self._call = SECCOMP_CALLS[machine]
+        self._parts = _program(machine).split(_step(_IF_EQUAL, _OWN_PROCESS, 1, 0))
+
+    def content(self, pid: int) -> bytes:
+        """The filter for the process `pid`."""
+        return _step(_IF_EQUAL, pid, 1, 0).join(self._parts)
+
+    def refuse_other_calls(self, pid: int) -> None:
+        """Put the filter in force in this process, `pid`, for good. Needs `no_new_privs`; OSError without seccomp."""
+        content = self.content(pid)
+        memory = ctypes.create_string_buffer(content, len(content))
+        described = struct.pack("HxxxxxxQ", len(content) // _STEP_BYTES, ctypes.addressof(memory))
+        syscall(self._call, _SET_MODE_FILTER, 0, ctypes.c_char_p(described))
+
+
+def _program(machine: str) -> bytes:
+    numbers = numbers_of(machine)
+    program = [
+        _step(_LOAD, _MACHINE_AT),
+        *_return_unless(_IF_EQUAL, _AUDIT_ARCH[machine], _KILL),
+        _step(_LOAD, _NUMBER_AT),
+    ]
+    if machine == "x86_64":
+        program += [_step(_IF_AT_LEAST, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
+    conditions = _conditions()
+    for name, number in numbers.items():
+        body = conditions.get(name, [_step(_RETURN, _ALLOW)])
+        program += [_step(_IF_EQUAL, number, 0, len(body)), *body]
+    return b"".join([*program, _refusal(errno.EPERM)])
+
+
+def _conditions() -> Mapping[str, Program]:
+    """The checks of those calls that are not simply allowed."""
+    allow = _step(_RETURN, _ALLOW)
+    not_executable = [_low(2), _step(_IF_ANY_BIT, mmap.PROT_EXEC, 0, 1), _refusal(errno.EPERM), allow]
+    itself = [_low(0), *_return_unless(_IF_EQUAL, _OWN_PROCESS, _ERRNO | errno.EPERM), allow]
+    zero = _return_unless(_IF_EQUAL, 0, _ERRNO | errno.EPERM)
+    asking = [_low(0), *zero, _low(2), *zero, _high(2), *zero, allow]
+    return {
+        **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
+        "mmap": not_executable,
+        "mprotect": not_executable,
+        "fcntl": [
+            _low(1),
+            *(step for command in _FCNTL_COMMANDS for step in (_step(_IF_EQUAL, command, 0, 1), allow)),
+            _refusal(errno.EPERM),
+        ],
+        "ioctl": [_refusal(errno.ENOTTY)],  # what a regular file answers
+        "tgkill": itself,  # abort()
+        "prlimit64": asking,  # of this process, without new limits
+    }
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+def _return_unless(condition: int, value: int, result: int) -> Program:
+    return [_step(condition, value, 1, 0), _step(_RETURN, result)]
+
+
+def _refusal(code: int) -> bytes:
+    return _step(_RETURN, _ERRNO | code)
+
+
+def _low(argument: int) -> bytes:
+    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument)
+
+
+def _high(argument: int) -> bytes:
+    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument + 4)
+
+
 # The system calls a decoder needs, by machine. Whatever is not here is refused to it.
 #
 # Taken from strace of every reader under this filter; names are the kernel's, numbers those of its tables
@@ -99,7 +257,7 @@ _NUMBERS: Mapping[str, tuple[int | None, int | None]] = {
     "recvmsg": (47, 212),
     "poll": (7, None),
     "ppoll": (271, 73),
-    # opening and looking: answered by paths.py where a path is named
+    # opening and looking: answered by `OneFile` where a path is named
     "open": (2, None),
     "openat": (257, 56),
     "close": (3, 57),
@@ -170,14 +328,14 @@ def numbers_of(machine: str) -> Mapping[str, int]:
 #
 # A filter cannot see which path a call names. So it lets no call open anything, and the libraries, which open files
 # by name only, get this instead: seccomp turns the call into a signal, and its handler returns a descriptor of the
-# one file, which was opened before. Code that has taken over the process may do as it likes with the handler: there
-# is no other file to be had.
+# one file, which was opened before. Code that has taken over the process may do what it likes with the handler: there
+# is no other file to get.
 
 OPENED = (4, 5, 6)
-"""The file, opened several times: each has a position of its own."""
+"""The file, opened several times: each descriptor has its own position."""
 
 HANDED_OUT = (10, 11, 12)
-"""The numbers under which the libraries get them: above those that other calls give away first."""
+"""The numbers under which the libraries get them: above those that other calls hand out first."""
 
 ANSWERED_HERE = ("open", "openat", "stat", "lstat", "newfstatat", "access", "faccessat", "faccessat2")
 
@@ -201,7 +359,7 @@ class _Action(ctypes.Structure):
 
 
 class OneFile:
-    """Stands for the file system in a process that can open nothing."""
+    """The whole file system of a process that can open nothing."""
 
     def __init__(self) -> None:
         self.path = b""
@@ -223,7 +381,7 @@ class OneFile:
         self._action = _Action(_Handler(self._on_signal), flags=_WITH_DETAILS)
 
     def answer_calls(self) -> None:
-        """From now on in this process and those forked from it, for every call that a filter turns into a signal."""
+        """Handle every call that a filter turns into a signal, in this process and those forked from it."""
         if libc().sigaction(signal.SIGSYS, ctypes.byref(self._action), None):
             raise OSError("SIGSYS cannot be handled")
 
@@ -237,7 +395,7 @@ class OneFile:
         ctypes.c_long.from_address(context + self._result_at).value = result
 
     def _check(self, path: int) -> None:
-        """A module to import is not to be found in the file, either."""
+        """Refuse every other path; imports look for modules, too."""
         if ctypes.string_at(path) != self.path:
             raise PermissionError(errno.EACCES, "another file")
 
@@ -267,166 +425,12 @@ class OneFile:
 
 
 def are_all_returned() -> bool:
-    """Whether the libraries have closed all that they got."""
+    """Whether the libraries have closed all descriptors that they got."""
     return not any(_is_open(number) for number in HANDED_OUT)
 
 
 def _is_open(descriptor: int) -> bool:
-    """Not by `os.fstat`: that is such a call itself."""
+    """Without `os.fstat`, which is one of these calls itself."""
     with suppress(OSError):
         return fcntl.fcntl(descriptor, fcntl.F_GETFD) >= 0
     return False
-
-
-# A seccomp filter: from now on the kernel refuses this process every system call that decoding does not need.
-#
-# No new processes, no programs, no sockets, no opening, no signals to others, no looking into other processes, no
-# memory that is both new and executable. See seccomp(2) and, for the program, the kernel's classic BPF.
-
-_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_X32_BIT = 0x40000000  # x86_64 has a second table of calls behind this bit
-
-_KILL, _TRAP, _ERRNO, _ALLOW = 0x80000000, 0x00030000, 0x00050000, 0x7FFF0000
-_SET_MODE_FILTER, _GET_ACTION = 1, 2
-
-_LOAD, _RETURN = 0x20, 0x06
-_IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
-_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
-
-# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETOWN: it makes the kernel send signals to others.
-_FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
-
-_STEP_BYTES = 8
-_OWN_PROCESS = 0xFFFFFFFF  # stands for the process's own number, which none has
-
-Program = list[bytes]
-
-
-def has_seccomp() -> bool:
-    """Whether the kernel filters system calls and we know the machine's."""
-    if not is_linux() or platform.machine() not in MACHINES:
-        return False
-    try:
-        action = ctypes.c_uint32(_ERRNO)
-        return syscall(SECCOMP_CALLS[platform.machine()], _GET_ACTION, 0, ctypes.byref(action)) == 0
-    except OSError:
-        return False
-
-
-class FilterProgram:
-    """The filter of a machine. One number in it is the process's own: the rest is made once."""
-
-    def __init__(self, machine: str) -> None:
-        self._call = SECCOMP_CALLS[machine]
-        self._parts = _program(machine).split(_step(_IF_EQUAL, _OWN_PROCESS, 1, 0))
-
-    def content(self, pid: int) -> bytes:
-        """For the process `pid`."""
-        return _step(_IF_EQUAL, pid, 1, 0).join(self._parts)
-
-    def refuse_other_calls(self, pid: int) -> None:
-        """Put the filter in force in this process, `pid`, for good. Needs `no_new_privs`; OSError without seccomp."""
-        content = self.content(pid)
-        memory = ctypes.create_string_buffer(content, len(content))
-        described = struct.pack("HxxxxxxQ", len(content) // _STEP_BYTES, ctypes.addressof(memory))
-        syscall(self._call, _SET_MODE_FILTER, 0, ctypes.c_char_p(described))
-
-
-def _program(machine: str) -> bytes:
-    numbers = numbers_of(machine)
-    program = [
-        _step(_LOAD, _MACHINE_AT),
-        *_return_unless(_IF_EQUAL, _AUDIT_ARCH[machine], _KILL),
-        _step(_LOAD, _NUMBER_AT),
-    ]
-    if machine == "x86_64":
-        program += [_step(_IF_AT_LEAST, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
-    conditions = _conditions()
-    for name, number in numbers.items():
-        body = conditions.get(name, [_step(_RETURN, _ALLOW)])
-        program += [_step(_IF_EQUAL, number, 0, len(body)), *body]
-    return b"".join([*program, _refusal(errno.EPERM)])
-
-
-def _conditions() -> Mapping[str, Program]:
-    """What is looked at where a call is not simply allowed."""
-    allow = _step(_RETURN, _ALLOW)
-    not_executable = [_low(2), _step(_IF_ANY_BIT, mmap.PROT_EXEC, 0, 1), _refusal(errno.EPERM), allow]
-    itself = [_low(0), *_return_unless(_IF_EQUAL, _OWN_PROCESS, _ERRNO | errno.EPERM), allow]
-    zero = _return_unless(_IF_EQUAL, 0, _ERRNO | errno.EPERM)
-    asking = [_low(0), *zero, _low(2), *zero, _high(2), *zero, allow]
-    return {
-        **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
-        "mmap": not_executable,
-        "mprotect": not_executable,
-        "fcntl": [
-            _low(1),
-            *(step for command in _FCNTL_COMMANDS for step in (_step(_IF_EQUAL, command, 0, 1), allow)),
-            _refusal(errno.EPERM),
-        ],
-        "ioctl": [_refusal(errno.ENOTTY)],  # what a regular file answers
-        "tgkill": itself,  # abort()
-        "prlimit64": asking,  # of this process, without new limits
-    }
-
-
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("HBBI", code, if_true, if_false, value)
-
-
-def _return_unless(condition: int, value: int, result: int) -> Program:
-    return [_step(condition, value, 1, 0), _step(_RETURN, result)]
-
-
-def _refusal(code: int) -> bytes:
-    return _step(_RETURN, _ERRNO | code)
-
-
-def _low(argument: int) -> bytes:
-    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument)
-
-
-def _high(argument: int) -> bytes:
-    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument + 4)
-
-
-LANDLOCK, SECCOMP, RLIMITS = "Landlock", "seccomp", "resource limits"
-LAYERS = (LANDLOCK, SECCOMP, RLIMITS)
-
-
-def available_layers() -> Sequence[str]:
-    """The layers that this kernel has."""
-    found = {LANDLOCK: landlock_abi() > 0, SECCOMP: has_seccomp(), RLIMITS: True}
-    return [layer for layer in LAYERS if found[layer]]
-
-
-class Lock:
-    """A lock made ready by the zygote, which leaves less to do in every decoder."""
-
-    def __init__(self, layers: Sequence[str], limits: Limits) -> None:
-        resources = limits.resources()
-        self.file_system: OneFile | None = None
-        if SECCOMP in layers:
-            program = FilterProgram(platform.machine())
-            self.file_system = OneFile()
-            self.file_system.answer_calls()
-        steps: dict[str, Callable[[int], object]] = {
-            RLIMITS: lambda _: limit_resources(resources),
-            LANDLOCK: lambda readable: restrict_to([readable]),
-            SECCOMP: lambda _: program.refuse_other_calls(os.getpid()),
-        }
-        # Their order matters: each layer refuses what those before it need.
-        self._steps = {layer: step for layer, step in steps.items() if layer in layers}
-
-    def put_in_force(self, readable: int) -> list[str]:
-        """Lock this process in, for good; the layers in force, for the worker to judge.
-
-        `readable` is a descriptor of the only file that may be opened.
-        """
-        refuse_new_privileges()
-        in_force = []
-        for layer, step in self._steps.items():
-            with suppress(OSError):
-                step(readable)
-                in_force.append(layer)
-        return in_force

@@ -1,8 +1,8 @@
-"""Arrays that a decoder sends to its worker: small ones through the channel, large ones in memory that is sealed.
+"""What decoders and workers send each other: short JSON messages, and arrays. Nothing is ever unpickled.
 
 The worker trusts nothing that comes back. An array's header is checked against what was asked for before memory is
-allocated. Small arrays follow their header. For large ones the worker provides memory of exactly the announced length,
-and uses it only after the kernel promised that nobody can write to it any more.
+allocated. Small arrays follow their header through the channel. For large ones the worker provides memory of exactly
+the declared length, and uses it only after the kernel has sealed it, so that nobody can write to it any more.
 """
 
 import fcntl
@@ -16,30 +16,38 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Short JSON messages between processes that do not trust each other. No object is ever unpickled.
-#
-# Apart from arrays (`wire.py`): a zygote that was not asked for anything yet has no NumPy loaded.
+if TYPE_CHECKING:
+    from podium.readers.volumes import Voxels
 
 LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
+INLINE_BYTES = 4 * 1024 * 1024
+"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
+
+MOST_AXES = 32
+PLACE_FROM_BIT = 32
+"""Of a voxel with a label; the label is below it. The largest volume has fewer places than 2**32."""
 
 _LENGTH = struct.Struct("!I")
+_DENSE_SHARE = 4  # from one part in this many written on, mapping the whole array costs less than copying the part
+_BLOCK_BYTES = 64 * 1024  # blocks of zeros need not be written
+_TYPE = re.compile(r"[<>|=]?[buif][1248]")
 
 
 class EndedError(Exception):
     """The other side has ended."""
 
 
-class LyingError(Exception):
+class ProtocolError(Exception):
     """What came back is not what was asked for."""
 
 
 def send(channel: socket.socket, message: dict[str, Any], *, descriptors: Sequence[int] = ()) -> None:
-    """One message, with descriptors that the other side may use from then on."""
+    """Send one message, with descriptors that the other side may use from then on."""
     content = json.dumps(message).encode()
     try:
         if not descriptors:
@@ -68,14 +76,14 @@ def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
 
 def _message(channel: socket.socket, length: int) -> dict[str, Any]:
     if length > LONGEST_MESSAGE_BYTES:
-        raise LyingError(f"a message of {length:,} bytes")
+        raise ProtocolError(f"a message of {length:,} bytes")
     content = _exactly(channel, length)
     try:
         message = json.loads(content)
     except (ValueError, RecursionError):
-        raise LyingError("a message that is not JSON") from None
+        raise ProtocolError("a message that is not JSON") from None
     if not isinstance(message, dict):
-        raise LyingError("a message that is no object")
+        raise ProtocolError("a message that is not an object")
     return message
 
 
@@ -92,20 +100,10 @@ def _exactly(channel: socket.socket, count: int) -> bytes:
     return bytes(content)
 
 
-INLINE_BYTES = 4 * 1024 * 1024
-"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
-
-MOST_AXES = 32
-
-_DENSE_SHARE = 4  # of which one part written: mapping all of it costs less than copying that part
-_BLOCK_BYTES = 64 * 1024  # of which those that are zero need not be written
-_TYPE = re.compile(r"[<>|=]?[buif][1248]")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What an array may be; `shape` None: any with `axes` axes. Types are NumPy's without byte order, such as 'u1'.
-    `alternative`: it may also be that."""
+    """What an array may be; `shape` None: any shape with `axes` axes. `alternative`: something else that it may be.
+    Types are NumPy's without byte order, such as 'u1'."""
 
     shape: tuple[int, ...] | None = None
     axes: Collection[int] = range(MOST_AXES + 1)
@@ -114,44 +112,48 @@ class Expected:
     alternative: "Expected | None" = None
 
     def check(self, header: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of the array that `header` announces; LyingError where that is not what may come."""
+        """Shape and type of the array that `header` declares; ProtocolError where that is not expected."""
         if self.alternative is not None:
-            with suppress(LyingError):
+            with suppress(ProtocolError):
                 return self.alternative.check(header)
         if not isinstance(header, dict):
-            raise LyingError("an array without a header")
-        shape, dtype = header.get("shape"), number_type(header.get("dtype"))
-        if not isinstance(shape, list) or not all(type(length) is int and length > 0 for length in shape):
-            raise LyingError("a shape that is none")
-        found = tuple(shape)
+            raise ProtocolError("an array without a header")
+        found, dtype = checked_shape(header.get("shape")), number_type(header.get("dtype"))
         if (self.shape is not None and found != self.shape) or len(found) not in self.axes:
-            raise LyingError(f"an array of the shape {str(found)[:100]}")
+            raise ProtocolError(f"an array of the shape {str(found)[:100]}")
         if not dtype.isnative or (self.types is not None and dtype.str[1:] not in self.types):
-            raise LyingError(f"an array of the type {dtype}")
+            raise ProtocolError(f"an array of the type {dtype}")
         if math.prod(found) * dtype.itemsize > self.max_bytes:
-            raise LyingError("an array that is too large")
+            raise ProtocolError("an array that is too large")
         return found, dtype
 
 
+def checked_shape(found: Any) -> tuple[int, ...]:
+    """Positive lengths, from a list; ProtocolError for anything else."""
+    if not isinstance(found, list) or not all(type(length) is int and length > 0 for length in found):
+        raise ProtocolError("an invalid shape")
+    return tuple(found)
+
+
 def number_type(text: Any) -> np.dtype[Any]:
-    """The type of a plain number of at most 8 bytes; LyingError for anything else."""
+    """The type of a plain number of at most 8 bytes; ProtocolError for anything else."""
     if not isinstance(text, str) or not _TYPE.fullmatch(text):
-        raise LyingError("a type that is no number's")
+        raise ProtocolError("a type that is not numeric")
     try:
         return np.dtype(text)
     except TypeError:
-        raise LyingError("a type that is no number's") from None
+        raise ProtocolError("a type that is not numeric") from None
 
 
 def check_values(values: NDArray[Any]) -> NDArray[Any]:
-    """The array itself; LyingError where its bytes are no values of its type."""
+    """The array itself; ProtocolError where its bytes are not values of its type."""
     if values.dtype.kind == "b" and values.view(np.uint8).max() > 1:
-        raise LyingError("booleans that are neither true nor false")
+        raise ProtocolError("booleans that are neither true nor false")
     return values
 
 
 def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
-    """The bytes of an array of at most INLINE_BYTES, right behind the message that announces it."""
+    """Send the bytes of an array of at most INLINE_BYTES, right after the message that declares it."""
     try:
         channel.sendall(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     except OSError as fault:
@@ -159,7 +161,7 @@ def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
 
 
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Exactly the bytes of the announced array."""
+    """Receive exactly the bytes of the declared array."""
     values = np.empty(shape, dtype)
     left = values.reshape(-1).view(np.uint8).data
     while left.nbytes:
@@ -187,11 +189,11 @@ class SharedArray:
         os.close(self.descriptor)
 
     def sealed(self) -> NDArray[Any]:
-        """The array, which nobody else can change from now on; LyingError where somebody still could."""
+        """The array, which nobody else can change from now on; ProtocolError where somebody still could."""
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
         except OSError:
-            raise LyingError("memory that is still being written to") from None
+            raise ProtocolError("memory that is still being written to") from None
         written = list(self._written())
         if sum(end - start for start, end in written) > self._bytes // _DENSE_SHARE:
             content = mmap.mmap(self.descriptor, self._bytes, flags=mmap.MAP_PRIVATE)
@@ -205,7 +207,7 @@ class SharedArray:
         return check_values(values.view(self._dtype).reshape(self._shape))
 
     def _written(self) -> Iterator[tuple[int, int]]:
-        """What was written to: of a mask of few lesions most was not, and reading that would only make zeros."""
+        """The parts that were written: most of a mask with few lesions was not, and would only read as zeros."""
         start = end = 0
         while end < self._bytes:
             try:
@@ -226,3 +228,10 @@ def write_array(descriptor: int, values: NDArray[Any]) -> None:
             if block.view(np.bool_).any():
                 target[start : start + _BLOCK_BYTES] = block
         del target
+
+
+def packed_voxels(voxels: "Voxels", *, binary: bool) -> NDArray[Any]:
+    """Every voxel as one number: its place and, unless the volume is `binary`, in the lower bits its label."""
+    if binary:
+        return voxels.places.astype(np.uint32)
+    return voxels.places.astype(np.uint64) << np.uint64(PLACE_FROM_BIT) | voxels.labels.astype(np.uint64)

@@ -1,12 +1,12 @@
 """The process that decoders are forked from. It reads no submitted file itself.
 
-It is a program of its own, not a fork of the main process: nothing that the main process ever held is in its memory,
+It is a separate program, not a fork of the main process: nothing that the main process ever held is in its memory,
 and it is small. Forking copies the tables of all memory in use, which takes 10 times as long where torch is loaded.
 
 A request is the name of a library with three descriptors: the decoder's end of its channel, the file, and the reading
 end of a leash: a pipe that nobody writes to, whose other end the worker holds. When the worker closes it or dies, the
-decoder is killed, whatever it is doing. A name without descriptors announces requests: the library is loaded while
-the main process still does other things.
+decoder is killed, whatever it is doing. A name without descriptors is advance notice: the library is loaded while the
+main process still does other things.
 
 A zygote may be killed, as where memory runs out. So it has spares: processes forked from it, which wait for a lock that
 the kernel takes from the zygote when it ends. One of them takes its place at the same socket, and has spares in turn.
@@ -19,25 +19,19 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from podium.errors import preload_readers
-from podium.kernel import Limits, die_with, heed_requests, offer_to_the_out_of_memory_killer, requests_held_back
+from podium.kernel import Limits, die_with, set_oom_score, unblock_signals
 from podium.sandbox.lock import OPENED, Lock
 from podium.sandbox.wire import send
 
 NO_LIBRARY = b"none"
-"""Asks for a decoder that says which lock it is in, and reads nothing."""
+"""Requests a decoder that reports its lock and reads nothing."""
 
-_NEEDED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # threads would not survive a fork
 _LONGEST_NAME = 20
 _CHANNEL = _CONTROL = 3
 _TURN, _LIFE = 4, 5
@@ -49,44 +43,20 @@ _ALL_DESCRIPTORS = 1 << 20
 _interpreter_calls = ctypes.PyDLL(None)  # calls that do not release the interpreter's lock
 
 
-def start_zygote(layers: Sequence[str], limits: Limits) -> tuple["subprocess.Popen[bytes]", socket.socket]:
-    """Start a zygote; its process and the socket for requests."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, requests_held_back():
-        process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
-            [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), layers, limits)],
-            env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return process, ours
-
-
-def program(control: int, layers: Sequence[str], limits: Limits) -> str:
-    """What a zygote runs."""
-    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
-    return (
-        f"import sys; sys.path[:] = {found_at!r}; from podium.sandbox.zygote import begin; "
-        f"begin({control}, {os.getpid()}, {list(layers)!r}, {asdict(limits)!r})"
-    )
-
-
 def begin(control: int, main: int, layers: Sequence[str], limits: Mapping[str, int]) -> None:
-    """The whole life of a zygote, in a process of its own."""
+    """The whole life of a zygote, in its own process."""
     die_with(main)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    heed_requests()
+    unblock_signals()
     _keep_only([control, os.memfd_create("turn")])
     fcntl.lockf(_TURN, fcntl.LOCK_EX)  # a process that is forked does not have the lock of its parent
-    offer_to_the_out_of_memory_killer(_FIRST_KILLED)
+    set_oom_score(_FIRST_KILLED)
     gc.disable()  # a collection in a decoder would touch, and so copy, every page
     _serve(Prepared(layers, Limits(**limits)))
 
 
 class Prepared:
-    """What decoders share: the libraries that were asked for so far, and their lock."""
+    """What decoders share: the libraries loaded so far, and their lock."""
 
     def __init__(self, layers: Sequence[str], limits: Limits) -> None:
         self._layers, self._limits = layers, limits
@@ -96,7 +66,6 @@ class Prepared:
     def load(self, library: bytes) -> None:
         if library in self._loaded:
             return
-        import podium.sandbox.decoder  # noqa: F401
         from podium.sandbox.decoder import rehearse
 
         preload_readers([library.decode("ascii")])
@@ -107,7 +76,7 @@ class Prepared:
 
 
 def _serve(prepared: Prepared) -> None:
-    """Until the main process and all workers have closed their end of the socket."""
+    """Serve requests until the main process and all workers have closed their end of the socket."""
     zygote = os.getpid()
     control = socket.socket(fileno=_CONTROL)
     spares: dict[int, int] = {}  # descriptor -> the process at its other end
@@ -142,7 +111,7 @@ def _serve(prepared: Prepared) -> None:
             channel, file, leash = descriptors
             pid = _fork()
             if pid == 0:
-                _in_a_process_of_its_own(partial(_become_decoder, library, channel, file, zygote, prepared.lock))
+                _run_and_exit(partial(_become_decoder, library, channel, file, zygote, prepared.lock))
             os.close(channel)
             os.close(file)
             leashes[leash] = pid
@@ -151,8 +120,8 @@ def _serve(prepared: Prepared) -> None:
 
 
 def _fork() -> int:
-    """As `os.fork`, without what modules have registered to do after it: for random numbers, logs and threads, which no
-    decoder uses, every one of them would copy some 200 pages. It is safe here: this process has one thread."""
+    """As `os.fork`, without the hooks that modules register for random numbers, logs and threads: decoders use none of
+    these, and each hook would copy some 200 pages. It is safe here: this process has one thread."""
     pid = int(_interpreter_calls.fork())
     if pid < 0:
         raise OSError("no process could be forked")
@@ -171,7 +140,7 @@ def _start_spare(prepared: Prepared) -> tuple[int, int]:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _in_a_process_of_its_own(partial(_stand_by, writing, prepared))
+        _run_and_exit(partial(_stand_by, writing, prepared))
     os.close(writing)
     return reading, pid
 
@@ -206,8 +175,8 @@ def _keep_only(descriptors: list[int]) -> None:
     os.closerange(3 + len(high), _ALL_DESCRIPTORS)
 
 
-def _in_a_process_of_its_own(work: Callable[[], None]) -> NoReturn:
-    """Nothing of the process this one was forked from goes on: no handler, no clean-up, no output."""
+def _run_and_exit(work: Callable[[], None]) -> NoReturn:
+    """Run `work` in a forked process, and end it without the handlers, clean-up and output that it inherited."""
     status = 1
     with suppress(BaseException):
         work()

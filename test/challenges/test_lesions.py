@@ -268,7 +268,7 @@ BAD_STEPS = {
     "probabilities": (
         LESION * np.float32(0.25),
         "'a/iter_1.nii.gz' holds the fractional value 0.25; this looks like a probability map: "
-        "send labels, for example by a threshold.",
+        "send labels, for example by applying a threshold.",
     ),
     "fractions": (
         LESION * np.float32(2.5),

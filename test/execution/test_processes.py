@@ -88,7 +88,7 @@ def test_memory_that_runs_out_is_said(executor: Executor) -> None:
         raise MemoryError
 
     outcome = executor.run(["a"], work, label="testing")["a"]
-    assert outcome.error == "Scoring this case needed more memory than there is."
+    assert outcome.error == "Scoring this case needed more memory than is available."
 
 
 def test_an_unexpected_error_tells_the_author_little_and_the_log_everything(executor: Executor) -> None:
@@ -206,7 +206,7 @@ def test_a_worker_that_dies_before_it_begins_is_charged_to_no_case(monkeypatch: 
 
 def test_workers_that_never_begin_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.execution.processes._use_one_thread", lambda: os._exit(7))
-    with pytest.raises(MachineError, match=r"^The workers end before they begin their cases, perhaps because memory"):
+    with pytest.raises(MachineError, match=r"^The workers stop before they start their cases, possibly because memory"):
         run(str.upper)
 
 
@@ -305,7 +305,7 @@ print([(case, outcome.value, outcome.error) for case, outcome in outcomes.items(
 def test_memory_past_the_data_limit_costs_its_case_only() -> None:
     """The platform limits memory by RLIMIT_DATA: what asks for more gets a MemoryError, and no process is killed."""
     done = subprocess.run([sys.executable, "-c", UNDER_A_LIMIT], capture_output=True, text=True, check=True, timeout=60)
-    words = "Scoring this case needed more memory than there is."
+    words = "Scoring this case needed more memory than is available."
     assert done.stdout == f"{[('a', 1.0, None), ('large', None, words), ('b', 1.0, None)]}\n"
 
 

@@ -171,7 +171,7 @@ CASE_ATTACKS = {
     "external_storage": Attack(HDF5_STORAGE, "keeps its values in another file", hdf5(external_storage)),
     "virtual_dataset": Attack(HDF5_STORAGE, "is a virtual dataset", hdf5(virtual)),
     "filter": Attack(HDF5_FILTER, "uses the filter 32015", hdf5(unknown_filter)),
-    "short_pixels": Attack(SHORT, "is cut short", image(mha(pixels=b"\1"))),
+    "short_pixels": Attack(SHORT, "is truncated", image(mha(pixels=b"\1"))),
     "short_stream": Attack(SHORT, "unpacks to 0 bytes of pixels", image(mha(PACKED, pixels=SHORT_STREAM))),
     "short_dataset": Attack(SHORT, "was not written completely", hdf5(nothing_written)),
     "pickle": Attack(PICKLE, "is not HDF5", other(".h5", b"\x93NUMPY\x01\0" + b"cos\nsystem\n(S'id'\ntR.")),
@@ -179,7 +179,7 @@ CASE_ATTACKS = {
     "endless_digits": Attack(HUGE, "The DimSize of", image(mha({"DimSize": f"{'9' * 4000} 4"}))),
     "huge_part": Attack(
         HUGE,
-        "announces a part of 2,000,000,000 bytes and ends before",
+        "a chunk declares 2,000,000,000 bytes, but the file ends first",
         image(png(extra=struct.pack(">I", 2_000_000_000) + png_chunk(b"tEXt", b"")[4:]), ending=".png"),
     ),
     "huge_dataset": Attack(

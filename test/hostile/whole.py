@@ -56,7 +56,7 @@ WHOLE_ATTACKS = {
         ARCHIVE, "holds the absolute path '/output/metrics.json'.", with_name("/output/metrics.json")
     ),
     "windows_path": WholeAttack(ARCHIVE, "a Windows path; use forward slashes.", with_name("..\\x")),
-    "member_twice": WholeAttack(OVERLAP, "over another member of that name.", twice),
+    "member_twice": WholeAttack(OVERLAP, "holds more than one member named", twice),
     "bomb": WholeAttack(
         BOMB,
         "unpacks to more than",

@@ -24,7 +24,7 @@ from podium.readers.annotations import (
     read_points,
 )
 from podium.readers.files import SafeFile
-from podium.readers.tables import read_table
+from podium.readers.text import read_table
 
 VERSION = {"major": 1, "minor": 0}
 SQUARE = [[0, 0, 0.5], [10, 0, 0.5], [10, 20, 0.5], [0, 20, 0.5]]
@@ -148,8 +148,8 @@ def test_what_is_no_list_of_points(tmp_path: Path, content: Any, words: str) -> 
         ({"point": [1, 2, 3], "probability": 1.5}, ": the probability 1.5 is not between 0 and 1."),
         ({"point": [1, 2, 3], "probability": "0.5"}, """: "probability" is not a number."""),
         ({"point": [1, 2, 3], "probability": math.nan}, """: "probability" is not a number."""),
-        ({"point": [1, 2, 3], "name": 3}, """: "name" is not a text of at most 1,000 characters."""),
-        ({"point": [1, 2, 3], "name": "x" * 1001}, """: "name" is not a text of at most 1,000 characters."""),
+        ({"point": [1, 2, 3], "name": 3}, """: "name" is not a string of at most 1,000 characters."""),
+        ({"point": [1, 2, 3], "name": "x" * 1001}, """: "name" is not a string of at most 1,000 characters."""),
         ({"point": [1, 2, 3], "type": "Line"}, """ must have the "type" "Point", or none."""),
         ({"point": [1, 2, 3]}, " has no probability, but point 1 has one."),
     ],

@@ -101,17 +101,17 @@ class TestAllKinds:
     @every_kind
     def test_no_file_lies_below_a_file(self, tmp_path: Path, name: str) -> None:
         message = refusal(tmp_path, name, MAKERS[name]({"a": b"x", "a/b": b"y"}))
-        assert message == f"'{name}' holds 'a/b' below or over a file of that name."
+        assert message == f"'{name}' uses the path of 'a/b' for both a file and a folder."
 
     @every_kind
     def test_no_file_replaces_a_folder(self, tmp_path: Path, name: str) -> None:
         message = refusal(tmp_path, name, MAKERS[name]({"a/b": b"x", "a": b"y"}))
-        assert message == f"'{name}' holds 'a' over another member of that name."
+        assert message == f"'{name}' holds more than one member named 'a'."
 
     @every_kind
     def test_no_file_replaces_a_file(self, tmp_path: Path, name: str) -> None:
         message = refusal(tmp_path, name, MAKERS[name]({"a": b"x", "./a": b"y"}))
-        assert message == f"'{name}' holds './a' over another member of that name."
+        assert message == f"'{name}' holds more than one member named './a'."
 
     @every_kind
     def test_a_file_that_is_already_there_is_not_touched(self, tmp_path: Path, name: str) -> None:
@@ -236,7 +236,7 @@ class TestTar:
     @pytest.mark.parametrize("size", ["-1", "1e9", "٣", "9" * 30])
     def test_sizes_in_extended_headers_are_numbers(self, tmp_path: Path, size: str) -> None:
         message = refusal(tmp_path, "s.tar", self.pax({"size": size}))
-        assert message == "'s.tar' announces a member whose size is not a number."
+        assert message == "'s.tar' declares a member whose size is not a number."
 
     def test_a_huge_announced_size_is_refused_at_once(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, "s.tar", self.pax({"size": str(10**15)}))
@@ -245,7 +245,7 @@ class TestTar:
     def test_negative_sizes_are_refused(self, tmp_path: Path) -> None:
         block = bytearray(tar_bytes({"a": b""}))
         block[124:136] = b"\xff" * 12  # base 256: minus one
-        assert refusal(tmp_path, "s.tar", with_checksum(block)) == "'s.tar' announces a member of a negative size."
+        assert refusal(tmp_path, "s.tar", with_checksum(block)) == "'s.tar' declares a member of negative size."
 
     def test_extended_headers_are_bounded(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, "s.tgz", gzip.compress(self.pax({"comment": "x" * 100_000})))
@@ -293,11 +293,11 @@ class TestTar:
 
     def test_nothing_follows_the_end(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, "s.tar", tar_bytes({"a": b"x"}) + tar_bytes({"b": b"y"}))
-        assert message == "'s.tar' goes on after its end; pack it again as one archive."
+        assert message == "'s.tar' has data after its end; pack it again as one archive."
 
     def test_padding_is_bounded(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, "s.tgz", gzip.compress(tar_bytes({"a": b"x"}) + bytes(2_000_000)))
-        assert message == "'s.tgz' goes on after its end; pack it again as one archive."
+        assert message == "'s.tgz' has data after its end; pack it again as one archive."
 
     def test_a_broken_checksum_is_refused(self, tmp_path: Path) -> None:
         content = bytearray(gzip.compress(tar_bytes({"a": bytes(3_000_000)})))
@@ -394,7 +394,7 @@ class TestZip:
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_other_compressions_are_refused(self, tmp_path: Path, method: int) -> None:
         message = refusal(tmp_path, "s.zip", zip_bytes({"a": b"x"}, method))
-        assert message == "'s.zip' compresses 'a' in a way that is not read; use deflate."
+        assert message == "'s.zip' compresses 'a' with an unsupported method; use deflate."
 
     def test_headers_that_contradict_each_other_are_refused(self, tmp_path: Path) -> None:
         content = zip_bytes({"visible": b"x"}).replace(b"visible", b"hidden!", 1)
@@ -406,7 +406,7 @@ class TestZip:
         shortened = struct.pack("<II", zlib.crc32(bytes(10)), struct.unpack("<I", directory(first)[20:24])[0])
         content = changed_directory(first, 16, shortened + struct.pack("<I", 10))
         message = refusal(tmp_path, "s.zip", content)
-        assert message == "'a' in 's.zip' unpacks to more than the 10 bytes announced."
+        assert message == "'a' in 's.zip' unpacks to more than the 10 bytes declared."
         assert (tmp_path / "out/a").stat().st_size <= 10
 
     def test_less_than_announced_is_refused(self, tmp_path: Path) -> None:

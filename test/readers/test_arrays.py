@@ -161,7 +161,7 @@ def test_a_field_in_fortran_order_cannot_be_streamed(tmp_path: Path, form: str) 
 @pytest.mark.parametrize("shape", [None, VALUES.shape])
 def test_a_truncated_npy(tmp_path: Path, shape: tuple[int, ...] | None) -> None:
     file = safe(tmp_path, "x.npy", npy_bytes(VALUES)[:-1])
-    assert refusal(file, shape) == "'x.npy' is cut short: the file ends before its last value."
+    assert refusal(file, shape) == "'x.npy' is truncated: the file ends before its last value."
 
 
 def header_bytes(header: bytes, *, version: bytes = b"\x01\x00") -> bytes:
@@ -192,11 +192,11 @@ DAMAGED = "'x.npy' has a damaged header; save it again with numpy.save."
             header_bytes(PLAIN.replace(b"20", b"20000000")),
             f"'x.npy' has 480,000,000 bytes; at most {MAX_ARRAY_BYTES:,} are read.",
         ),
-        (header_bytes(PLAIN.replace(b"20", b"9" * 4_000)), "'x.npy' announces more values than any file has."),
+        (header_bytes(PLAIN.replace(b"20", b"9" * 4_000)), "'x.npy' declares an impossibly large array."),
         (header_bytes(PLAIN.replace(b"20", b"9" * 5_000)), DAMAGED),
         (
             header_bytes(PLAIN.replace(b"20", b"9" * 4_000 + b", " + b"9" * 4_000)),
-            "'x.npy' announces more values than any file has.",
+            "'x.npy' declares an impossibly large array.",
         ),
     ],
     ids=range(17),
@@ -235,7 +235,7 @@ def test_a_flipped_bit_in_a_deflated_npz(tmp_path: Path, shape: tuple[int, ...] 
 @pytest.mark.parametrize("extra", [1, -1])
 def test_an_npz_that_holds_another_size_than_its_header_announces(tmp_path: Path, extra: int) -> None:
     file = safe(tmp_path, "a.npz", npz_bytes({"x.npy": header_bytes(PLAIN) + bytes(480 + extra)}))
-    words = f"'x' in 'a.npz' has {480 + extra} bytes of values, its header announces 480."
+    words = f"'x' in 'a.npz' has {480 + extra} bytes of values, but its header declares 480."
     assert refusal(file) == refusal(file, VALUES.shape) == words
 
 

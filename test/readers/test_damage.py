@@ -17,9 +17,9 @@ from readers.made import PIXELS, header_of, mha, nifti, png, safe, tar_bytes, ti
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives import extract_archive
 from podium.readers.files import SafeFile
-from podium.readers.formats.text import parse_json
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
+from podium.readers.text import parse_json
 
 FILES = {
     "a.mha": mha(),

@@ -185,7 +185,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     stream = NpyFiles({"GP": SafeFile.inside(tmp_path, "GP.npy")}).frames("GP", shape=(4, 3, 1000))
     with (tmp_path / "GP.npy").open("r+b") as file:
         file.truncate(50_000)
-    with pytest.raises(Refused, match=r"^'GP.npy' is cut short: the file ends before its last value\.$"):
+    with pytest.raises(Refused, match=r"^'GP.npy' is truncated: the file ends before its last value\.$"):
         gathered(stream)
 
 

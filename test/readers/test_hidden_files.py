@@ -182,5 +182,5 @@ def test_memory_that_held_a_reference_is_not_handed_out(submission: Path) -> Non
     """The library leaves what a short stream does not fill; on a used heap that is what was read before."""
     packed = struct.pack(">BBH", 0x78, 0x01, 0)[:2] + b"\x03\x00" + b"\x00\x00\x00\x01"  # an empty zlib stream
     header = {"CompressedData": "True", "CompressedDataSize": str(len(packed)), "DimSize": "300 300"}
-    with pytest.raises(Refused, match="unpacks to 0 bytes of pixels, its header announces 90,000"):
+    with pytest.raises(Refused, match="unpacks to 0 bytes of pixels, but its header declares 90,000"):
         read_image(safe(submission, "a.mha", mha_header(header) + packed))

@@ -90,7 +90,7 @@ def test_another_number_of_axes_is_refused(tmp_path: Path) -> None:
 def test_the_announced_size_is_bounded(tmp_path: Path) -> None:
     file = safe(tmp_path, "i.mha", mha())
     assert read_image(file, max_bytes=24).array.size == 24
-    with pytest.raises(Refused, match=r"'i.mha' announces 24 bytes of pixels; at most 23 are read"):
+    with pytest.raises(Refused, match=r"'i.mha' declares 24 bytes of pixels; at most 23 are read"):
         read_image(file, max_bytes=23)
 
 
@@ -102,7 +102,7 @@ def test_a_header_of_many_terabytes_is_refused_at_once(tmp_path: Path) -> None:
 def test_simpleitk_must_understand_the_header_as_we_do(tmp_path: Path) -> None:
     file = safe(tmp_path, "i.png", png())
     assert images._read_with_simpleitk(file, ImageHeader((4, 6), 1), image_io="PNGImageIO").array.shape == (4, 6)
-    with pytest.raises(Refused, match=r"The header of 'i.png' can be understood in two ways"):
+    with pytest.raises(Refused, match=r"The header of 'i.png' is ambiguous"):
         images._read_with_simpleitk(file, ImageHeader((6, 4), 1), image_io="PNGImageIO")
 
 
@@ -152,7 +152,7 @@ def test_integers_are_not_copied(kind: str) -> None:
         (
             np.linspace(0, 1, 50),
             "'m' holds the fractional value 0.0204082; this looks like a probability map: send labels, "
-            "for example by a threshold.",
+            "for example by applying a threshold.",
         ),
         (
             np.array([0.5] + [0.0] * 999),

@@ -120,7 +120,7 @@ def test_a_header_without_end_is_refused(tmp_path: Path, content: bytes) -> None
         ({"DimSize": "6"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
         ({"DimSize": "6 4 1"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
         ({"DimSize": "6 -4"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
-        ({"DimSize": "6 0"}, "'m.mha' announces an empty image (0 x 6)."),
+        ({"DimSize": "6 0"}, "'m.mha' declares an empty image (0 x 6)."),
         ({"ElementNumberOfChannels": "3"}, "'m.mha' has 3 channels (RGB or vector pixels)"),
         ({"ElementType": "MET_LONG"}, "'m.mha' has the ElementType 'MET_LONG'"),
         ({"ElementType": "MET_UCHAR_ARRAY"}, "'m.mha' has the ElementType 'MET_UCHAR_ARRAY'"),
@@ -144,12 +144,12 @@ def test_sizes_come_after_the_number_of_axes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 23])
 def test_plain_pixels_must_be_all_there(tmp_path: Path, count: int) -> None:
     message = refusal(tmp_path, mha(pixels=bytes(count)))
-    assert message == f"'m.mha' is cut short: it holds {count} bytes of pixels, its header announces 24."
+    assert message == f"'m.mha' is truncated: it holds {count} bytes of pixels, but its header declares 24."
 
 
 def test_nothing_follows_the_pixels(tmp_path: Path) -> None:
     message = refusal(tmp_path, mha(pixels=bytes(25)))
-    assert message == "'m.mha' holds more than the 24 bytes of pixels its header announces."
+    assert message == "'m.mha' holds more than the 24 bytes of pixels its header declares."
 
 
 def test_both_byte_orders_are_read(tmp_path: Path) -> None:
@@ -172,15 +172,15 @@ class TestCompressed:
 
     def test_too_few_pixels_would_show_old_memory(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, self.compressed(zlib.compress(PIXELS[:5])))
-        assert message == "'m.mha' is cut short: it unpacks to 5 bytes of pixels, its header announces 24."
+        assert message == "'m.mha' is truncated: it unpacks to 5 bytes of pixels, but its header declares 24."
 
     def test_a_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, self.compressed(zlib.compress(bytes(3_000_000))))
-        assert message == "'m.mha' unpacks to more than the 24 bytes of pixels its header announces."
+        assert message == "'m.mha' unpacks to more than the 24 bytes of pixels its header declares."
 
     def test_a_wrong_size_is_refused(self, tmp_path: Path) -> None:
         message = refusal(tmp_path, self.compressed(zlib.compress(PIXELS), CompressedDataSize="5"))
-        assert "compressed bytes, its header announces 5." in message
+        assert "compressed bytes, but its header declares 5." in message
 
     @pytest.mark.parametrize(
         ("packed", "words"),

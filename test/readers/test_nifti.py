@@ -59,8 +59,8 @@ def test_a_larger_offset_is_followed(tmp_path: Path) -> None:
         (nifti((4, 3, 2, 1)), "'n.nii' has 4 axes; send a 2-D or 3-D image, also when there is only one frame."),
         (nifti((24,)), "'n.nii' has 1 axes"),
         (nifti((2, 2, 2, 1, 3)), "'n.nii' has 5 axes"),
-        (nifti((4, 0, 2)), "'n.nii' announces an empty image (2 x 0 x 4)."),
-        (nifti((4, -3, 2)), "'n.nii' announces an empty image (2 x -3 x 4)."),
+        (nifti((4, 0, 2)), "'n.nii' declares an empty image (2 x 0 x 4)."),
+        (nifti((4, -3, 2)), "'n.nii' declares an empty image (2 x -3 x 4)."),
         (nifti(datatype=128, bits=24), "'n.nii' has 3 channels (RGB or vector pixels)"),
         (nifti(datatype=2304, bits=32), "'n.nii' has 4 channels (RGB or vector pixels)"),
         (nifti(datatype=32, bits=64), "'n.nii' has complex pixels; send real values."),
@@ -73,8 +73,8 @@ def test_a_larger_offset_is_followed(tmp_path: Path) -> None:
         (nifti(offset=float("nan")), "The vox_offset of 'n.nii' is not a position after its header."),
         (nifti(slope=float("inf")), "'n.nii' scales its values by something that is not a number"),
         (nifti(slope=2.0, intercept=float("nan")), "'n.nii' scales its values by something that is not a number"),
-        (nifti()[:-1], "'n.nii' is cut short: it holds 23 bytes of pixels, its header announces 24."),
-        (nifti() + bytes(5000), "'n.nii' holds more than the 24 bytes of pixels its header announces."),
+        (nifti()[:-1], "'n.nii' is truncated: it holds 23 bytes of pixels, but its header declares 24."),
+        (nifti() + bytes(5000), "'n.nii' holds more than the 24 bytes of pixels its header declares."),
     ],
 )
 def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
@@ -83,12 +83,12 @@ def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str
 
 def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     message = refusal(tmp_path, gzip.compress(nifti() + bytes(3_000_000)), "n.nii.gz")
-    assert message == "'n.nii.gz' unpacks to more than the 24 bytes of pixels its header announces."
+    assert message == "'n.nii.gz' unpacks to more than the 24 bytes of pixels its header declares."
 
 
 def test_too_few_zipped_pixels_are_refused(tmp_path: Path) -> None:
     message = refusal(tmp_path, gzip.compress(nifti()[:-4]), "n.nii.gz")
-    assert message == "'n.nii.gz' is cut short: it unpacks to 20 bytes of pixels, its header announces 24."
+    assert message == "'n.nii.gz' is truncated: it unpacks to 20 bytes of pixels, but its header declares 24."
 
 
 def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:

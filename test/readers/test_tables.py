@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.errors import Refused
-from podium.readers import tables
 from podium.readers.files import SafeFile
-from podium.readers.tables import CaseRows, read_rows, read_table
+from podium.readers.text import CaseRows, read_rows, read_table
 
 
 def submitted(folder: Path, content: bytes, name: str = "a.csv") -> SafeFile:
@@ -125,9 +124,9 @@ def test_a_bad_value_costs_only_its_case(tmp_path: Path, value: Any, words: str)
 def test_text_of_a_cell(tmp_path: Path) -> None:
     rows = table(tmp_path, {"a": {"score": " low "}, "b": {"score": 1}, "c": {"score": True}}, "a.json").rows
     assert [rows[case][0].text("score") for case in "ab"] == ["low", "1"]
-    assert refusal(rows["c"][0].text, "score") == "'a.json', entry 3: 'score' holds 'true', which is not a text."
+    assert refusal(rows["c"][0].text, "score") == "'a.json', entry 3: 'score' holds 'true', which is not text."
     half = table(tmp_path, b'{"a": {"score": "\\ud800"}}', "a.json").rows["a"][0]
-    assert refusal(half.text, "score") == "'a.json', entry 1: 'score' holds '\\ud800', which is not a text."
+    assert refusal(half.text, "score") == "'a.json', entry 1: 'score' holds '\\ud800', which is not text."
 
 
 def test_two_rows_for_a_case_are_reported_for_that_case(tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_two_rows_for_a_case_are_reported_for_that_case(tmp_path: Path) -> None:
 
 
 def test_a_row_that_cannot_be_read_costs_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LONGEST_CELL", 10)
+    monkeypatch.setattr("podium.readers.text.LONGEST_CELL", 10)
     found = table(tmp_path, b"case,score\na,1,5\nb,12345678901\nc,3,,\nd\n")
     assert refusal(found.rows_of, "a") == "'a.csv', line 2: there are more cells than columns (3 and 2)."
     assert refusal(found.row_of, "b") == "'a.csv', line 3: a cell has more than 10 characters."
@@ -159,8 +158,8 @@ def test_a_row_that_cannot_be_read_costs_its_case(tmp_path: Path, monkeypatch: p
 def test_rows_without_a_case_are_ignored_and_named(tmp_path: Path) -> None:
     found = table(tmp_path, b"case,score\n" + b" ,1\n" * 8 + b"a,2\n")
     assert list(found.rows) == ["a"]
-    assert found.notes[0] == "'a.csv', line 2: there is no name of a case; the row is ignored."
-    assert found.notes[-1] == "'a.csv' has 3 more rows without the name of a case."
+    assert found.notes[0] == "'a.csv', line 2: the row has no case name and is ignored."
+    assert found.notes[-1] == "'a.csv' has 3 more rows without a case name."
     assert len(found.notes) == 6
     listed = table(tmp_path, [{"case": None, "score": 1}, 5, {"case": 7, "score": 1}], "a.json")
     assert (list(listed.rows), len(listed.notes)) == (["7"], 2)
@@ -202,7 +201,7 @@ def test_ten_million_rows_are_refused_unread(tmp_path: Path) -> None:
 
 
 def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LIMIT_BYTES", 14)
+    monkeypatch.setattr("podium.readers.text.TABLE_BYTES", 14)
     assert table(tmp_path, b"case,score\na,1").rows
     assert refusal(table, tmp_path, b"case,score\na,11") == "'a.csv' is larger than 14 bytes."
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.formats.text import parse_json, read_csv_rows, read_json, read_text
+from podium.readers.text import parse_json, read_csv_rows, read_json, read_text
 
 
 def submitted(folder: Path, content: bytes, name: str = "a.txt") -> SafeFile:
@@ -160,13 +160,13 @@ def test_the_number_of_lists_and_objects_is_bounded() -> None:
     ],
 )
 def test_what_json_cannot_mean_is_left_to_the_caller_only_where_asked_for(text: bytes, value: Any) -> None:
-    assert parse_json(text, name="a.json", judged_later=True) == value
+    assert parse_json(text, name="a.json", lenient=True) == value
     with pytest.raises(Refused):
         parse_json(text, name="a.json")
 
 
 def test_a_nan_left_to_the_caller() -> None:
-    (value,) = parse_json(b"[NaN]", name="a.json", judged_later=True)
+    (value,) = parse_json(b"[NaN]", name="a.json", lenient=True)
     assert math.isnan(value)
 
 

@@ -145,7 +145,7 @@ def test_a_volume_that_goes_on_after_its_end(tmp_path: Path) -> None:
 def test_a_volume_that_ends_before_its_end(tmp_path: Path) -> None:
     whole = write(tmp_path / "v.nii", labels(np.uint8), compress=False).path.read_bytes()
     (tmp_path / "w.nii.gz").write_bytes(gzip.compress(whole[:-1]))
-    with pytest.raises(Refused, match="is cut short"):
+    with pytest.raises(Refused, match="is truncated"):
         read_mask_volume(SafeFile.inside(tmp_path, "w.nii.gz"))
 
 
@@ -179,7 +179,8 @@ BAD_VOLUMES = {
     "axes": (MASK[0], "has 2 axes (6 x 7), expected 3 (5 x 6 x 7)."),
     "probabilities": (
         MASK * np.float32(0.25),
-        "holds the fractional value 0.25; this looks like a probability map: send labels, for example by a threshold.",
+        "holds the fractional value 0.25; this looks like a probability map: send labels, "
+        "for example by applying a threshold.",
     ),
     "fractions": (MASK * np.float32(2.5), "holds the fractional value 2.5; labels are whole numbers."),
     "NaN": (MASK * np.float32(np.nan), "holds NaN; every pixel needs a label."),
@@ -204,8 +205,8 @@ def test_volumes_are_refused_in_words(tmp_path: Path, name: str, fault: str) -> 
     ("name", "words"),
     [
         ("v.nii.gz", "The compressed data of 'v.nii.gz' ends too early."),
-        ("v.nii", "'v.nii' is cut short: it holds 203 bytes of pixels, its header announces 210."),
-        ("v.mha", "'v.mha' is cut short: it holds 203 bytes of pixels, its header announces 210."),
+        ("v.nii", "'v.nii' is truncated: it holds 203 bytes of pixels, but its header declares 210."),
+        ("v.mha", "'v.mha' is truncated: it holds 203 bytes of pixels, but its header declares 210."),
     ],
 )
 def test_a_cut_volume_is_refused(tmp_path: Path, name: str, words: str) -> None:

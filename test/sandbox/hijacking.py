@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from podium.sandbox import zygote
+from podium.sandbox import decoders
 
 _BEFORE = "from podium.sandbox.zygote import begin;"
 
@@ -19,14 +19,14 @@ _BEFORE = "from podium.sandbox.zygote import begin;"
 @contextmanager
 def zygotes_running(code: str) -> Iterator[None]:
     """Zygotes that are started meanwhile run `code` first, one line."""
-    real = zygote.program
+    real = decoders.program
 
     def program(*given: Any) -> str:
         changed = real(*given).replace(_BEFORE, f"{code}; {_BEFORE}")
         assert code in changed
         return changed
 
-    with patch.object(zygote, "program", program):
+    with patch.object(decoders, "program", program):
         yield
 
 

@@ -20,9 +20,8 @@ from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.decoders import decoders
-from podium.sandbox.remote import checked_place
-from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, LyingError, receive_descriptors
+from podium.sandbox.decoders import checked_place, decoders
+from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, ProtocolError, receive_descriptors
 
 SHAPE = (4, 6)
 LARGE = (2 * INLINE_BYTES,)
@@ -306,7 +305,7 @@ def test_an_honest_table_of_chunks_is_taken() -> None:
     ],
 )
 def test_a_table_of_chunks_that_lies_is_refused(place: Any, row: list[int] | None) -> None:
-    with pytest.raises(LyingError):
+    with pytest.raises(ProtocolError):
         checked_place(place, None if row is None else np.array([row], np.int64), file_bytes=1000)
 
 

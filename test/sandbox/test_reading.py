@@ -25,8 +25,7 @@ from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.kernel import prctl
 from podium.platform.metrics_file import CaseResult
-from podium.readers.decoding import one_case
-from podium.readers.files import SafeFile
+from podium.readers.files import SafeFile, one_case
 from podium.readers.frames import FrameStream
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import read_image
@@ -356,7 +355,7 @@ def test_what_a_file_did_to_the_decoder_costs_the_next_file_no_try(
             os._exit(1)
         return os.getpid(), None
 
-    monkeypatch.setattr("podium.sandbox.session._TRIES", 1)
+    monkeypatch.setattr("podium.sandbox.decoders._TRIES", 1)
     with decoders_with(__name__, READERS={"image": ruined}), decoders() as found, one_case():
         assert pid_for(found, folder / "a.png") != pid_for(found, folder / "b.png")
 

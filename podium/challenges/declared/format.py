@@ -29,7 +29,7 @@ from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.tables import CaseRows, Row, read_table
+from podium.readers.text import CaseRows, Row, read_table
 
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
 Sources = Mapping[str, Source]  # of one case: by the name of the value

@@ -26,10 +26,9 @@ from podium.readers.annotations import (
 )
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import format_of
-from podium.readers.formats.text import read_json, read_text
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import Geometry, as_integer_labels, read_image
-from podium.readers.tables import Row
+from podium.readers.text import Row, read_json, read_text
 from podium.readers.volumes import read_label_volume
 
 HDF5_ENDINGS = (".h5", ".hdf5")

@@ -15,7 +15,7 @@ from podium.pairing import Candidate, Entry, Layout, Source, Template
 from podium.platform.jobs import TIMING_FILE, Job
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_csv_rows, read_json, read_text
+from podium.readers.text import read_csv_rows, read_json, read_text
 
 _ALL_IN_JSON, _ALL_IN_CSV = "reports.json", "reports.csv"
 _REPORT_KEY = "report"
@@ -140,7 +140,7 @@ def _entries(file: SafeFile) -> Iterator[tuple[str, Entry]]:
 
 
 def _json_entries(file: SafeFile) -> Iterator[tuple[str, Any]]:
-    content = read_json(file, limit_bytes=_MAX_TABLE_BYTES, judged_later=True)
+    content = read_json(file, limit_bytes=_MAX_TABLE_BYTES, lenient=True)
     if not isinstance(content, dict):
         raise Refused(f"""'{escape_for_display(file.name)}' must be an object, {{"<case>": "text", ...}}.""")
     yield from content.items()

@@ -1,4 +1,4 @@
-"""The accepted image formats, and which of them a file has.
+"""The accepted image formats, one module each, and which of them a file has.
 
 The format is recognised by content and the name must agree: SimpleITK would otherwise choose among forty formats, many
 of which open other files.
@@ -46,13 +46,13 @@ def ending_of(name: str) -> str:
 
 def format_of(file: SafeFile) -> ImageFormat:
     """The format of an image, by its content; refused when the name says something else."""
-    announced = _format_of_name(file)
+    declared = _format_of_name(file)
     found = _format_of_content(file)
     if found is None:
-        raise Refused(f"The content of '{file.name}' is not {announced.name}; send {_ACCEPTED}.")
-    if found != announced:
+        raise Refused(f"The content of '{file.name}' is not {declared.name}; send {_ACCEPTED}.")
+    if found != declared:
         raise Refused(
-            f"'{file.name}' is named like {announced.name} but its content is {found.name}; rename or convert it."
+            f"'{file.name}' is named like {declared.name} but its content is {found.name}; rename or convert it."
         )
     return found
 
@@ -76,6 +76,3 @@ def _format_of_content(file: SafeFile) -> ImageFormat | None:
             stream.seek(0)
             start = inflated_start(pieces(stream), count=_START_BYTES)
     return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)
-
-
-# One module per file format.

@@ -1,4 +1,8 @@
-"""Arrays in NumPy's own format. Only the header is parsed, and only as data: no pickle is ever opened."""
+"""Arrays in NumPy's own format: .npy files, or a zip file of them (.npz), stored or deflated.
+
+Only the header is parsed, and only as data: no pickle is ever opened. A stored member of a zip file is read in place. A
+deflated one can only be read from its start, by one thread; it is never unpacked to more than the array it declares.
+"""
 
 import ast
 import math
@@ -16,19 +20,22 @@ from numpy.typing import NDArray
 from podium.errors import Refused, SubmissionError
 from podium.readers.archives import STORED, ZipMember, member_content, zip_members
 from podium.readers.files import SafeFile
-from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, check_number_type, check_shape
+from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, check_number_type, check_shape, truncated
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
 MAX_ARRAY_BYTES = 64 * 1024 * 1024
 """Of an array that is read as a whole: landmarks and transforms, never a field."""
 
+MAX_MEMBERS = 100
+"""Of a zip file."""
+
 Read = Callable[[int], bytes]  # the next N bytes, fewer at the end
 
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What an array announces, and the size of the header."""
+    """What an array declares, and the header itself."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -71,7 +78,7 @@ def read_npy_header(read: Read, label: str) -> NpyHeader:
     if 0 in shape:
         raise Refused(f"{label} is empty.")
     if math.prod(shape) > sys.maxsize:  # longer numbers could not even be written into a message
-        raise Refused(f"{label} announces more values than any file has.")
+        raise Refused(f"{label} declares an impossibly large array.")
     header = start + length_bytes + text
     return NpyHeader(kind, shape, order, len(header), header)
 
@@ -84,13 +91,13 @@ def whole_array(header: NpyHeader, read: Read, label: str, *, shape: tuple[int, 
         raise Refused(f"{label} has {header.nbytes:,} bytes; at most {MAX_ARRAY_BYTES:,} are read.")
     data = read(header.nbytes)
     if len(data) < header.nbytes:
-        raise Refused(f"{label} is cut short: the file ends before its last value.")
+        raise truncated(label)
     values = np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran_order else "C")
     return values.astype(header.dtype.newbyteorder("="))
 
 
 def check_field(label: str, header: NpyHeader, shape: FieldShape) -> None:
-    """A field can only be streamed when its frames lie one after another."""
+    """A field can only be streamed when its frames are stored one after another."""
     check_shape(label, header.shape, shape)
     if header.fortran_order:
         raise Refused(f"{label} is stored in Fortran order; save np.ascontiguousarray of it.")
@@ -125,25 +132,11 @@ class NpyFiles:
         with file.open() as stream:
             header = read_npy_header(stream.read, self.label(name))
         check_field(self.label(name), header, shape)
-        return RawFrames(
-            file,
-            label=self.label(name),
-            offset=header.size,
-            dtype=header.dtype,
-            shape=shape,
-        )
+        return RawFrames(file, label=self.label(name), offset=header.size, dtype=header.dtype, shape=shape)
 
 
 def _damaged(label: str) -> Refused:
     return Refused(f"{label} has a damaged header; save it again with numpy.save.")
-
-
-# Arrays in a zip file of .npy members (NumPy's .npz, or a plain .zip of them), stored or deflated.
-#
-# A stored member is read in place. A deflated one can only be read from its start, by one thread; it is never
-# unpacked to more than the array it announces.
-
-MAX_MEMBERS = 100
 
 
 @dataclass(frozen=True)
@@ -190,7 +183,7 @@ class NpzSource:
 
     @contextmanager
     def _open(self, name: str) -> Iterator[tuple[NpyHeader, "_Content"]]:
-        """A member's header, and its content right behind that."""
+        """A member's header, and its content after that."""
         member = self.members[name]
         with _submission_refused(), self.file.open() as plain:
             content = _Content(member_content(self.file, plain, member))
@@ -198,7 +191,7 @@ class NpzSource:
             if member.info.file_size != header.size + header.nbytes:
                 raise Refused(
                     f"{self.label(name)} has {member.info.file_size - header.size:,} bytes of values, "
-                    f"its header announces {header.nbytes:,}."
+                    f"but its header declares {header.nbytes:,}."
                 )
             yield header, content
 
@@ -216,7 +209,7 @@ class _Content:
         return bytes(found[: self.fill(memoryview(found))])
 
     def fill(self, target: memoryview) -> int:
-        """As many of the next bytes as fit into `target`; how many that were."""
+        """Put as many of the next bytes as fit into `target`; returns how many."""
         done = 0
         while done < len(target):
             if not self._waiting:
@@ -249,7 +242,7 @@ class _DeflatedFrames(FrameStream):
         with self._source._open(self._name) as (_, content):
             for frame in span:
                 if content.fill(target) < len(target):
-                    raise Refused(f"{self.label} is cut short: the file ends before its last value.")
+                    raise truncated(self.label)
                 yield Tile(frame, 0, buffer)
             content.end()
 

@@ -1,5 +1,10 @@
-"""What an image file announces before a pixel is read."""
+"""What the image formats share: the header that a file declares, what a format is, and stored pixels.
 
+The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than declared, and that
+memory may hold a reference read before. So pixels are read in blocks, and their bytes are counted on the way.
+"""
+
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,7 +15,7 @@ from podium.readers.inflate import GZIP, LIBRARY, ZLIB_LIBRARY, BadStreamError, 
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """The announced image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
+    """The declared image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
 
     shape: tuple[int, ...]
     """In numpy order: (rows, columns) or (slices, rows, columns)."""
@@ -19,7 +24,7 @@ class ImageHeader:
     """Bytes of a pixel in the file."""
 
     dtype: str | None = None
-    """How numpy spells a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
+    """NumPy's name of a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
 
     content_offset: int = 0
     """Where in the file the content begins that is read, or unpacked, for the pixels."""
@@ -35,16 +40,25 @@ class ImageHeader:
 
     @property
     def data_bytes(self) -> int:
-        """Announced bytes of all pixels, unpacked."""
-        size = self.pixel_bytes
-        for length in self.shape:
-            size *= length
-        return size
+        """Declared bytes of all pixels, unpacked."""
+        return self.pixel_bytes * math.prod(self.shape)
 
 
 def with_crosses(shape: tuple[int, ...]) -> str:
-    """A shape in words: '96 x 128'."""
+    """A shape as text: '96 x 128'."""
     return " x ".join(str(length) for length in shape) or "a single value"
+
+
+def check_expected_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
+    """Refuse any other shape than `expected`, where there is one."""
+    if expected is None or found == expected:
+        return
+    if len(found) != len(expected):
+        raise Refused(
+            f"{label} has {len(found)} axes ({with_crosses(found)}), "
+            f"expected {len(expected)} ({with_crosses(expected)})."
+        )
+    raise Refused(f"{label} is {with_crosses(found)}, expected {with_crosses(expected)}.")
 
 
 def check_axes(file: SafeFile, axes: int) -> None:
@@ -58,7 +72,7 @@ def check_axes(file: SafeFile, axes: int) -> None:
 def check_lengths(file: SafeFile, shape: tuple[int, ...]) -> None:
     """An axis without pixels has nothing to score, and confuses every library differently."""
     if min(shape) < 1:
-        raise Refused(f"'{file.name}' announces an empty image ({with_crosses(shape)}).")
+        raise Refused(f"'{file.name}' declares an empty image ({with_crosses(shape)}).")
 
 
 def check_channels(file: SafeFile, channels: int) -> None:
@@ -69,15 +83,12 @@ def check_channels(file: SafeFile, channels: int) -> None:
         )
 
 
-# What an image format is to the rest of the readers.
-
-
 @dataclass(frozen=True)
 class ImageFormat:
-    """One accepted format. Each module of an image format declares its own; `registry.py` lists them."""
+    """One accepted format. Each module of an image format defines its own; `IMAGE_FORMATS` lists them."""
 
     name: str
-    """As it is written in messages."""
+    """As messages write it."""
 
     endings: tuple[str, ...]
     """Of file names, in lower case."""
@@ -89,27 +100,21 @@ class ImageFormat:
     """Whether a file that begins with these bytes has this format."""
 
     read_header: Callable[[SafeFile], ImageHeader]
-    """The announced image; anything the library could understand differently is refused."""
+    """The declared image; anything the library could understand differently is refused."""
 
     check_pixels: Callable[[SafeFile, ImageHeader], None] | None = None
-    """Checks that the file holds the announced pixels; None where the library itself does."""
+    """Checks that the file holds the declared pixels; None where the library itself does."""
 
     gzipped: bool = False
     """Whether the whole file is gzipped; `matches` is then given the first unpacked bytes."""
 
     has_geometry: bool = False
-    """Whether the format stores where a volume lies in space."""
-
-
-# Stored pixels in blocks, counted on the way.
-#
-# The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than announced, and
-# that memory may hold a reference read before. So the number of bytes is checked here.
+    """Whether the format stores the position of a volume in space."""
 
 
 def check_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """The file holds as many pixels as announced, for a library that reads it afterwards. Compressed ones are unpacked
-    for that, block by block."""
+    """Check that the file holds as many pixels as declared, for a library that reads it afterwards. Compressed ones
+    are unpacked for that, block by block."""
     if header.wrapping is None:
         _check_size(file, header, file.size - header.content_offset)
         return
@@ -118,7 +123,7 @@ def check_pixels(file: SafeFile, header: ImageHeader) -> None:
 
 
 def pixel_blocks(file: SafeFile, header: ImageHeader, *, library: Library = LIBRARY) -> Iterator[memoryview]:
-    """The bytes of the pixels in the order of the file: exactly as many as announced, otherwise Refused."""
+    """The bytes of the pixels in the order of the file: exactly as many as declared, otherwise Refused."""
     if header.wrapping is None:
         check_pixels(file, header)  # before the first block: the size of the file tells
     size, end = 0, header.data_offset + header.data_bytes
@@ -147,7 +152,7 @@ def _check_size(file: SafeFile, header: ImageHeader, size: int) -> None:
     found, expected = max(0, size - header.data_offset), header.data_bytes
     if found < expected:
         raise Refused(
-            f"'{file.name}' is cut short: it {verb} {found:,} bytes of pixels, its header announces {expected:,}."
+            f"'{file.name}' is truncated: it {verb} {found:,} bytes of pixels, but its header declares {expected:,}."
         )
     if found > expected + header.trailing_bytes:
-        raise Refused(f"'{file.name}' {verb} more than the {expected:,} bytes of pixels its header announces.")
+        raise Refused(f"'{file.name}' {verb} more than the {expected:,} bytes of pixels its header declares.")

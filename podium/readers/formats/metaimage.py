@@ -1,4 +1,4 @@
-"""The text header of a .mha file, read more strictly than MetaIO reads it.
+"""MetaImage: the text header of a .mha file, read more strictly than MetaIO reads it.
 
 `ElementDataFile` can name any file of the container, and several fields change where MetaIO looks for pixels. So the
 header is parsed here by a grammar in which our reading and MetaIO's cannot differ: one `Key = value` per line, keys
@@ -187,7 +187,7 @@ class _Checked:
         return self.fields.get("CompressedData") == "True"
 
     def byte_order(self) -> str:
-        """As numpy spells it; MetaIO writes little-endian unless told otherwise."""
+        """NumPy's character for it; MetaIO writes little-endian unless told otherwise."""
         flags = [self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields]
         return ">" if "True" in flags else "<"
 
@@ -202,10 +202,12 @@ class _Checked:
             return
         if "CompressedDataSize" not in self.fields:
             raise Refused(f"The header of '{self.file.name}' has no 'CompressedDataSize'.")
-        announced = self.whole_number("CompressedDataSize")
+        declared = self.whole_number("CompressedDataSize")
         stored = self.file.size - data_offset
-        if announced != stored:
-            raise Refused(f"'{self.file.name}' holds {stored:,} compressed bytes, its header announces {announced:,}.")
+        if declared != stored:
+            raise Refused(
+                f"'{self.file.name}' holds {stored:,} compressed bytes, but its header declares {declared:,}."
+            )
 
     def check_geometry(self, axes: int) -> None:
         for key in VECTORS:

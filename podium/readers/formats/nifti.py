@@ -1,4 +1,4 @@
-"""The binary header of a single-file NIfTI-1 image, plain or gzipped.
+"""NIfTI: the binary header of a single-file NIfTI-1 image, plain or gzipped.
 
 Pairs (`ni1`), Analyze 7.5 and the text variant make the library open a second file whose name the header or the
 author chooses, so only the magic `n+1` passes. The library tells the byte order by dim[0], we by sizeof_hdr: both
@@ -50,7 +50,7 @@ def is_nifti(start: bytes) -> bool:
 
 
 def read_nifti_header(file: SafeFile, *, gzipped: bool) -> ImageHeader:
-    """The announced image of a .nii (or, `gzipped`, .nii.gz) file."""
+    """The declared image of a .nii (or, `gzipped`, .nii.gz) file."""
     with file.open() as stream:
         start = inflated_start(pieces(stream), count=FIRST_DATA_OFFSET) if gzipped else stream.read(FIRST_DATA_OFFSET)
     _check_variant(file, start)

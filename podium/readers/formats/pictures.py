@@ -1,4 +1,9 @@
-"""The fixed first chunk of a PNG file."""
+"""PNG and TIFF pictures: grey images, whose headers are checked before SimpleITK reads the pixels.
+
+Of a PNG file the fixed first chunk is read, and the lengths of all chunks. A TIFF file has one directory per page; many
+equal pages make a 3-D image. ITK trusts the first page for the size of all, and turns tiles, palettes and rotated pages
+into RGBA. So every page is read here: all must be equal, plain, grey and in strips.
+"""
 
 import os
 import struct
@@ -10,11 +15,26 @@ from podium.readers.files import SafeFile
 from podium.readers.formats.headers import ImageFormat, ImageHeader, check_channels, check_lengths
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
 GREY, PALETTE = 0, 3
+PNG_CHANNELS = {2: 3, 4: 2, 6: 4}
 _CHUNK_START = struct.Struct(">I4s")  # length of the data, type
 _CHECKSUM_BYTES = 4
-PNG_CHANNELS = {2: 3, 4: 2, 6: 4}
+
+MAX_PAGES = 10_000
+MAX_TAGS = 500
+
+SUBFILE, WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 254, 256, 257, 258, 259, 262
+ORIENTATION, TIFF_CHANNELS, TILE_WIDTH, TILE_LENGTH, SUB_DIRECTORIES, FORMAT = 274, 277, 322, 323, 330, 339
+
+DEFAULTS = {SUBFILE: 0, BITS: 1, COMPRESSION: 1, PHOTOMETRIC: -1, ORIENTATION: 1, TIFF_CHANNELS: 1, FORMAT: 1}
+INTERESTING = frozenset((*DEFAULTS, WIDTH, HEIGHT, TILE_WIDTH, TILE_LENGTH))
+INTEGER_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
+
+LOSSLESS = (1, 5, 8, 32946, 32773)
+"""None, LZW, deflate in both its codes, PackBits."""
+
+UNSIGNED, SIGNED, FLOAT = 1, 2, 3
+PIXEL_BYTES = {(bits, kind): bits // 8 for bits in (8, 16, 32) for kind in (UNSIGNED, SIGNED)} | {(32, FLOAT): 4}
 
 
 def is_png(start: bytes) -> bool:
@@ -40,7 +60,7 @@ def read_png_header(file: SafeFile) -> ImageHeader:
 
 
 def _check_chunks(file: SafeFile) -> None:
-    """Every chunk up to the last must lie within the file: the library would allocate what a chunk announces."""
+    """Every chunk up to the last must be within the file: the library would allocate what a chunk declares."""
     with file.open() as stream:
         stream.seek(len(SIGNATURE))
         while len(start := stream.read(_CHUNK_START.size)) == _CHUNK_START.size:
@@ -48,7 +68,9 @@ def _check_chunks(file: SafeFile) -> None:
             if kind == b"IEND":
                 return
             if stream.tell() + length + _CHECKSUM_BYTES > file.size:
-                raise Refused(f"'{file.name}' is damaged: it announces a part of {length:,} bytes and ends before.")
+                raise Refused(
+                    f"'{file.name}' is truncated: a chunk declares {length:,} bytes, but the file ends first."
+                )
             stream.seek(length + _CHECKSUM_BYTES, os.SEEK_CUR)
 
 
@@ -59,28 +81,6 @@ PNG = ImageFormat(
     matches=is_png,
     read_header=read_png_header,
 )
-
-
-# The directories of a TIFF file, one per page; many equal pages make a 3-D image.
-#
-# ITK trusts the first page for the size of all, and turns tiles, palettes and rotated pages into RGBA. So every page
-# is read here: all must be equal, plain, grey and in strips.
-
-MAX_PAGES = 10_000
-MAX_TAGS = 500
-
-SUBFILE, WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 254, 256, 257, 258, 259, 262
-ORIENTATION, TIFF_CHANNELS, TILE_WIDTH, TILE_LENGTH, SUB_DIRECTORIES, FORMAT = 274, 277, 322, 323, 330, 339
-
-DEFAULTS = {SUBFILE: 0, BITS: 1, COMPRESSION: 1, PHOTOMETRIC: -1, ORIENTATION: 1, TIFF_CHANNELS: 1, FORMAT: 1}
-INTERESTING = frozenset((*DEFAULTS, WIDTH, HEIGHT, TILE_WIDTH, TILE_LENGTH))
-INTEGER_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
-
-LOSSLESS = (1, 5, 8, 32946, 32773)
-"""None, LZW, deflate in both its codes, PackBits."""
-
-UNSIGNED, SIGNED, FLOAT = 1, 2, 3
-PIXEL_BYTES = {(bits, kind): bits // 8 for bits in (8, 16, 32) for kind in (UNSIGNED, SIGNED)} | {(32, FLOAT): 4}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def is_tiff(start: bytes) -> bool:
 
 
 def read_tiff_header(file: SafeFile) -> ImageHeader:
-    """The announced image: (rows, columns) for one page, (pages, rows, columns) for more."""
+    """The declared image: (rows, columns) for one page, (pages, rows, columns) for more."""
     with file.open() as stream:
         layout = _layout(file, stream)
         pages = _pages(file, stream, layout)
@@ -119,7 +119,7 @@ def read_tiff_header(file: SafeFile) -> ImageHeader:
     check_lengths(file, page_shape)
     pixel_bytes = PIXEL_BYTES.get((first[BITS], first[FORMAT]))
     if pixel_bytes is None:
-        raise Refused(f"'{file.name}' has {first[BITS]}-bit pixels of a kind that is not read; save 8, 16 or 32 bits.")
+        raise Refused(f"'{file.name}' has {first[BITS]}-bit pixels of an unsupported type; save 8, 16 or 32 bits.")
     shape = page_shape if len(pages) == 1 else (len(pages), *page_shape)
     return ImageHeader(shape=shape, pixel_bytes=pixel_bytes)
 
@@ -189,11 +189,11 @@ def _check_page(file: SafeFile, page: dict[int, int]) -> None:
     if TILE_WIDTH in page or TILE_LENGTH in page:
         raise Refused(f"'{file.name}' is tiled; save it in strips, or as .mha.")
     if page[ORIENTATION] != 1:
-        raise Refused(f"'{file.name}' is stored turned or mirrored; save it upright.")
+        raise Refused(f"'{file.name}' has a rotated or mirrored orientation; save it with the default one.")
     if page[SUBFILE] not in (0, 2):
         raise Refused(f"'{file.name}' holds a thumbnail or a transparency mask; save the full image alone.")
     if page[COMPRESSION] not in LOSSLESS:
-        raise Refused(f"'{file.name}' is compressed in a way that is not read; save it with deflate, LZW or none.")
+        raise Refused(f"'{file.name}' uses an unsupported compression; save it with deflate, LZW or none.")
 
 
 def _unpack(file: SafeFile, stream: BinaryIO, form: str) -> tuple[int, ...]:

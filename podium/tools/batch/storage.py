@@ -367,7 +367,7 @@ class _ObjectNames(MemberNames):
             raise SubmissionError(f"'{self.archive}' holds '{shown}', which is not the name of a file.")
         # A name that cannot be shown is copied anyway: the evaluation refuses it, as in a local folder.
         counted = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in entry.name)
-        self.add_file(counted, (), announced=entry.size)
+        self.add_file(counted, (), size=entry.size)
         self.found[entry.name] = entry
 
 

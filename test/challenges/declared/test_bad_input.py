@@ -8,7 +8,7 @@ import pytest
 from challenges.declared.declaring import errors, score, write_challenge, write_predictions
 from evaluating import evaluate_command, read_metrics
 
-from podium.readers.tables import MAX_ROWS
+from podium.readers.text import MAX_ROWS
 
 AGE = """\
 [values.age]

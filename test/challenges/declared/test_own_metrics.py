@@ -98,7 +98,7 @@ def test_values_and_all_cases(tmp_path: Path) -> None:
 def test_an_error_on_one_case_costs_that_case(tmp_path: Path) -> None:
     found = evaluated(tmp_path, "a,13\nb,20\nc,40\n")
     assert found["results"]["a"]["status"] == "failed"
-    assert found["results"]["a"]["error"] == "Scoring this case needed more memory than there is."
+    assert found["results"]["a"]["error"] == "Scoring this case needed more memory than is available."
     assert found["aggregates"]["share"]["mean"] == pytest.approx(2 / 3)
 
 

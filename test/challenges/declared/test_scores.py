@@ -374,7 +374,7 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
     ]
 
 
-# An image that is compared within a mask of the organiser's, which nobody predicts.
+# An image that is compared within a mask of the organiser's, which is a reference-only value.
 
 CHALLENGE = """
 kind = "declared"

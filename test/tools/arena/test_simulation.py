@@ -135,7 +135,7 @@ def test_an_arena_without_rules(tmp_path: Path) -> None:
         (["--gap", "0"], "0 is not a positive number"),
         (["--gap", "nan"], "nan is not a positive number"),
         (["--teams", "1"], "1 is less than two teams"),
-        (["--ties", "1"], "1 does not lie between 0 and 1"),
+        (["--ties", "1"], "1 is not between 0 and 1"),
         (["--case-spread", "-1"], "-1 is not a number from 0 on"),
         (["--runs", "0"], "0 is not a positive number"),
     ],

@@ -178,7 +178,7 @@ def test_four_axes_and_colours_are_refused(tmp_path: Path) -> None:
 def test_a_volume_cut_short_is_not_shown_as_a_black_half(tmp_path: Path) -> None:
     path = write(tmp_path / "case.nii", NOISE)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UsageError, match=r"^A case's image cannot be used: 'case\.nii' is cut short"):
+    with pytest.raises(UsageError, match=r"^A case's image cannot be used: 'case\.nii' is truncated"):
         prepare(path, tmp_path / "prepared")
 
 

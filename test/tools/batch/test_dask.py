@@ -24,7 +24,7 @@ from podium.cli import main
 from podium.errors import Refused, UsageError
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial, no_progress
 from podium.execution.processes import Processes
-from podium.readers.decoding import is_decoder_in_place
+from podium.readers.files import is_decoder_installed
 from podium.sandbox import decoder
 from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.batch.dask import Dask
@@ -374,9 +374,9 @@ def test_a_process_on_another_machine_has_decoders_of_its_own() -> None:
         ensure_decoders("h5py")
 
     def before_and_after(_: str) -> tuple[bool, bool]:
-        before = is_decoder_in_place()
+        before = is_decoder_installed()
         ensure_decoders("h5py")
-        return before, is_decoder_in_place()
+        return before, is_decoder_installed()
 
     (outcome,) = Processes(workers=1).run(["a"], before_and_after, label="scoring").values()
     assert outcome.value == (False, True)

@@ -13,7 +13,7 @@ from podium.execution.executor import CaseOutcome
 from podium.platform.jobs import Job, SocketValue
 from podium.platform.metrics_file import CaseScore
 from podium.readers.files import SafeFile
-from podium.readers.tables import read_table
+from podium.readers.text import read_table
 from podium.tools.batch.kept import KeptScores, content_digest, digest_or_none
 
 SCORE = CaseOutcome(value=CaseScore(metrics={"dice": 0.1 + 0.2, "n": 3, "none": None}, warnings=("small",)))

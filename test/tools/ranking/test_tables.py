@@ -341,7 +341,7 @@ def test_options_of_the_wrong_input(command: Any, arguments: tuple[str, ...], wo
         ("--worst", "dice", "'dice' is not NAME=VALUE"),
         ("--worst", "dice=inf", "'inf' is not a finite number"),
         ("--weights", "dice=0", "the weight 0 is not positive"),
-        ("--confidence", "1", "1 does not lie between 0 and 1"),
+        ("--confidence", "1", "1 is not between 0 and 1"),
     ],
 )
 def test_values_of_options(capfd: pytest.CaptureFixture[str], option: str, value: str, words: str) -> None:

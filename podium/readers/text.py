@@ -1,10 +1,17 @@
-"""Tables with the values of many cases in one file: every row under its case, so that a bad cell costs only its case.
+"""Text, JSON and CSV from untrusted files, and tables with the values of many cases.
 
-CSV has a header, and commas, semicolons or tabs between its cells. JSON is a list of objects, or an object that has an
-object, or a list of objects, for every case. A file is refused as a whole only where no case can be told from another:
-broken CSV or JSON, a missing column, too many rows.
+Text is bounded, valid UTF-8, and can be written out again. JSON follows the standard: Python's parser accepts more than
+that, and fails on some of what it accepts.
+
+In a table every row belongs to a case, so that a bad cell costs only its case. CSV has a header, and commas, semicolons
+or tabs between its cells. JSON is a list of objects, or an object that has an object, or a list of objects, for every
+case. A file is refused as a whole only where cases cannot be told apart: broken CSV or JSON, a missing column, too many
+rows.
 """
 
+import csv
+import io
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,20 +20,171 @@ from typing import Any, Literal
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.text import read_csv_rows, read_json
 
-LIMIT_BYTES = 100_000_000
-JSON_LIMIT_BYTES = 20_000_000
+JSON_BYTES = 1_000_000
+MAX_DEPTH = 32
+MAX_CONTAINERS = 500_000
+"""Lists and objects in one file: a few bytes of text each, but sixty and more of memory."""
+
+TABLE_BYTES = 100_000_000
+JSON_TABLE_BYTES = 20_000_000
 MAX_ROWS = 1_000_000
 MAX_COLUMNS = 1_000
 LONGEST_CELL = 100_000
-"""Characters in a cell: a report fits, a file within the file does not."""
+"""Characters in a cell: enough for a report, not for a file within the file."""
 
-_SHOWN = 5  # lines or rows that a sentence names
+_DELIMITER = re.compile(r"[,;\t]")
+_HEADER_BYTES = 1 << 16
+_QUOTED = re.compile(r'"[^"]*"?')
+
+# Possessive, and the closing quote optional: an endless string must not be scanned again from each of its quotes.
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_LARGEST_INTEGER = 2**63 - 1
+
+_SHOWN = 5  # lines or rows that a message lists
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 100
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+
+
+def read_text(file: SafeFile, *, limit_bytes: int) -> str:
+    """The content of a text file, with or without a byte order mark."""
+    try:
+        return file.read_bytes(limit_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refused(_not_utf8(file)) from None
+
+
+def read_csv_rows(file: SafeFile, *, limit_bytes: int, max_lines: int | None = None) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, each with the number of the line it ends on.
+
+    The delimiter is the comma, semicolon or tab that comes first, outside of quotes: in much of Europe
+    spreadsheets write semicolons, and sentences contain commas. Text is decoded while rows are read: a file of
+    short lines would need many times its size otherwise.
+    """
+    label = f"'{escape_for_display(file.name)}'"
+    content = file.read_bytes(limit_bytes)
+    if max_lines is not None and max(content.count(b"\n"), content.count(b"\r")) > max_lines:
+        raise Refused(f"{label} has more than {max_lines:,} lines.")
+    start = content[:_HEADER_BYTES].decode("utf-8-sig", errors="replace")
+    first = _DELIMITER.search(_QUOTED.sub("", start.lstrip().split("\n", 1)[0]))
+    csv.field_size_limit(max(csv.field_size_limit(), limit_bytes))  # 131,072 by default: less than a long report
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    rows = csv.reader(text, delimiter=first[0] if first else ",", strict=True)
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield rows.line_num, row
+    except csv.Error:
+        raise Refused(f"{label} is not valid CSV: line {rows.line_num}.") from None
+    except UnicodeDecodeError:
+        raise Refused(_not_utf8(file)) from None
+
+
+def _not_utf8(file: SafeFile) -> str:
+    return f"'{escape_for_display(file.name)}' is not UTF-8 text; save it as UTF-8."
+
+
+def read_json(
+    file: SafeFile,
+    *,
+    limit_bytes: int = JSON_BYTES,
+    max_depth: int = MAX_DEPTH,
+    max_containers: int = MAX_CONTAINERS,
+    lenient: bool = False,
+) -> Any:
+    """The value in a JSON file of at most `limit_bytes`."""
+    return parse_json(
+        file.read_bytes(limit_bytes),
+        name=file.name,
+        max_depth=max_depth,
+        max_containers=max_containers,
+        lenient=lenient,
+    )
+
+
+def parse_json(
+    text: bytes,
+    *,
+    name: str,
+    max_depth: int = MAX_DEPTH,
+    max_containers: int = MAX_CONTAINERS,
+    lenient: bool = False,
+) -> Any:
+    """The value in `text`, UTF-8 with or without a byte order mark; messages call it `name`.
+
+    Every number that comes out is finite and, if whole, fits in 64 bits; every text can be written again as UTF-8.
+    Where one file holds the predictions of many cases, `lenient` accepts other values too, and whole numbers that are
+    too large as floats: the caller then refuses the prediction of one case alone.
+    """
+    label = f"'{escape_for_display(name)}'"
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refused(f"{label} is not UTF-8 text.") from None
+    _check_depth(decoded, label=label, max_depth=max_depth, max_containers=max_containers)
+    parser = _parser(label, lenient=lenient)
+    try:
+        value = parser.decode(decoded)
+    except json.JSONDecodeError as fault:
+        raise Refused(f"{label} is not valid JSON: line {fault.lineno}, column {fault.colno}.") from None
+    # Only an escape can bring half a surrogate pair in; writing it out again would fail far from here.
+    if not lenient and "\\ud" in decoded.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Refused(f"{label} holds half of a surrogate pair, which is no character.") from None
+    return value
+
+
+def _parser(label: str, *, lenient: bool) -> json.JSONDecoder:
+    def constant(text: str) -> float:
+        if lenient:
+            return float(text)
+        raise Refused(f"{label} holds {text}, which is not a JSON number.")
+
+    def real(text: str) -> float:
+        number = float(text)
+        if not lenient and not math.isfinite(number):
+            raise Refused(f"{label} holds the number {escape_for_display(text)}, which is too large.")
+        return number
+
+    def whole(text: str) -> int | float:
+        # The digits are counted first: Python refuses to convert more than 4,300 of them.
+        if len(text) > 20 or abs(int(text)) > _LARGEST_INTEGER:
+            if lenient:
+                return real(text)
+            raise Refused(f"{label} holds the number {escape_for_display(text)}, which is too large.")
+        return int(text)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for key, member in pairs:
+            if key in value:
+                raise Refused(f"{label} has the key '{escape_for_display(key)}' twice in one object.")
+            value[key] = member
+        return value
+
+    return json.JSONDecoder(parse_constant=constant, parse_float=real, parse_int=whole, object_pairs_hook=unique)
+
+
+def _check_depth(text: str, *, label: str, max_depth: int, max_containers: int) -> None:
+    """Count brackets outside of strings before the parser, which recurses, sees them."""
+    depth = containers = 0
+    for token in _TOKENS.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            containers += 1
+            if containers > max_containers:
+                raise Refused(f"{label} holds more than {max_containers:,} lists and objects.")
+            if depth > max_depth:
+                raise Refused(f"{label} is nested deeper than {max_depth} levels.")
+        elif token[0] in "]}":
+            depth -= 1
+
+
+# Tables of cases.
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +196,7 @@ class _RowSource:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Row:
-    """The wanted cells of one row: text in CSV, any value in JSON. Cells are judged when they are asked for."""
+    """The wanted cells of one row: text in CSV, any value in JSON. Cells are validated on access."""
 
     source: _RowSource
     line: int
@@ -59,10 +217,9 @@ class Row:
         if isinstance(cell, str):
             cell = cell.strip()
             is_number = len(cell) <= _LONGEST_NUMBER and _NUMBER.fullmatch(cell) is not None
-            value = float(cell) if is_number else math.nan
         else:
             is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-            value = float(cell) if is_number else math.nan
+        value = float(cell) if is_number else math.nan
         if math.isfinite(value):
             return value
         if is_number or (isinstance(cell, str) and _NOT_FINITE.fullmatch(cell)):
@@ -71,15 +228,15 @@ class Row:
         raise Refused(f"{self._holds(column)}, which is not a number{advice}.")
 
     def value(self, column: str) -> Any:
-        """The cell as it is, not empty: text without white space around it in CSV, any value in JSON."""
+        """The cell as it is, not empty: in CSV text without white space around it, in JSON any value."""
         cell = self._filled(column)
         return cell.strip() if isinstance(cell, str) else cell
 
     def text(self, column: str) -> str:
-        """A text, without white space around it; of JSON also a whole number."""
+        """Text without white space around it; in JSON also a whole number."""
         cell = self._filled(column)
         if not isinstance(cell, str | int) or isinstance(cell, bool) or not _is_unicode(str(cell)):
-            raise Refused(f"{self._holds(column)}, which is not a text.")
+            raise Refused(f"{self._holds(column)}, which is not text.")
         return str(cell).strip()
 
     def _filled(self, column: str) -> Any:
@@ -107,7 +264,7 @@ class CaseRows:
     """Cases with a row that cannot be read, and why."""
 
     notes: Sequence[str]
-    """Sentences about rows that belong to no case."""
+    """Messages about rows that belong to no case."""
 
     def rows_of(self, case: str) -> Sequence[Row]:
         """All rows of a case, none where the file does not name it; refused where one of them is broken."""
@@ -126,35 +283,6 @@ class CaseRows:
                 "there must be one."
             )
         return rows[0] if rows else None
-
-
-@dataclass(eq=False)
-class _Collected:
-    """A table while it is read."""
-
-    label: str
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    nameless: int = 0
-
-    def add(self, case: Any, row: Row, fault: str | None) -> None:
-        name = case.strip() if isinstance(case, str) else case
-        if isinstance(name, int) and not isinstance(name, bool):
-            name = str(name)
-        if not isinstance(name, str) or not name or len(name) > LONGEST_CELL:
-            self.nameless += 1
-            if self.nameless <= _SHOWN:
-                self.notes.append(f"{row.place}: there is no name of a case; the row is ignored.")
-        elif fault is not None:
-            self.broken.setdefault(name, fault)
-        else:
-            self.rows.setdefault(name, []).append(row)
-
-    def table(self) -> CaseRows:
-        more = self.nameless - _SHOWN
-        ignored = [f"{self.label} has {more:,} more rows without the name of a case."] if more > 0 else []
-        return CaseRows(self.label, self.rows, self.broken, (*self.notes, *ignored))
 
 
 def read_table(
@@ -195,12 +323,41 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+@dataclass(eq=False)
+class _Collected:
+    """A table while it is read."""
+
+    label: str
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    nameless: int = 0
+
+    def add(self, case: Any, row: Row, fault: str | None) -> None:
+        name = case.strip() if isinstance(case, str) else case
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)
+        if not isinstance(name, str) or not name or len(name) > LONGEST_CELL:
+            self.nameless += 1
+            if self.nameless <= _SHOWN:
+                self.notes.append(f"{row.place}: the row has no case name and is ignored.")
+        elif fault is not None:
+            self.broken.setdefault(name, fault)
+        else:
+            self.rows.setdefault(name, []).append(row)
+
+    def table(self) -> CaseRows:
+        more = self.nameless - _SHOWN
+        ignored = [f"{self.label} has {more:,} more rows without a case name."] if more > 0 else []
+        return CaseRows(self.label, self.rows, self.broken, (*self.notes, *ignored))
+
+
 def _csv_rows(
     file: SafeFile, columns: Sequence[str], optional: Sequence[str], max_rows: int
 ) -> Iterator[tuple[Row, str | None]]:
-    """Every row, and what is wrong with it; `max_rows` bounds the lines, so that no time is lost on a hopeless file."""
+    """Every row, and what is wrong with it; `max_rows` bounds the lines, to spend no time on a hopeless file."""
     label = f"'{escape_for_display(file.name)}'"
-    lines = read_csv_rows(file, limit_bytes=LIMIT_BYTES, max_lines=max_rows)
+    lines = read_csv_rows(file, limit_bytes=TABLE_BYTES, max_lines=max_rows)
     _, header = next(lines, (0, []))
     while header and not header[-1].strip():
         header.pop()
@@ -225,7 +382,7 @@ def _json_rows(
 ) -> Iterator[tuple[Any, Row, str | None]]:
     """Every case, its row, and what is wrong with it."""
     label = f"'{escape_for_display(file.name)}'"
-    content = read_json(file, limit_bytes=JSON_LIMIT_BYTES, judged_later=True)
+    content = read_json(file, limit_bytes=JSON_TABLE_BYTES, lenient=True)
     entries: list[tuple[Any, Any]]
     if isinstance(content, list):
         entries = [(each.get(case_column) if isinstance(each, dict) else None, each) for each in content]
