@@ -8,8 +8,8 @@ usage() {
 usage: ./test.sh [--fast] [PYTEST ARGUMENTS]
 
 Runs the tests in parallel processes; other arguments are passed on to pytest.
-  --fast   under two minutes: without the tests that need a container, a browser, a cluster or another server, and
-           with fewer random examples per property test
+  --fast   under two minutes: without the tests that need a container, a browser, a cluster or many seconds, and with
+           fewer random examples per property test
 
 The tests that build and run the container run where a Docker engine answers and are skipped elsewhere; with
 PODIUM_REQUIRE_CONTAINER=1 they fail where there is none.
@@ -21,7 +21,7 @@ TEXT
 arguments=(-n "$(($(nproc) + 1))" --dist loadfile)
 if [[ ${1:-} == --fast ]]; then
   shift
-  arguments+=(-m "not container and not browser and not service")
+  arguments+=(-m "not container and not browser and not slow")
   export PODIUM_FAST_TESTS=1
 fi
 scripts/setup-venv.sh

@@ -128,7 +128,7 @@ def _examine(
             found = challenge.overlays.check_images(case, description.shapes, files)
         return _Examined(description=description, digest=digest, images=found)
 
-    preload_readers()
+    preload_readers(challenge.format.libraries)
     outcomes = executor.run(sorted(references), examine, label="checking references")
     examined: dict[str, _Examined] = {}
     for case, outcome in outcomes.items():

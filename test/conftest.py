@@ -19,11 +19,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-SERVICES = {
-    *("test_dask.py", "test_storage.py", "test_documented.py", "test_cluster.py"),
-    *("test_kill.py", "test_under_fire.py", "test_takeover.py", "test_proxy.py"),
+SLOW = {
+    *("batch", "simulation", "samples", "hostile", "sandbox", "execution"),
+    *("test_install.py", "test_invoke.py", "test_kill.py", "test_proxy.py"),
+    *("test_web.py", "test_web_refusals.py", "test_web_serve.py"),
 }
-"""Tests that start a cluster, an object store or nginx, or kill servers again and again."""
+"""Tests that start clusters, servers, installations or decoders, kill processes, or draw all samples again."""
 LONGEST_FIRST = ("container/", "tools/batch/", "tools/simulation/", "execution/", "sandbox/", "tools/", "test_")
 
 
@@ -34,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         elif item.path.parent.name == "container":
             item.add_marker("container")
-        elif item.path.name in SERVICES:
-            item.add_marker("service")
+        elif {item.path.name, item.path.parent.name} & SLOW:
+            item.add_marker("slow")
     items.sort(key=_place)
 
 

@@ -5,8 +5,8 @@ import mmap
 import os
 import socket
 import struct
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import SimpleITK as sitk
 from sandbox.hijacking import decoders_with
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile
+from podium.kernel import Limits
+from podium.readers.files import SafeFile, decoded_by
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.decoders import checked_place, decoders
+from podium.sandbox.decoders import Decoders, checked_place, decoders, started
 from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, ProtocolError, receive_descriptors
 
 SHAPE = (4, 6)
@@ -49,6 +50,27 @@ def answering(answer: Callable[[socket.socket], None]) -> AbstractContextManager
     return decoders_with(__name__, _answer=lambda channel, *_: answer(channel))
 
 
+def echo(channel: socket.socket, opened: Any, *_: object) -> None:
+    """Answers with what is in the file."""
+    with opened.file.open() as stream:
+        channel.sendall(stream.read())
+
+
+@pytest.fixture(scope="module")
+def echoes() -> Iterator[Decoders]:
+    """Decoders whose answer is the content of their file: the same processes for many lies."""
+    with ExitStack() as stack:
+        with decoders_with(__name__, _answer=echo):
+            found = stack.enter_context(started(Limits(), libraries=("SimpleITK",)))
+        yield found
+
+
+@pytest.fixture
+def echoing(echoes: Decoders) -> Iterator[None]:
+    with decoded_by(echoes):
+        yield
+
+
 def test_the_truth_is_believed(file: SafeFile) -> None:
     with answering(lambda channel: channel.sendall(packed(HONEST) + bytes(range(24)))), decoders():
         image = read_image(file, shape=SHAPE)
@@ -56,6 +78,7 @@ def test_the_truth_is_believed(file: SafeFile) -> None:
     assert (image.spacing, image.origin) == ((1.0, 1.0), (0.0, 0.0))
 
 
+@pytest.mark.usefixtures("echoing")
 @pytest.mark.parametrize(
     "lie",
     {
@@ -85,11 +108,8 @@ def test_the_truth_is_believed(file: SafeFile) -> None:
     ids=lambda lie: lie[0],
 )
 def test_a_lie_costs_the_file(file: SafeFile, lie: tuple[str, bytes]) -> None:
-    with (
-        answering(lambda channel: channel.sendall(lie[1])),
-        decoders(),
-        pytest.raises(Refused, match=CONTRADICTS) as caught,
-    ):
+    file.path.write_bytes(lie[1])
+    with pytest.raises(Refused, match=CONTRADICTS) as caught:
         read_image(file, shape=SHAPE)
     assert str(caught.value).startswith("Reading 'a.png'")
 
@@ -196,6 +216,7 @@ def test_honest_voxels_are_taken(volume_file: SafeFile) -> None:
     assert found.reshape(-1)[[0, 1, 23]].tolist() == [7, 0, 300]
 
 
+@pytest.mark.usefixtures("echoing")
 @pytest.mark.parametrize(
     "lie",
     {
@@ -215,14 +236,12 @@ def test_honest_voxels_are_taken(volume_file: SafeFile) -> None:
     ids=lambda lie: lie[0],
 )
 def test_a_lie_about_a_volume_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
-    with (
-        answering(lambda channel: channel.sendall(lie[1])),
-        decoders(),
-        pytest.raises(Refused, match=CONTRADICTS),
-    ):
+    volume_file.path.write_bytes(lie[1])
+    with pytest.raises(Refused, match=CONTRADICTS):
         read_mask_volume(volume_file, shape=(2, 3, 4))
 
 
+@pytest.mark.usefixtures("echoing")
 @pytest.mark.parametrize(
     "lie",
     {
@@ -235,11 +254,8 @@ def test_a_lie_about_a_volume_costs_the_file(volume_file: SafeFile, lie: tuple[s
     ids=lambda lie: lie[0],
 )
 def test_a_lie_about_labelled_voxels_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
-    with (
-        answering(lambda channel: channel.sendall(lie[1])),
-        decoders(),
-        pytest.raises(Refused, match=CONTRADICTS),
-    ):
+    volume_file.path.write_bytes(lie[1])
+    with pytest.raises(Refused, match=CONTRADICTS):
         read_label_volume(volume_file, shape=(2, 3, 4), as_voxels=True)
 
 
