@@ -77,7 +77,7 @@ docker image inspect "$base" >/dev/null 2>&1 || docker pull "$base" || die "ther
 # The registry's digest; the image's own ID where it comes from no registry.
 digest=$(docker image inspect --format '{{if .RepoDigests}}{{index .RepoDigests 0}}{{else}}{{.Id}}{{end}}' "$base")
 
-# A context of its own: it holds this challenge's ground truth only, and files with the same modes everywhere.
+# A separate build context: it holds this challenge's ground truth only, and files with the same modes everywhere.
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 cp -R Dockerfile .dockerignore evaluate.py podium scripts image "$context"

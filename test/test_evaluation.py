@@ -224,7 +224,7 @@ def test_a_job_folder_that_is_a_link(tmp_path: Path, evaluate: Any) -> None:
     [
         ("NaN", "'job 1: plaque-vulnerability' holds NaN, which is not a JSON number."),
         ("1e999", "'job 1: plaque-vulnerability' holds Infinity, which is not a JSON number."),
-        ('"\\ud800"', "'job 1: plaque-vulnerability' holds half of a surrogate pair, which is no character."),
+        ('"\\ud800"', "'job 1: plaque-vulnerability' holds half of a surrogate pair, which is not a valid character."),
     ],
 )
 def test_what_json_cannot_mean_costs_its_job_alone(written: str, words: str, tmp_path: Path, evaluate: Any) -> None:

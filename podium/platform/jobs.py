@@ -118,7 +118,7 @@ class Job:
         for part in parts:
             current = current / part
             if current.is_symlink():
-                raise Refused(f"'{name}' is or lies behind a symbolic link; send the file itself.")
+                raise Refused(f"'{name}' is a symbolic link or is reached through one; send the file itself.")
         return current
 
     def _safe(self, relative: str) -> SafeFile:

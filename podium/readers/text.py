@@ -134,7 +134,7 @@ def parse_json(
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise Refused(f"{label} holds half of a surrogate pair, which is no character.") from None
+            raise Refused(f"{label} holds half of a surrogate pair, which is not a valid character.") from None
     return value
 
 

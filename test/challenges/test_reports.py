@@ -341,8 +341,8 @@ def test_an_unreadable_report_costs_its_case_alone(bench: Bench, name: str, cont
     [
         ("NaN", "must hold the report as text, it holds a number."),
         ("1e999", "must hold the report as text, it holds a number."),
-        ('"\\ud83d"', "holds half of a surrogate pair, which is no character."),
-        ('{"report": "a\\udfff"}', "holds half of a surrogate pair, which is no character."),
+        ('"\\ud83d"', "holds half of a surrogate pair, which is not a valid character."),
+        ('{"report": "a\\udfff"}', "holds half of a surrogate pair, which is not a valid character."),
     ],
 )
 def test_what_json_cannot_mean_costs_its_case_alone(written: str, words: str, bench: Bench) -> None:

@@ -99,8 +99,8 @@ def job(case: str, *, path: str = "images/mask") -> dict[str, Any]:
 JOB_CASES = {
     "leads_out": (JOB_PATH, "'../../references' is not a path inside the job's output."),
     "absolute": (JOB_PATH, "is not a path inside the job's output."),
-    "linked_folder": (LINKS, "is or lies behind a symbolic link; send the file itself."),
-    "linked_image": (LINKS, "is or lies behind a symbolic link; send the file itself."),
+    "linked_folder": (LINKS, "is a symbolic link or is reached through one; send the file itself."),
+    "linked_image": (LINKS, "is a symbolic link or is reached through one; send the file itself."),
     "two_images": (TWO, "must hold exactly one .mha or .tif image in 'images/mask', found: a.mha, b.mha."),
     "two_jobs": (TWO, "There are 2 predictions for this case"),
 }

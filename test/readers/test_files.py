@@ -50,7 +50,7 @@ def test_links_are_refused_at_every_level(tmp_path: Path) -> None:
     (root / "link.h5").symlink_to(outside / "hidden.h5")
     (root / "folder").symlink_to(outside)
     for name in ("link.h5", "folder/hidden.h5"):
-        with pytest.raises(Refused, match="is or lies behind a symbolic link; send the file itself"):
+        with pytest.raises(Refused, match="is a symbolic link or is reached through one; send the file itself"):
             SafeFile.inside(root, name)
 
 

@@ -108,8 +108,8 @@ def test_standard_json_is_read(text: bytes, value: Any) -> None:
         (b"[1,\n 2,, 3]", "'a.json' is not valid JSON: line 2, column 4."),
         (b"", "'a.json' is not valid JSON: line 1, column 1."),
         (b"[1] 2", "'a.json' is not valid JSON: line 1, column 5."),
-        (b'"\\ud800"', "'a.json' holds half of a surrogate pair, which is no character."),
-        (b'{"\\uDFFF": 1}', "'a.json' holds half of a surrogate pair, which is no character."),
+        (b'"\\ud800"', "'a.json' holds half of a surrogate pair, which is not a valid character."),
+        (b'{"\\uDFFF": 1}', "'a.json' holds half of a surrogate pair, which is not a valid character."),
     ],
 )
 def test_anything_else_is_refused_in_words(text: bytes, words: str) -> None:

@@ -118,7 +118,7 @@ def _as_text(content: Any, label: str) -> str:
     if len(content) > _MAX_REPORT_CHARACTERS:
         raise Refused(f"'{escape_for_display(label)}' is longer than {_MAX_REPORT_CHARACTERS:,} characters.")
     if _LONE_SURROGATE.search(content):
-        raise Refused(f"'{escape_for_display(label)}' holds half of a surrogate pair, which is no character.")
+        raise Refused(f"'{escape_for_display(label)}' holds half of a surrogate pair, which is not a valid character.")
     return content.lstrip("\ufeff")
 
 
