@@ -17,12 +17,14 @@ TEXT
 }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-# Tests that wait for servers and processes leave a core idle: one process more than there are cores.
-arguments=(-n "$(($(nproc) + 1))" --dist loadfile)
+# Tests that wait for servers and processes leave a core idle: one process more than there are cores. The others do not.
+processes=$(($(nproc) + 1))
+arguments=(--dist loadfile)
 if [[ ${1:-} == --fast ]]; then
   shift
   arguments+=(-m "not container and not browser and not slow")
   export PODIUM_FAST_TESTS=1
+  processes=$(nproc)
 fi
 scripts/setup-venv.sh
-exec .venv/bin/python -m pytest "${arguments[@]}" "$@"
+exec .venv/bin/python -m pytest -n "$processes" "${arguments[@]}" "$@"
