@@ -48,7 +48,9 @@ FROM environment AS application
 WORKDIR /opt/app
 COPY evaluate.py ./
 COPY podium ./podium
-RUN python -m compileall -q --invalidation-mode unchecked-hash podium
+# Of the tools an evaluation needs only the result pages for other platforms.
+RUN rm -rf podium/tools/arena podium/tools/batch podium/tools/freehand.py podium/tools/judge podium/tools/simulation \
+ && python -m compileall -q --invalidation-mode unchecked-hash podium
 COPY image/sbom.py /build/
 COPY --from=root /srv/root/var/lib/dpkg/status /build/
 ARG BASE

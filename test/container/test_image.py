@@ -26,6 +26,16 @@ def test_tags_and_labels_carry_the_version(image: str, carotid_image: str) -> No
     assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
+def test_it_has_no_tool_that_an_evaluation_does_not_need(image: str) -> None:
+    found = python(image, "import os; print(*sorted(os.listdir('/opt/app/podium/tools')))")
+    assert found.split() == ["__init__.py", "__pycache__", "platforms", "ranking", "report"]
+    refused = docker("run", "--rm", "--entrypoint=podium", image, "arena", "status", "/tmp", check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "This command is not part of the evaluation image; run it where Podium is installed."
+    )
+
+
 def test_it_starts_evaluate_py_as_an_ordinary_user(image: str) -> None:
     content = configuration(image)
     assert content["User"] == "podium"
