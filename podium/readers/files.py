@@ -73,7 +73,8 @@ class SafeFile:
             except OSError:
                 raise Refused(f"'{escape_for_display(name)}' does not exist.") from None
             if stat.S_ISLNK(mode):
-                raise Refused(f"'{escape_for_display(name)}' is a symbolic link or is reached through one; send the file itself.")
+                shown = escape_for_display(name)
+                raise Refused(f"'{shown}' is a symbolic link or is reached through one; send the file itself.")
         if not stat.S_ISREG(mode):
             raise Refused(f"'{escape_for_display(name)}' is not a regular file.")
         return cls(real_root, str(relative), trusted)
