@@ -253,6 +253,7 @@ def _serve(
     gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     unblock_signals()
     # Where memory runs out, the kernel should kill a worker (one case), not the process that collects the results.
     set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)

@@ -24,7 +24,7 @@ from podium.readers.archives import MAX_BYTES
 from podium.readers.files import SafeFile, escape_for_display, is_printable
 from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.batch.kept import KeptScores, code_version, digest_or_none, files_of
-from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder, Url
+from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder
 
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"

@@ -9,7 +9,7 @@ import io
 import math
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -78,11 +78,9 @@ def read_score_table(path: Path) -> ScoreTable:
     name = "standard input" if path == STANDARD_INPUT else str(path)
     head, rows = _cells(path, name)
     lower = [column.strip().lower() for column in head]
-    seen: set[str] = set()
-    for column in lower:
-        if column in seen:
-            raise UsageError(f"{name} has the column '{escape_for_display(column)}' twice.")
-        seen.add(column)
+    twice = next((column for column, number in Counter(lower).items() if number > 1), None)
+    if twice is not None:
+        raise UsageError(f"{name} has the column '{escape_for_display(twice)}' twice.")
     for wanted in ("team", "case"):
         if wanted not in lower:
             raise UsageError(
