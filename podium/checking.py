@@ -85,7 +85,7 @@ def _hides_all_rows(file: ChallengeFile) -> bool:
 
 
 def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:
-    """The references by case; what is wrong with their names and number is added to `checked`."""
+    """The complete references by case; what is wrong with their names and number is added to `checked`."""
     folder = path / REFERENCES
     if not folder.is_dir():
         checked.errors.append("The ground truth has no folder 'references'.")
@@ -93,6 +93,7 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
     references, problems = challenge.format.look_for_references(folder)
     if not references and not problems:
         checked.errors.append("The ground truth holds no reference.")
+    incomplete = {problem.where for problem in problems}
     expected = None
     with suppress(ConfigurationError):
         expected = file.common().expected_cases
@@ -111,7 +112,7 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
                 checked.errors.append(f"{case} cannot be distinguished from {other}: {channel}.")
             elif other != case:
                 checked.warnings.append(f"{case} ends in '{suffix}' like a channel of an image: is it a reference?")
-    return references
+    return {case: reference for case, reference in references.items() if case not in incomplete}
 
 
 def _examine(

@@ -138,7 +138,14 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
 
 def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     """The files that a path refers to: itself, its metrics.json, or all below a folder of teams. The folder of a team
-    without any is added to `broken`, with a sentence."""
+    without any, and one that cannot be opened, is added to `broken`, with a sentence."""
+    try:
+        yield from _files_of(path, broken)
+    except OSError as error:
+        broken[path] = f"{path} cannot be read: {error.strerror}."
+
+
+def _files_of(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
     elif (path / METRICS_FILE).is_file():
@@ -147,7 +154,7 @@ def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
         for entry in sorted(path.iterdir()):
             if entry.is_dir():
                 inner = list(_find(entry, broken))
-                if not inner and not _is_ours(entry):
+                if not inner and entry not in broken and not _is_ours(entry):
                     for below in [each for each in broken if entry in each.parents]:
                         del broken[below]
                     broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
