@@ -86,9 +86,12 @@ class Limits:
     def resources(self) -> Sequence[tuple[int, int]]:
         """The limits to set in a process like this one, none higher than its current ones: no file grows, no process
         starts, few files are open; bounded memory and time."""
-        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        pages = [int(each) for each in Path("/proc/self/statm").read_text(encoding="ascii").split()]
+        mapped, used = pages[0] * resource.getpagesize(), pages[5] * resource.getpagesize()
         wanted = {
             resource.RLIMIT_DATA: used + self.memory_bytes,
+            # What is shared is not data: the array for the answer, which is half of the rest at most.
+            resource.RLIMIT_AS: mapped + self.memory_bytes * 3 // 2,
             resource.RLIMIT_CPU: self.cpu_seconds,
             resource.RLIMIT_FSIZE: 0,
             resource.RLIMIT_NOFILE: _OPEN_FILES,
