@@ -12,7 +12,7 @@ from podium.challenges.board import RankingRule
 from podium.errors import ConfigurationError, UsageError
 from podium.figures import Figures, agrees
 from podium.metrics.declaration import Scoreboard
-from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics
+from podium.platform.metrics_file import METRICS_FILE, CaseResult, Counts, MetricsFile, read_metrics
 from podium.platform.privacy import Column, are_anonymous
 from podium.platform.sealing import Belonging, open_box, read_key
 from podium.readers.files import escape_for_display
@@ -303,6 +303,16 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         )
 
 
+def _refuse_counts(file: TeamFile) -> None:
+    counts, rows = file.content.counts, file.content.results
+    is_sum = counts.scored + counts.failed + counts.missing == counts.expected
+    if not is_sum or (rows and Counts.of(rows, unmatched=counts.unmatched) != counts):
+        given = (
+            f"{counts.scored} scored, {counts.failed} failed and {counts.missing} missing of {counts.expected} cases"
+        )
+        raise UsageError(f"{file.label} counts {given}, which is not what its rows give, or no sum: it was changed.")
+
+
 def _refuse_cases(files: Sequence[TeamFile]) -> None:
     for file in files:
         twice = [case for case, count in Counter(row.case for row in file.content.results).items() if count > 1]
@@ -325,6 +335,8 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                     f"({len(extra)} such): they cannot be ranked together."
                 )
     _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
+    for file in files:
+        _refuse_counts(file)
 
 
 def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:

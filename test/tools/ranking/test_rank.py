@@ -18,6 +18,7 @@ from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, setti
 from tools.ranking.replicates import resampled
 
 from podium.cli.main import main
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -624,3 +625,34 @@ def test_a_run_that_is_killed_leaves_no_part_of_a_ranking(tmp_path: Path) -> Non
     assert found in ([], complete)
     assert subprocess.run([*command, "--bootstraps", "10"], capture_output=True, check=True).returncode == 0
     assert sorted(path.name for path in output.iterdir() if not path.name.startswith(".")) == complete
+
+
+def test_a_figure_of_a_row_that_was_changed(tmp_path: Path) -> None:
+    """It is a formula of other figures of the row, and would win every ranking case by case."""
+    teams = three_teams()
+    row = teams["poor"]["results"][0]
+    name = "segmentation"
+    before = row["metrics"][name]
+    assert before < 0.9
+    row["metrics"][name] = 1.0
+    write_teams(tmp_path, teams)
+    (cohort,) = read_cohorts([tmp_path])
+    with pytest.raises(UsageError) as refused:
+        rank(cohort, FEW)
+    start = (
+        f"{tmp_path}/poor/metrics.json: 'segmentation' of the case '{row['case']}' is 1, but the row's other figures"
+    )
+    assert str(refused.value).startswith(start)
+
+
+@pytest.mark.parametrize(("scored", "failed"), [(999, 0), (5, 1)])
+def test_counts_that_were_changed(tmp_path: Path, scored: int, failed: int) -> None:
+    teams = three_teams()
+    teams["good"]["counts"] |= {"scored": scored, "failed": failed}
+    write_teams(tmp_path, teams)
+    with pytest.raises(UsageError) as refused:
+        read_cohorts([tmp_path])
+    assert str(refused.value) == (
+        f"{tmp_path}/good/metrics.json counts {scored} scored, {failed} failed and 0 missing of 6 cases, which is not "
+        "what its rows give, or no sum: it was changed."
+    )
