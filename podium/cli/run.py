@@ -96,12 +96,15 @@ def _batch(options: argparse.Namespace) -> int:
     from podium.tools.batch.storage import DEFAULT_CACHE, Output
 
     cache: Path = options.cache or DEFAULT_CACHE
+    executor = _executor(options)
     output = Output.at(options.output, cache=cache.resolve())
     with output.locked():
-        return _score_and_rank(options, output, cache)
+        return _score_and_rank(options, executor, output, cache)
 
 
-def _score_and_rank(options: argparse.Namespace, output: "Output", cache: Path) -> int:
+def _score_and_rank(
+    options: argparse.Namespace, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
+) -> int:
     from podium.challenges.format import locate_ground_truth
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
@@ -113,7 +116,7 @@ def _score_and_rank(options: argparse.Namespace, output: "Output", cache: Path) 
         output=options.output,
         ground_truth=given if isinstance(given, Url) else locate_ground_truth(given, beside=BAKED_GROUND_TRUTH),
         challenge=chosen_challenge(options),
-        executor=_executor(options),
+        executor=executor,
         progress=show_progress,
         teams_per_task=options.teams_per_task,
         cache=cache,
