@@ -1,7 +1,7 @@
 """An organiser's own check before a build: everything that is wrong with a challenge's folder, at once."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,8 @@ from podium.execution.executor import Executor
 from podium.readers.files import list_files
 
 _NAMED = 5  # cases that a warning names
+
+_LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
 
 
 @dataclass(kw_only=True)
@@ -71,11 +73,24 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
             "intervals nor tests. Make a key with 'podium keys new'."
         )
+    checked.warnings += _telling_metrics(file)
     if images is not None and challenge.overlays is None:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, file, challenge, checked)
     _examine(challenge, references, images, executor, checked)
     return checked
+
+
+def _telling_metrics(file: ChallengeFile) -> Iterator[str]:
+    """Figures that give single cases away although `per_case` hides them."""
+    metrics = file.tables().get("metrics", [])
+    for metric in metrics if isinstance(metrics, list) and file.per_case != "full" else []:
+        clip = metric.get("clip") if isinstance(metric, dict) and metric.get("kind") == "log_loss" else None
+        if isinstance(clip, int | float) and clip < _LEAST_CLIP:
+            yield (
+                f"log_loss with clip = {clip:g} shows single errors in the mean of all cases, which per_case hides: "
+                f"give a clip of at least {_LEAST_CLIP:g}."
+            )
 
 
 def _hides_all_rows(file: ChallengeFile) -> bool:
@@ -85,7 +100,7 @@ def _hides_all_rows(file: ChallengeFile) -> bool:
 
 
 def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:
-    """The references by case; what is wrong with their names and number is added to `checked`."""
+    """The complete references by case; what is wrong with their names and number is added to `checked`."""
     folder = path / REFERENCES
     if not folder.is_dir():
         checked.errors.append("The ground truth has no folder 'references'.")
@@ -93,6 +108,7 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
     references, problems = challenge.format.look_for_references(folder)
     if not references and not problems:
         checked.errors.append("The ground truth holds no reference.")
+    incomplete = {problem.where for problem in problems}
     expected = None
     with suppress(ConfigurationError):
         expected = file.common().expected_cases
@@ -111,7 +127,7 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
                 checked.errors.append(f"{case} cannot be distinguished from {other}: {channel}.")
             elif other != case:
                 checked.warnings.append(f"{case} ends in '{suffix}' like a channel of an image: is it a reference?")
-    return references
+    return {case: reference for case, reference in references.items() if case not in incomplete}
 
 
 def _examine(

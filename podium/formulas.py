@@ -364,6 +364,8 @@ class _Parser:
     def _atom(self) -> Node:
         kind, text = self._take()
         if kind == "number":
+            if math.isinf(float(text)):
+                raise FormulaError(f"has the number '{text[:20]}', which is too large")
             return Constant(float(text))
         if kind == "name":
             return self._call(text) if self._next == "(" else Name(text)

@@ -19,7 +19,7 @@ SECCOMP_CALLS = {"x86_64": 317, "aarch64": 277}
 
 _SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38  # of prctl
 _OPEN_FILES = 16
-_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT)
+REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 requested_to_end = threading.Event()
 """Set by a command's handler. What the handler raises may be lost in a callback, so long-running work checks this."""
@@ -56,12 +56,12 @@ def prctl(option: int, value: int = 0) -> int:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Block SIGTERM and SIGINT while a process is forked.
+    """Block requests to end while a process is forked, or while temporary files are deleted.
 
     What their handler raises in one of Python's own functions around a fork is printed and lost, and the process would
     go on as if nobody had asked it to end. The new process calls `unblock_signals` once it has its own handlers.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _REQUESTS_TO_END)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_END)
     try:
         yield
     finally:
@@ -70,7 +70,7 @@ def signals_blocked() -> Iterator[None]:
 
 def unblock_signals() -> None:
     """Undo `signals_blocked` in a process that was forked meanwhile."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _REQUESTS_TO_END)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS_TO_END)
 
 
 # Limits a process puts on itself: resources, privileges, and who may look into it.
@@ -86,9 +86,12 @@ class Limits:
     def resources(self) -> Sequence[tuple[int, int]]:
         """The limits to set in a process like this one, none higher than its current ones: no file grows, no process
         starts, few files are open; bounded memory and time."""
-        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        pages = [int(each) for each in Path("/proc/self/statm").read_text(encoding="ascii").split()]
+        mapped, used = pages[0] * resource.getpagesize(), pages[5] * resource.getpagesize()
         wanted = {
             resource.RLIMIT_DATA: used + self.memory_bytes,
+            # What is shared is not data: the array for the answer, which is half of the rest at most.
+            resource.RLIMIT_AS: mapped + self.memory_bytes * 3 // 2,
             resource.RLIMIT_CPU: self.cpu_seconds,
             resource.RLIMIT_FSIZE: 0,
             resource.RLIMIT_NOFILE: _OPEN_FILES,

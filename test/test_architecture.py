@@ -22,7 +22,7 @@ CONTAINER = {
     "formulas": {"metrics"},
     "readers": {"errors", "kernel"},
     "sandbox": {"errors", "kernel", "readers"},
-    "platform": {"errors", "figures", "readers", "metrics.declaration"},
+    "platform": {"errors", "figures", "kernel", "readers", "metrics.declaration"},
     "pairing": {"errors", "readers", "platform"},
     "execution": {"errors", "kernel"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},

@@ -175,6 +175,44 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
+def test_a_template_that_fits_no_reference_is_said_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "references").mkdir()
+    for case in "ab":
+        (tmp_path / f"references/{case}.json").write_text("0")
+    (tmp_path / "challenge.toml").write_text(TWO_CLASSES.replace("{case}_side.json", "elsewhere/{case}.json"))
+    assert checked(tmp_path).errors == [
+        "a: A case has no reference for the value 'side'.",
+        "b: A case has no reference for the value 'side'.",
+    ]
+
+
+TWO_CLASSES = """\
+kind = "declared"
+title = "Two classes"
+version = "1"
+per_case = "full"
+
+[values.risk]
+kind = "class"
+file = "{case}.json"
+reference = "{case}.json"
+classes = { low = 0, high = 1 }
+
+[values.side]
+kind = "class"
+file = "{case}_side.json"
+reference = "{case}_side.json"
+classes = { left = 0, right = 1 }
+
+[[metrics]]
+kind = "f1"
+of = "risk"
+
+[ranking]
+by = "f1.macro"
+"""
+
+
 def test_of_several_names_the_first_that_fits_a_reference_counts(carotid: Path) -> None:
     path = carotid / "challenge.toml"
     path.write_text(

@@ -70,6 +70,8 @@ def test_a_result_that_does_not_exist_is_not_finite_and_no_error() -> None:
         ("-" * 60 + "1", "is nested deeper than 50 levels"),
         ("mean()", "where a number or a name is expected"),
         ("2x", "which is neither"),
+        ("1e400 * f1.macro", "has the number '1e400', which is too large"),
+        ("9" * 400, "which is too large"),
         ("1 \x1b[2J", r"has '\x1b[2J', which is neither"),
     ],
 )

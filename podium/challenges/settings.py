@@ -1,6 +1,7 @@
 """challenge.toml: one challenge's published rules as typed, frozen settings; mistakes are named by key and line."""
 
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -35,6 +36,7 @@ CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
 GROUP = "group"  # the named part of `groups` that becomes the group's name
+_DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(
     r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
@@ -149,6 +151,30 @@ class ChallengeFile:
             raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigurationError(f"{path.name} is not valid TOML: {error}.", detail=str(path)) from None
+        except ValueError:  # Python's own limit
+            most = f"{sys.get_int_max_str_digits():,}"
+            raise ConfigurationError(
+                f"{path.name} has an integer of more than {most} digits.", detail=str(path)
+            ) from None
+        except RecursionError:
+            raise self._too_deep() from None
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """TOML's integers have 64 bits; arrays and indexes are no larger."""
+        left: list[tuple[tuple[str | int, ...], Any]] = [((), self._content)]
+        while left:
+            key, value = left.pop()
+            if len(key) > _DEEPEST:
+                raise self._too_deep()
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise self.refuse(key, "is an integer beyond 64 bits")
+            if isinstance(value, dict | list):
+                members = value.items() if isinstance(value, dict) else enumerate(value)
+                left.extend(((*key, name), member) for name, member in members)
+
+    def _too_deep(self) -> ConfigurationError:
+        return ConfigurationError(f"{self.path.name} is nested too deeply.", detail=str(self.path))
 
     @property
     def kind(self) -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,11 @@ from podium.cli import arena, judge, prepare, rank, run, score
 from podium.cli.arguments import EXIT_CODES, Command, end, end_log, printed_log
 from podium.errors import PodiumError, missing_packages
 from podium.execution.executor import ONE_THREAD
-from podium.kernel import requested_to_end
+from podium.kernel import REQUESTS_TO_END, requested_to_end
 
 _GROUPS = (score, prepare, rank, judge, arena, run)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_SECONDS_TO_CLEAN_UP = 5.0
 _READER_GONE = 128 + signal.SIGPIPE
 
 
@@ -84,22 +86,36 @@ def _end_by(error: Exception) -> int:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM ends a command as Ctrl-C does: the first process of a container has no default handler."""
+    """SIGTERM and SIGHUP end a command as Ctrl-C does: the first process of a container has no default handler, and a
+    terminal that is closed must not leave temporary files. What is ignored, as under nohup, stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return
     requested_to_end.clear()
-    before = signal.signal(signal.SIGTERM, _raise_on_request)
+    before = {number: signal.getsignal(number) for number in REQUESTS_TO_END}
+    handler = _RaiseOnRequest()
+    for number, handled in before.items():
+        if handled is not signal.SIG_IGN:
+            signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handled in before.items():
+            signal.signal(number, handled)
         requested_to_end.clear()  # or an evaluation from Python after this command would end at once
 
 
-def _raise_on_request(_signal: int, _frame: object) -> None:
-    requested_to_end.set()
-    raise KeyboardInterrupt
+class _RaiseOnRequest:
+    """Further requests are ignored for a moment: they would interrupt the deletion of temporary files."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def __call__(self, _signal: int, _frame: object) -> None:
+        requested_to_end.set()
+        if time.monotonic() >= self._until:
+            self._until = time.monotonic() + _SECONDS_TO_CLEAN_UP
+            raise KeyboardInterrupt
 
 
 @contextmanager

@@ -253,24 +253,33 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
 
     from podium.readers.files import escape_for_display
     from podium.tools.ranking.consensus import consensus
-    from podium.tools.ranking.output import print_consensus, print_ranking, write_consensus, write_ranking
+    from podium.tools.ranking.output import (
+        print_consensus,
+        print_ranking,
+        write_consensus,
+        write_ranking,
+        written_at_once,
+    )
     from podium.tools.ranking.rank import rank, rank_tasks
     from podium.tools.report.files import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
     drawn = rank_tasks(cohorts, wanted) if are_tasks else None
+    rankings = [each.ranking for each in drawn] if drawn else [rank(cohort, wanted) for cohort in cohorts]
+    agreed = consensus(drawn, wanted) if drawn else None
+    with written_at_once(output) as building:
+        for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
+            write_ranking(ranking, folder)
+            write_report(ranking_report(ranking), folder / REPORT_FILE)
+        if agreed:
+            write_consensus(agreed, building)
+            write_report(consensus_report(agreed), building / REPORT_FILE)
     console = Console()
-    for number, (cohort, folder) in enumerate(zip(cohorts, _folders(output, cohorts), strict=True)):
-        ranking = drawn[number].ranking if drawn else rank(cohort, wanted)
-        write_ranking(ranking, folder)
-        write_report(ranking_report(ranking), folder / REPORT_FILE)
+    for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
         print_ranking(ranking, console)
         console.print(escape_for_display(f"Written to {folder}."), highlight=False, markup=False)
-    if drawn:
-        agreed = consensus(drawn, wanted)
-        write_consensus(agreed, output)
-        write_report(consensus_report(agreed), output / REPORT_FILE)
+    if agreed:
         print_consensus(agreed, console)
         console.print(escape_for_display(f"Written to {output}."), highlight=False, markup=False)
 

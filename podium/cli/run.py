@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from podium.challenges.format import ChallengeFolder
     from podium.execution.executor import Executor
     from podium.tools.batch.run import TeamOutcome
-    from podium.tools.batch.storage import Location
+    from podium.tools.batch.storage import Location, Output
     from podium.tools.simulation.run import StepOutcome
 
 _RANKING = "ranking"
@@ -93,23 +93,34 @@ def location(text: str) -> "Location":
 
 
 def _batch(options: argparse.Namespace) -> int:
+    from podium.tools.batch.storage import DEFAULT_CACHE, Output
+
+    cache: Path = options.cache or DEFAULT_CACHE
+    executor = _executor(options)
+    output = Output.at(options.output, cache=cache.resolve())
+    with output.locked():
+        return _score_and_rank(options, executor, output, cache)
+
+
+def _score_and_rank(
+    options: argparse.Namespace, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
+) -> int:
     from podium.challenges.format import locate_ground_truth
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
-    from podium.tools.batch.storage import DEFAULT_CACHE, Output, Url
+    from podium.tools.batch.storage import Url
     from podium.tools.ranking.schemes import RankingOptions
 
-    given, cache = options.ground_truth, options.cache or DEFAULT_CACHE
+    given = options.ground_truth
     outcomes = run_batch(
         submissions=options.submissions,
         output=options.output,
         ground_truth=given if isinstance(given, Url) else locate_ground_truth(given, beside=BAKED_GROUND_TRUTH),
         challenge=chosen_challenge(options),
-        executor=_executor(options),
+        executor=executor,
         progress=show_progress,
         teams_per_task=options.teams_per_task,
         cache=cache,
     )
-    output = Output.at(options.output, cache=cache.resolve())
     _print_summary(outcomes)
     written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:

@@ -34,7 +34,7 @@ from podium.execution.executor import (
     no_progress,
     took_too_long,
 )
-from podium.kernel import requested_to_end, set_oom_score, signals_blocked, unblock_signals
+from podium.kernel import die_with, is_linux, requested_to_end, set_oom_score, signals_blocked, unblock_signals
 
 # A crash may be caused by another case (memory is shared), so a case is tried again, alone, before it fails. One that
 # crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case again
@@ -183,7 +183,9 @@ class _Pool(Generic[Value]):
         # A sibling that kept our ends open would keep an orphaned worker waiting forever.
         inherited = [worker.connection for worker in self._workers] + [ours]
         has_started = mmap.mmap(-1, 1)
-        process = context.Process(target=_serve, args=(theirs, inherited, has_started, self._work), daemon=True)
+        process = context.Process(
+            target=_serve, args=(os.getpid(), theirs, inherited, has_started, self._work), daemon=True
+        )
         with signals_blocked():
             process.start()
         theirs.close()
@@ -237,14 +239,21 @@ class _Pool(Generic[Value]):
 
 
 def _serve(
-    connection: Connection, inherited: Sequence[Connection], has_started: mmap.mmap, work: Callable[[str], object]
+    main: int,
+    connection: Connection,
+    inherited: Sequence[Connection],
+    has_started: mmap.mmap,
+    work: Callable[[str], object],
 ) -> None:
     """What a worker does: take a case, send its outcome, until the connection ends."""
+    if is_linux():
+        die_with(main)  # a case that never ends would hold the output of the main process open
     for other in inherited:
         other.close()
     gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     unblock_signals()
     # Where memory runs out, the kernel should kill a worker (one case), not the process that collects the results.
     set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
@@ -256,9 +265,11 @@ def _serve(
             return
         has_started[0] = True
         try:
-            connection.send(attempt(work, case))
+            outcome: object = attempt(work, case)
         except (UsageError, MachineError) as error:
-            connection.send(error)
+            outcome = error
+        with suppress(BrokenPipeError):  # nobody is left to tell; the next turn ends this process
+            connection.send(outcome)
 
 
 def _use_one_thread() -> None:

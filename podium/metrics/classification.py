@@ -229,15 +229,16 @@ def brier(*, prediction: Floats, reference: Reference, resamples: Resamples) -> 
     return resamples.mean(squares)
 
 
-def log_loss(*, prediction: Floats, reference: Reference, resamples: Resamples) -> Floats:
+def log_loss(
+    *, prediction: Floats, reference: Reference, resamples: Resamples, clip: float = float(np.finfo(np.float64).eps)
+) -> Floats:
     """The mean of -ln(probability of the true class); lower is better.
 
-    Probabilities are clipped to [eps, 1 - eps] with eps = 2^-52, so that the worst is 36.04.
+    Probabilities are clipped to [clip, 1 - clip]: one case costs -ln(clip) at most, 36.04 with 2^-52, 4.61 with 0.01.
     """
     true = _is_true(prediction, reference)
     of_truth = np.where(true, prediction, 1 - prediction) if prediction.ndim == 1 else prediction[true]
-    eps = float(np.finfo(np.float64).eps)
-    return resamples.mean(-np.log(np.clip(of_truth, eps, 1 - eps)))
+    return resamples.mean(-np.log(np.clip(of_truth, clip, 1 - clip)))
 
 
 def ece(*, prediction: Floats, reference: Reference, resamples: Resamples, bins: int = 15) -> Floats:

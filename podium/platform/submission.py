@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from podium.errors import SubmissionError, UsageError
+from podium.kernel import signals_blocked
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import FileListing, SafeFile, list_files
@@ -78,14 +79,22 @@ def open_submission(
         yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
 
 
-def _workspace(folder: Path | None) -> TemporaryDirectory[str]:
+@contextmanager
+def _workspace(folder: Path | None) -> Iterator[str]:
+    """A temporary folder; a request to end waits until it is deleted."""
     try:
-        return TemporaryDirectory(prefix="podium-", dir=folder)
+        with signals_blocked():
+            workspace = TemporaryDirectory(prefix="podium-", dir=folder)
     except OSError as error:
         raise UsageError(
             "There is no folder for temporary files that can be written to; archives are unpacked there.",
             detail=str(error),
         ) from None
+    try:
+        yield workspace.name
+    finally:
+        with signals_blocked():
+            workspace.cleanup()
 
 
 def submission_names(root: Path) -> SubmissionNames:

@@ -57,6 +57,16 @@ class Annotations:
             tuple(name for name in self.names if name in names),
         )
 
+    def most_confident(self, number: int) -> "Annotations":
+        """Those of the highest probability, of equal ones the first; without probabilities the first."""
+        order = np.arange(len(self)) if self.probabilities is None else np.argsort(-self.probabilities, kind="stable")
+        kept = np.sort(order[:number])
+        return Annotations(
+            self.coordinates[kept],
+            None if self.probabilities is None else self.probabilities[kept],
+            tuple(self.names[place] for place in kept),
+        )
+
 
 @dataclass(frozen=True)
 class _Shape:

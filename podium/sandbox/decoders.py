@@ -8,6 +8,7 @@ arrays; of large fields the decoder only says where their chunks are.
 import logging
 import math
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -58,7 +59,9 @@ LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
 LOG = logging.getLogger(__name__)
 _STARTS = 5  # tries to start the zygotes: one may be killed by accident
 _TRIES = 2  # to read a file: memory may have run out because of another case
+_SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 5.0
+_FEWEST_OPEN_FILES = 128  # zygotes give descriptors numbers above 64 for a moment
 _LARGEST_PIXEL_BYTES = 8
 _LABEL_TYPES = ("u1", "u2", "u4")
 _TABLE_COLUMNS = 6
@@ -109,6 +112,12 @@ def started(
     limits: Limits, *, libraries: Collection[str] = LIBRARIES, meanwhile: Callable[[], None] = lambda: None
 ) -> Iterator["Decoders"]:
     """Decoders that readers do not pass files on to yet."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < _FEWEST_OPEN_FILES:
+        raise MachineError(
+            f"This process may open only {most} files at once, and Podium needs {_FEWEST_OPEN_FILES}: raise the limit, "
+            "as with 'ulimit -n 1024'."
+        )
     for _ in range(_STARTS):
         with ExitStack() as stack:
             wanted = [library for library in LIBRARIES if library in libraries] or LIBRARIES[:1]
@@ -117,6 +126,8 @@ def started(
             meanwhile()
             try:
                 found = Decoders(controls)
+            except TimeoutError:
+                raise MachineError("The processes that read submitted files do not start; are they stopped?") from None
             except (EndedError, MachineError):  # killed before there was a spare
                 continue
             found.load(libraries)
@@ -166,6 +177,8 @@ def _check_isolation(layers: Sequence[str], isolation: Isolation, *, logged: boo
         LOG.info("isolation: this system has no %s", ", no ".join(missing))
     if logged and {LANDLOCK, SECCOMP} <= set(missing):
         LOG.info("isolation: code that took over a reader could read the references here")
+    elif logged and SECCOMP in missing:
+        LOG.info("isolation: code that took over a reader could slow down this run or change rights of its files here")
     if isolation == "full" and missing:
         raise UsageError(f"This system cannot isolate the readers in full: it has no {', no '.join(missing)}.")
 
@@ -183,7 +196,7 @@ class Decoders:
             for library in LIBRARIES
         }
         with Session(list(controls.values()), NO_LIBRARY, _HARMLESS, layers=()) as first:
-            self.layers = first.start()
+            self.layers = first.start(within_seconds=_SECONDS_TO_START)
 
     def load(self, libraries: Collection[str]) -> None:
         """Let the zygotes load what will probably be needed, while this process goes on."""
@@ -391,8 +404,11 @@ class Session:
                 detail=escape_for_display(str(answer.get("detail")), longest=_LONGEST_DETAIL),
             )
 
-    def start(self) -> Sequence[str]:
-        """Start a decoder; the layers of its lock, which it is in before it is told anything."""
+    def start(self, *, within_seconds: float | None = None) -> Sequence[str]:
+        """Start a decoder; the layers of its lock, which it is in before it is told anything.
+
+        Raises TimeoutError where it takes longer than `within_seconds`; workers have the time limit of their case.
+        """
         with self.file.open() as stream:
             ours, theirs = socket.socketpair()
             reading, leash = os.pipe()
@@ -402,7 +418,9 @@ class Session:
             finally:
                 theirs.close()
                 os.close(reading)
+        ours.settimeout(within_seconds)
         locked = receive(ours).get("locked")
+        ours.settimeout(None)
         return locked if isinstance(locked, list) else ()
 
     def _request(self, descriptors: Sequence[int]) -> None:

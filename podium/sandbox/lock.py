@@ -141,6 +141,8 @@ _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETOWN: it makes the kernel send signals to others.
 _FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
 
+_MAP_GROWSDOWN = 0x100
+
 _STEP_BYTES = 8
 _OWN_PROCESS = 0xFFFFFFFF  # a placeholder for the process's own number, which no process has
 
@@ -202,7 +204,16 @@ def _conditions() -> Mapping[str, Program]:
     asking = [_low(0), *zero, _low(2), *zero, _high(2), *zero, allow]
     return {
         **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
-        "mmap": not_executable,
+        "mmap": [
+            _low(3),
+            _step(
+                _IF_ANY_BIT, _MAP_GROWSDOWN, 2, 0
+            ),  # memory that no limit on data counts, as what is shared by nobody
+            _step(_IF_ANY_BIT, mmap.MAP_ANONYMOUS, 0, 2),
+            _step(_IF_ANY_BIT, mmap.MAP_SHARED, 0, 1),
+            _refusal(errno.EPERM),
+            *not_executable,
+        ],
         "mprotect": not_executable,
         "fcntl": [
             _low(1),

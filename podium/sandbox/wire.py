@@ -92,6 +92,8 @@ def _exactly(channel: socket.socket, count: int) -> bytes:
     while len(content) < count:
         try:
             part = channel.recv(count - len(content))
+        except TimeoutError:  # where the caller has set one
+            raise
         except OSError as fault:
             raise EndedError from fault
         if not part:

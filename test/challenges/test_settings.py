@@ -140,6 +140,26 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
         ),
         ('title = "CSV"', 'titel = "CSV"', "'title' is missing."),
         ("[time]", "[time", "challenge.toml is not valid TOML"),
+        ("plaque = 2", f"plaque = {2**70}", "line 10: 'values.mask.labels.plaque' is an integer beyond 64 bits."),
+        (
+            "high_risk = 1",
+            f"high_risk = {-(2**70)}",
+            "line 16: 'values.risk.classes.high_risk' is an integer beyond 64",
+        ),
+        (
+            "tolerance_px = 3",
+            f"tolerance_px = {10**4000}",
+            "line 23: 'metrics.1.tolerance_px' is an integer beyond 64 bits.",
+        ),
+        (
+            "tolerance_px = 3",
+            f"tolerance_px = {'9' * 5000}",
+            "challenge.toml has an integer of more than 4,300 digits.",
+        ),
+        ("tolerance_px = 3", f"tolerance_px = {'[' * 5000}{']' * 5000}", "challenge.toml is nested too deeply."),
+        ("tolerance_px = 3", f"tolerance_px = {'{a=' * 5000}1{'}' * 5000}", "challenge.toml is nested too deeply."),
+        ("tolerance_px = 3", f"{'.'.join('a' * 5000)} = 1", "challenge.toml is nested too deeply."),
+        ("0.4 * f1.macro", "1e400 * f1.macro", "line 34: 'figures.score' has the number '1e400', which is too large."),
     ],
 )
 def test_mistakes_name_key_and_line(old: str, new: str, message: str, tmp_path: Path) -> None:

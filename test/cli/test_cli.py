@@ -334,7 +334,8 @@ def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytes
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "3")
     environment = dict(os.environ)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    requests = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    handlers = {number: signal.getsignal(number) for number in requests}
     log = logging.getLogger("podium")
     collections = gc.get_threshold()
     for arguments in (("leaderboard",), ("leaderboard", "heart")):

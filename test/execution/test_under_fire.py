@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,10 +45,12 @@ def submission(tmp_path: Path) -> Path:
     return folder
 
 
-def start(submission: Path, truth: Path, output: Path) -> subprocess.Popen[str]:
+def start(submission: Path, truth: Path, output: Path, **environment: str) -> subprocess.Popen[str]:
     paths = ("--input", submission, "--output", output, "--ground-truth", truth)
     command = [sys.executable, "-m", "podium", "evaluate", "--workers", "2", *map(str, paths)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | environment
+    )
 
 
 def test_killed_processes_change_nothing(submission: Path, truth: Path, tmp_path: Path) -> None:
@@ -79,3 +82,28 @@ def test_a_request_to_end_is_heard_at_any_moment(processes: int, submission: Pat
     last = said.strip().splitlines()[-1]
     assert (process.returncode, last) == (130, "Stopped on request."), said
     assert not list((tmp_path / "output").glob("*"))
+
+
+@pytest.mark.parametrize("request_to_end", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("times", [1, 20])
+def test_a_request_to_end_leaves_no_temporary_folder(
+    request_to_end: signal.Signals, times: int, submission: Path, truth: Path, tmp_path: Path
+) -> None:
+    """A terminal that is closed sends SIGHUP, and impatient people press Ctrl-C again while files are deleted."""
+    with zipfile.ZipFile(tmp_path / "predictions.zip", "w") as archive:
+        for path in sorted(submission.iterdir()):
+            archive.write(path, path.name)
+        for number in range(3000):  # deleting these takes a moment
+            archive.writestr(f"more/{number}.txt", "")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = start(tmp_path / "predictions.zip", truth, tmp_path / "output", TMPDIR=str(temporary))
+    while process.poll() is None and len(list(temporary.glob("podium-*/more/*"))) < 1000:
+        time.sleep(0.001)
+    for _ in range(times):
+        process.send_signal(request_to_end)
+        time.sleep(0.01)
+    said, _ = process.communicate(timeout=60)
+    assert not list(temporary.iterdir())
+    assert said.strip().splitlines()[-1] == "Stopped on request." or times > 1, said
+    assert process.returncode == 130 or times > 1  # the last may reach Python itself, when the command has ended

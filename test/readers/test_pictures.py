@@ -25,6 +25,11 @@ def test_grey_pixels_are_read(tmp_path: Path) -> None:
     assert read_image(file).array.tobytes() == PIXELS
 
 
+def test_all_bits_may_be_significant(tmp_path: Path) -> None:
+    file = safe(tmp_path, "p.png", png(extra=png_chunk(b"sBIT", b"\x08")))
+    assert read_image(file).array.tobytes() == PIXELS
+
+
 def test_sixteen_bits_are_read(tmp_path: Path) -> None:
     rows = b"".join(b"\0" + bytes([1, 2] * 6) for _ in range(4))
     assert set(read_image(safe(tmp_path, "p.png", png(bits=16, pixels=rows))).array.ravel()) == {258}
@@ -48,6 +53,7 @@ def test_sixteen_bits_are_read(tmp_path: Path) -> None:
             png(extra=b"\x7f\xff\xff\xfftEXt" + bytes(100)),
             "'p.png' is truncated: a chunk declares 2,147,483,647 bytes, but the file ends first.",
         ),
+        (png(extra=png_chunk(b"sBIT", b"\1")), "'p.png' has an sBIT chunk, which changes its values; save it without."),
         (png(extra=png_chunk(b"tRNS", b"\0\1")), "'p.png' is damaged: its pixels cannot be read."),
     ],
 )

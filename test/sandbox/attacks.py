@@ -7,10 +7,12 @@ Runs on this machine and, as it is, inside the image.
 """
 
 import ctypes
+import fcntl
 import json
 import math
 import mmap
 import os
+import resource
 import socket
 import struct
 import sys
@@ -41,6 +43,7 @@ MIB = 1024 * 1024
 CPU_SECONDS = 1
 CHANNEL = 3
 PTRACE_SEIZE = 0x4206
+MAP_GROWSDOWN = 0x100
 SECRET = b"the secret"
 
 
@@ -153,6 +156,50 @@ def fill_the_memory(_: Victim) -> bool:
     return len(bytearray(512 * MIB)) > 0
 
 
+def fill_shared_memory(_: Victim) -> bool:
+    """The kernel counts it as nobody's data."""
+    return len(mmap.mmap(-1, 512 * MIB, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)) > 0
+
+
+def fill_memory_that_looks_like_a_stack(_: Victim) -> bool:
+    return len(mmap.mmap(-1, 512 * MIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_GROWSDOWN)) > 0
+
+
+def limit_the_worker(victim: Victim) -> bool:
+    now = resource.prlimit(victim.worker, resource.RLIMIT_CORE)
+    return resource.prlimit(victim.worker, resource.RLIMIT_CORE, now) == now
+
+
+def slow_the_worker_down(victim: Victim) -> bool:
+    os.setpriority(os.PRIO_PROCESS, victim.worker, os.getpriority(os.PRIO_PROCESS, victim.worker))
+    return True
+
+
+def let_the_worker_wait_for_others(victim: Victim) -> bool:
+    os.sched_setscheduler(victim.worker, os.sched_getscheduler(victim.worker), os.sched_param(0))
+    return True
+
+
+def tie_the_worker_to_a_core(victim: Victim) -> bool:
+    os.sched_setaffinity(victim.worker, os.sched_getaffinity(victim.worker))
+    return True
+
+
+def let_the_kernel_signal_the_worker(victim: Victim) -> bool:
+    fcntl.fcntl(CHANNEL, fcntl.F_SETOWN, victim.worker)
+    return True
+
+
+def close_the_folder_of_results(victim: Victim) -> bool:
+    Path(victim.output).parent.chmod(0o700)
+    return True
+
+
+def change_the_time_of_a_folder(victim: Victim) -> bool:
+    os.utime(Path(victim.output).parent, (0, 0))
+    return True
+
+
 def open_many_files(_: Victim) -> bool:
     return len([os.dup(0) for _ in range(64)]) == 64
 
@@ -185,6 +232,15 @@ ATTACKS: Mapping[Callable[[Victim], bool], tuple[str, ...]] = {
     start_a_thread: (SECCOMP,),
     make_code: (SECCOMP,),
     fill_the_memory: (RLIMITS,),
+    fill_shared_memory: (SECCOMP, RLIMITS),
+    fill_memory_that_looks_like_a_stack: (SECCOMP, RLIMITS),
+    limit_the_worker: (SECCOMP,),
+    slow_the_worker_down: (SECCOMP,),
+    let_the_worker_wait_for_others: (SECCOMP,),
+    tie_the_worker_to_a_core: (SECCOMP,),
+    let_the_kernel_signal_the_worker: (SECCOMP,),
+    close_the_folder_of_results: (SECCOMP,),
+    change_the_time_of_a_folder: (SECCOMP,),
     open_many_files: (RLIMITS,),
     run_for_ever: (RLIMITS,),
 }

@@ -233,6 +233,18 @@ def test_the_log_names_the_layers_once(caplog: pytest.LogCaptureFixture, monkeyp
     ]
 
 
+def test_the_log_says_what_landlock_alone_leaves_open(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.decoders.available_layers", lambda: ["Landlock", "resource limits"])
+    with caplog.at_level("INFO"), decoders():
+        pass
+    assert caplog.messages[1:] == [
+        "isolation: this system has no seccomp",
+        "isolation: code that took over a reader could slow down this run or change rights of its files here",
+    ]
+
+
 def test_the_log_says_where_references_are_open(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,17 +2,22 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from places import ROOT
+from sandbox.hijacking import zygotes_running
 from sandbox.processes import children
 
 from podium.errors import MachineError
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
+from podium.sandbox import decoders as sandbox
 from podium.sandbox.decoders import decoders
 
 
@@ -90,3 +95,29 @@ def test_where_all_are_killed_the_run_ends_with_a_sentence(file: SafeFile) -> No
             time.sleep(0.01)
         with pytest.raises(MachineError, match=r"^The processes that read submitted files were killed, perhaps"):
             read_image(file)
+
+
+def test_a_zygote_that_is_stopped_at_its_start_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_SECONDS_TO_START", 0.2)
+    started = time.monotonic()
+    stop = zygotes_running("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)")
+    with stop, pytest.raises(MachineError) as caught, sandbox.decoders():
+        pass
+    assert str(caught.value) == "The processes that read submitted files do not start; are they stopped?"
+    assert time.monotonic() - started < 30
+
+
+def test_too_few_open_files_are_named() -> None:
+    code = "import sys; from podium.cli import main; sys.exit(main(sys.argv[1:]))"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)); {code}"
+    submission = ROOT / "test/submissions/carotid/aorta"
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "validate", str(submission), "--challenge", "carotid"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "This process may open only 32 files at once, and Podium needs 128: raise the limit, as with 'ulimit -n 1024'."
+    )

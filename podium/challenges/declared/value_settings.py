@@ -11,6 +11,7 @@ from podium.challenges.settings import FigureName, Finite, Settings, Text
 Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 Label = Annotated[StrictInt, Field(ge=0)]
 Range = tuple[Finite, Finite]
+MaxCandidates = Annotated[StrictInt, Field(gt=0)]  # per case: the most confident count
 BACKGROUND = "background"
 RESERVED = {"mean", "std", "median", "n", "region_mean"}  # places of a metric's own figures
 
@@ -242,16 +243,18 @@ class DetectionMapSettings(ValueSettings):
 
     kind: Literal["detection_map"]
     connectivity: Literal[1, 2, 3] = 3
-    max_candidates: Annotated[StrictInt, Field(gt=0)] = 100
+    max_candidates: MaxCandidates = 1000
     geometry: Literal["warn", "strict", "ignore"] = "warn"
 
 
 class PointsSettings(ValueSettings):
-    """Points or boxes. `unit` is that of their coordinates; only those of `names` count [all]."""
+    """Points or boxes. `unit` is that of their coordinates; only those of `names` count [all], and of these the
+    `max_candidates` most confident."""
 
     kind: Literal["points", "boxes"]
     unit: Literal["mm", "index"]
     names: tuple[Text, ...] | None = None
+    max_candidates: MaxCandidates = 1000
 
     def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (a table has the columns x, y, z and so on)
         return True

@@ -31,7 +31,7 @@ from podium.challenges.declared.value_settings import (
 from podium.challenges.format import Description, differing_geometry, doubts_about_spacing
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE, Figures
-from podium.metrics.components import find_lesions
+from podium.metrics.components import find_lesions, label_components
 from podium.metrics.overlap import voxel_ml
 from podium.metrics.surfaces import diagonal_mm
 from podium.readers.annotations import Annotations
@@ -326,15 +326,24 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
     def read_reference(self, located: Located) -> Annotations:
         return self._kept(located.annotations(self.settings.kind))
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[Annotations]) -> Annotations:  # noqa: ARG002
-        return self._kept(located.annotations(self.settings.kind))
+    def read_prediction(self, located: Located, expected: ExpectedPrediction[Annotations]) -> Annotations:
+        found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
+        if len(found) <= most:
+            return found
+        those = f"first {most:,}" if found.probabilities is None else f"{most:,} most confident"
+        expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {those} count.")
+        return found.most_confident(most)
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
         return len(reference)
 
     def describe(self, reference: Annotations) -> Description:
-        return Description(shapes={}, figures={f"{self.name} (number)": len(reference)})
+        number, most = len(reference), self.settings.max_candidates
+        few = (
+            f"'{self.name}' has more findings ({number:,}) than max_candidates ({most:,}): no prediction can find all."
+        )
+        return Description(shapes={}, figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
 
     def _kept(self, found: Annotations) -> Annotations:
         return found if self.settings.names is None else found.named(self.settings.names)
@@ -354,7 +363,18 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
             raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
             raise Refused(f"'{located.label}' holds negative values; confidences begin at 0.")
+        self._warn_about_many(pixels, expected.warnings)
         return ContinuousImage(pixels, geometry)
+
+    def _warn_about_many(self, confidences: NDArray[Any], warnings: list[str]) -> None:
+        most = self.settings.max_candidates
+        if np.count_nonzero(confidences) <= most:
+            return
+        volume = confidences if confidences.ndim == 3 else confidences[None]
+        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
+        candidates = label_components(volume > 0, connectivity=joined).count
+        if candidates > most:
+            warnings.append(f"{candidates:,} candidates were found; only the {most:,} most confident count.")
 
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
         return reference.pixels.shape

@@ -5,7 +5,6 @@ equal pages make a 3-D image. ITK trusts the first page for the size of all, and
 into RGBA. So every page is read here: all must be equal, plain, grey and in strips.
 """
 
-import os
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -55,23 +54,28 @@ def read_png_header(file: SafeFile) -> ImageHeader:
         check_channels(file, PNG_CHANNELS.get(colour, 0))
     if bits not in (8, 16):
         raise Refused(f"'{file.name}' has {bits} bits per pixel; save it with 8 or 16.")
-    _check_chunks(file)
+    _check_chunks(file, bits=bits)
     return ImageHeader(shape=shape, pixel_bytes=bits // 8)
 
 
-def _check_chunks(file: SafeFile) -> None:
-    """Every chunk up to the last must be within the file: the library would allocate what a chunk declares."""
+def _check_chunks(file: SafeFile, *, bits: int) -> None:
+    """Every chunk up to the last must be within the file: the library would allocate what a chunk declares. None may
+    change the values."""
     with file.open() as stream:
         stream.seek(len(SIGNATURE))
         while len(start := stream.read(_CHUNK_START.size)) == _CHUNK_START.size:
             length, kind = _CHUNK_START.unpack(start)
             if kind == b"IEND":
                 return
-            if stream.tell() + length + _CHECKSUM_BYTES > file.size:
+            end = stream.tell() + length + _CHECKSUM_BYTES
+            if end > file.size:
                 raise Refused(
                     f"'{file.name}' is truncated: a chunk declares {length:,} bytes, but the file ends first."
                 )
-            stream.seek(length + _CHECKSUM_BYTES, os.SEEK_CUR)
+            # The library would shift the values to these bits: a mask of 0 and 1 would become empty.
+            if kind == b"sBIT" and stream.read(1) != bytes([bits]):
+                raise Refused(f"'{file.name}' has an sBIT chunk, which changes its values; save it without.")
+            stream.seek(end)
 
 
 PNG = ImageFormat(

@@ -4,6 +4,7 @@ all."""
 import re
 import secrets
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -36,6 +37,10 @@ MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
 _LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
 _WORD = re.compile(r"[^\W\d_]+")
 _SPACES = re.compile(" {2,}")
+_LINE_START = re.compile(r"\n[\n ]*")
+_PLAIN = str.maketrans(
+    {each: plain for plain, all_of in {'"': "“”„‟«»", "'": "‘’‚‛‹›", "-": "‐‒–—―−•‣◦▪●■·"}.items() for each in all_of}
+)
 _MOST_NAMED = 3
 
 
@@ -76,6 +81,7 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     notes = tuple(_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]))
     for method in methods:
         notes += tuple(_notes(method, texts[method], collected[method].problems))
+    notes += tuple(_own_characters(texts))
     try:
         with new_folder(folder) as building:
             contents = Contents(
@@ -141,6 +147,20 @@ def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> 
     long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
     if long:
         yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."
+
+
+def _own_characters(texts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Characters that only one team uses, in at least half of its reports: rare punctuation, look-alike letters."""
+    used = {team: Counter(each for text in of_team.values() for each in set(text)) for team, of_team in texts.items()}
+    for team, counts in used.items():
+        others = set().union(*(counts for other, counts in used.items() if other != team))
+        own = [
+            f"'{each}' ({unicodedata.name(each, 'without a name')})"
+            for each, number in sorted(counts.items())
+            if each not in others and 2 * number >= len(texts[team]) and not (each.isascii() and each.isalnum())
+        ]
+        if own:
+            yield f"'{team}' alone uses {_some(own)}: raters could recognise it by that."
 
 
 def _some(cases: Collection[str]) -> str:
@@ -244,10 +264,12 @@ def blind_report(text: str) -> str:
     """A report as raters see it: cleaned, and in one typography for all teams, so that none is recognised by its style.
 
     Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
-    letter, runs of spaces as one. Removing a character may let its neighbours compose, hence NFKC twice.
+    letter, runs of spaces as one, plain quotes, dashes and bullets, neither blank lines nor spaces before a line.
+    Removing a character may let its neighbours compose, hence NFKC twice.
     """
     plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
-    return _SPACES.sub(" ", clean_text(_limit_marks(plain)))
+    lines = _SPACES.sub(" ", clean_text(_limit_marks(plain))).translate(_PLAIN)
+    return _LINE_START.sub("\n", lines).strip(" \n")
 
 
 def _limit_marks(text: str) -> str:

@@ -21,10 +21,10 @@ from podium.figures import Figures
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
 from podium.readers.archives import MAX_BYTES
-from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.files import SafeFile, escape_for_display, is_printable
 from podium.sandbox.decoders import decoders, ensure_decoders
 from podium.tools.batch.kept import KeptScores, code_version, digest_or_none, files_of
-from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder, Url
+from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder
 
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"
@@ -86,7 +86,7 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     cache = cache.resolve()
     results, mirrors = Output.at(output, cache=cache), Mirrors(cache)
     results.check()
-    teams = find_teams(submissions)
+    teams, refused = find_teams(submissions)
     try:
         truth = mirrors.local(ground_truth)
     except SubmissionError as error:
@@ -101,12 +101,15 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         names = sorted(teams)
         groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
         overall = _Overall(
-            progress(f"scoring {len(names)} teams, {len(groups[0])} at a time", len(groups) * len(task.cases))
+            progress(
+                f"scoring {len(names)} teams, {min(len(names), teams_per_task)} at a time",
+                len(groups) * len(task.cases),
+            )
         )
         batch = _Batch(
             task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
         )
-        outcomes: list[TeamOutcome] = []
+        outcomes = [TeamOutcome(team=name, error=reason) for name, reason in refused.items()]
         try:
             for group in groups:
                 outcomes += batch.evaluate({team: teams[team] for team in group})
@@ -342,32 +345,45 @@ def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> N
 # The teams: one folder or archive each, on this machine or behind a URL.
 
 
-def find_teams(submissions: Location) -> Mapping[str, Location]:
-    """The submissions by team: the name of a folder, or of an archive without its ending."""
+def find_teams(submissions: Location) -> tuple[Mapping[str, Location], Mapping[str, str]]:
+    """The submissions by team: the name of a folder, or of an archive without its ending.
+
+    Then what could be a team but is not scored, by its name as it may be printed, with the reason.
+    """
     found: dict[str, Location] = {}
-    for name, is_folder in sorted(_members(submissions)):
+    refused: dict[str, str] = {}
+    for name, is_folder, is_link in sorted(_members(submissions)):
         ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
-        if name.startswith(".") or not (is_folder or ending):
+        team, path, shown = name if is_folder else name[: -len(ending)], submissions / name, escape_for_display(name)
+        if not (is_folder or ending):
             continue
-        team, path = name if is_folder else name[: -len(ending)], submissions / name
-        if isinstance(path, Url) and not (team and team.isprintable() and len(team.encode()) <= _LONGEST_NAME):
-            raise UsageError(f"'{escape_for_display(name)}' in {submissions} cannot be the name of a team.")
-        if team in found:
-            raise UsageError(f"{found[team]} and {path} are both of the team '{escape_for_display(team)}'.")
-        found[team] = path
-    if not found:
+        if name.startswith("."):
+            LOG.info("left out: '%s' starts with a dot; rename it if it is a team", shown)
+        elif is_link:
+            refused[shown] = f"'{shown}' is a symbolic link; put the folder or archive itself there."
+        elif not is_printable(name):
+            refused[shown] = f"'{shown}' has unprintable characters in its name; rename it."
+        elif len(team.encode()) > _LONGEST_NAME:
+            refused[shown] = f"'{shown}' is too long for the name of a team."
+        elif team in found:
+            raise UsageError(f"{found[team]} and {path} are both of the team '{team}'.")
+        else:
+            found[team] = path
+    if not found and not refused:
         raise UsageError(f"{submissions} holds no submission: neither a folder nor an archive.")
-    return found
+    return found, refused
 
 
-def _members(submissions: Location) -> Iterator[tuple[str, bool]]:
-    """The names in a folder, and whether each is a folder itself; only folders and files."""
+def _members(submissions: Location) -> Iterator[tuple[str, bool, bool]]:
+    """The names in a folder, whether each is a folder itself, and whether it is a link; only folders, files, links."""
     if isinstance(submissions, Path):
         if not submissions.is_dir():
             raise UsageError(f"{submissions} is not a folder with one submission per team.")
-        yield from ((path.name, path.is_dir()) for path in submissions.iterdir() if path.is_dir() or path.is_file())
+        for path in submissions.iterdir():
+            if path.is_dir() or path.is_file() or path.is_symlink():
+                yield path.name, path.is_dir(), path.is_symlink()
         return
     for number, entry in enumerate(RemoteFolder(submissions).entries(deep=False)):
         if number == _MOST_TEAMS:
             raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
-        yield entry.name, entry.is_folder
+        yield entry.name, entry.is_folder, False

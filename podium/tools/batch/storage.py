@@ -5,6 +5,7 @@ fsspec finds the file system of a URL, and the credentials come from the environ
 
 import argparse
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -31,6 +32,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.ASCII | re.DOTALL)
 _VERSIONS = ("ETag", "etag", "md5", "md5Hash", "LastModified", "last_modified", "mtime", "created")
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError")  # of botocore
 _OBJECTS, _TREES, _OUTPUTS = "objects", "trees", "outputs"  # folders of the cache
+_LOCK = ".lock"  # kept: deleting it would let two runs lock different files
 _PROBE = ".podium"
 _FETCHED_AT_ONCE = 8
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP)
@@ -393,6 +395,23 @@ class Output:
         if self.remote is not None:
             self.remote.write(_PROBE, b"")
             self.remote.delete(_PROBE)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Refuse a second run on this machine that would delete what the first one reads."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / _LOCK).open("wb")
+        except OSError as error:
+            raise UsageError(f"The output folder {self} cannot be written to: {error.strerror}.") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"Another 'podium batch' is using {self}: wait until it has ended, or give another --output."
+                ) from None
+            yield
 
     def send(self, name: str) -> None:
         """Upload a file, or all files of a folder."""

@@ -41,6 +41,44 @@ _ADDRESSES_JUDGE = re.compile(
 )
 
 _WORD = re.compile(r"\w+")
+
+# The same in the other languages of reports, and orders without these words: requests to whoever reads, chat roles,
+# examples of answers, comments, and statements about whatever else is stated.
+_ADDRESSES_READER = re.compile(
+    r"<!--|-->|```|\b(?:system|user|assistant|human|hypothesis|premise|answer|output|example \d+)\s*:"
+    r"|\b(?:graders?|evaluators?|reviewers?|llm|chatbot)\b"
+    r"|\b(?:please|kindly)\b.{0,40}\b(?:mark|count|rate|score|treat|accept|regard|consider|grant|confirm|agree|answer)"
+    r"|\b(?:treat|count|mark|rate|score|accept|regard|consider) (?:this|all|every|any|each|it|them|the following)\b"
+    r"|\b(?:any|every|each|all|whatever)\b.{0,30}\b(?:mentioned|stated|listed|described|asked|named)\b"
+    r".{0,30}\b(?:also|elsewhere|true|seen|present|here|too)\b"
+    r"|\bignorier\w*|\b(?:beachten|bewerten|bestätigen|antworten|betrachten) sie\b|\b(?:gutachter|bewerter)\b"
+    r"|\balle (?:befunde|aussagen)\b.{0,40}\b(?:richtig|korrekt|wahr|zutreffend|bestätigt|enthalten)"
+    r"|\bignora(?:re|te|r)?\b|\brispond(?:i|ere|ete)\b|\bvalutatore\b|\btutt[ei] (?:i reperti|le affermazioni)\b"
+    r"|\bignore[nsz]?\b|\b(?:responda|marque|califique)\b|\bevaluador\b|\btod[oa]s l[oa]s (?:hallazgos|afirmaciones)\b"
+    r"|\b(?:considérez|répondez|confirmez)\b|\bévaluateur\b|\btoutes les (?:constatations|affirmations)\b"
+    r"|忽略|无视|指令|评判|评审|判定为|视为|回答|所有(?:发现|陈述|结论)"
+    r"|تجاهل|تعليمات|اعتبر|المقيم|أجب|جميع (?:النتائج|العبارات)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENCODED = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")  # base64: no word of a report is as long
+_LEET = str.maketrans("013457@$", "oieastas")
+_LETTER_BESIDE_DIGIT = re.compile(r"\b(?=\w*[^\W\d_])(?=\w*\d)[\w@$]{4,}\b")
+
+_NEGATIONS = frozenset(
+    _WORD.findall(
+        "no not without absent none never kein keine keinen nicht ohne senza non assente sin ausente sans pas"
+    )
+)
+_EMPTY_WORDS = _NEGATIONS | frozenset(
+    _WORD.findall(
+        "the and are was were has have with for from this that there which but its present seen noted shows show "
+        "finding findings patient report also all any der die das und ist sind mit von des dem den ein eine auf bei "
+        "befund zeigt che con del della dei delle nel nella sono una uno gli per presente los las por para est les "
+        "une dans avec sur son"
+    )
+)
+_SAME_START = 4  # letters: "rotated" and "rotation"
+
 _NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
 _KEPT_CONTROLS = "\n\t"
 
@@ -118,7 +156,8 @@ class Engine:
             finding=finding,
             status="entailed" if entailed else "not_entailed",
             evidence=tuple(decision.evidence),
-            suspicious=entailed and suspicious_evidence(decision.evidence, premises.phrases, marked=premises.marked),
+            suspicious=entailed
+            and suspicious_evidence(decision.evidence, premises.phrases, finding=finding, marked=premises.marked),
             day=recorder.answer.day,
         )
 
@@ -178,11 +217,14 @@ def _without_marks(text: str) -> str:
 
 def addresses_judge(text: str) -> bool:
     """Whether the text is about the judge's task instead of a patient."""
-    return _ADDRESSES_JUDGE.search(unicodedata.normalize("NFKC", text)) is not None
+    plain = unicodedata.normalize("NFKC", text)
+    spelled = _LETTER_BESIDE_DIGIT.sub(lambda word: word.group().translate(_LEET), plain)
+    patterns = (_ADDRESSES_JUDGE, _ADDRESSES_READER, _ENCODED)
+    return any(pattern.search(plain) for pattern in patterns) or _ADDRESSES_JUDGE.search(spelled) is not None
 
 
 def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
-    """The findings of a split report that do not occur in it, or that address the judge.
+    """The findings of a split report that do not occur in it, that address the judge, or that contradict each other.
 
     The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings). A finding therefore occurs
     if its words do, in sequence, or if its stated source sentence does and contains at least half of its words and all
@@ -198,13 +240,42 @@ def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]
             )
             if not occurs or addresses_judge(phrase) or addresses_judge(origin):
                 marked.add(phrase.strip())
-    return frozenset(marked)
+    phrases = [phrase for sentence in split["sentence_list"] for phrase in sentence["new"]]
+    return frozenset(marked) | {phrase.strip() for phrase in _contradicting(phrases)}
 
 
-def suspicious_evidence(evidence: Sequence[str], premises: Sequence[str], *, marked: Collection[str]) -> bool:
-    """Whether "entailed" is unsupported: no evidence, none that is a premise, or only marked premises."""
+def suspicious_evidence(
+    evidence: Sequence[str], premises: Sequence[str], *, finding: str, marked: Collection[str]
+) -> bool:
+    """Whether "entailed" is unsupported: no evidence is a premise that is not marked and shares a word with `finding`.
+
+    Words are compared by their first four letters; those that every sentence may have do not count.
+    """
     sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
-    return not any(tuple(_words(each)) in sound for each in evidence)
+    wanted = _content(finding)
+    return not any(tuple(_words(each)) in sound and wanted & _content(each) for each in evidence)
+
+
+def _content(text: str) -> frozenset[str]:
+    """What a text is about: its numbers, and the beginnings of its words."""
+    words = (word for word in _words(text) if word not in _EMPTY_WORDS)
+    return frozenset(
+        word if word.isdigit() else word[:_SAME_START] for word in words if len(word) > 2 or word.isdigit()
+    )
+
+
+def _contradicting(phrases: Sequence[str]) -> frozenset[str]:
+    """Findings that are stated and denied in the same words: a list of everything and its opposite is always right."""
+    stated: dict[tuple[frozenset[str], bool], list[str]] = {}
+    for phrase in phrases:
+        is_denied = not _NEGATIONS.isdisjoint(_words(phrase))
+        stated.setdefault((_content(phrase), is_denied), []).append(phrase)
+    return frozenset(
+        phrase
+        for (content, is_denied), those in stated.items()
+        if content and (content, not is_denied) in stated
+        for phrase in those
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -278,7 +278,7 @@ class CaseFigures:
                 f"{self.suspicious_findings} of the judge's findings do not occur in the report or address the judge."
             )
         if self.suspicious_verdicts:
-            said.append(f"{self.suspicious_verdicts} verdicts cite no finding as evidence.")
+            said.append(f"{self.suspicious_verdicts} verdicts cite no finding that supports them.")
         if self.failed:
             said.append(f"{self.failed} verdicts failed.")
         return tuple(said)

@@ -12,7 +12,7 @@ from podium.challenges.board import RankingRule
 from podium.errors import ConfigurationError, UsageError
 from podium.figures import Figures, agrees
 from podium.metrics.declaration import Scoreboard
-from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics
+from podium.platform.metrics_file import METRICS_FILE, CaseResult, Counts, MetricsFile, read_metrics
 from podium.platform.privacy import Column, are_anonymous
 from podium.platform.sealing import Belonging, open_box, read_key
 from podium.readers.files import escape_for_display
@@ -138,7 +138,14 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
 
 def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     """The files that a path refers to: itself, its metrics.json, or all below a folder of teams. The folder of a team
-    without any is added to `broken`, with a sentence."""
+    without any, and one that cannot be opened, is added to `broken`, with a sentence."""
+    try:
+        yield from _files_of(path, broken)
+    except OSError as error:
+        broken[path] = f"{path} cannot be read: {error.strerror}."
+
+
+def _files_of(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
     elif (path / METRICS_FILE).is_file():
@@ -147,7 +154,7 @@ def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
         for entry in sorted(path.iterdir()):
             if entry.is_dir():
                 inner = list(_find(entry, broken))
-                if not inner and not _is_ours(entry):
+                if not inner and entry not in broken and not _is_ours(entry):
                     for below in [each for each in broken if entry in each.parents]:
                         del broken[below]
                     broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
@@ -296,6 +303,16 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         )
 
 
+def _refuse_counts(file: TeamFile) -> None:
+    counts, rows = file.content.counts, file.content.results
+    is_sum = counts.scored + counts.failed + counts.missing == counts.expected
+    if not is_sum or (rows and Counts.of(rows, unmatched=counts.unmatched) != counts):
+        given = (
+            f"{counts.scored} scored, {counts.failed} failed and {counts.missing} missing of {counts.expected} cases"
+        )
+        raise UsageError(f"{file.label} counts {given}, which is not what its rows give, or no sum: it was changed.")
+
+
 def _refuse_cases(files: Sequence[TeamFile]) -> None:
     for file in files:
         twice = [case for case, count in Counter(row.case for row in file.content.results).items() if count > 1]
@@ -318,6 +335,8 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                     f"({len(extra)} such): they cannot be ranked together."
                 )
     _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
+    for file in files:
+        _refuse_counts(file)
 
 
 def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:

@@ -8,7 +8,9 @@ import csv
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -312,8 +314,27 @@ def print_consensus(consensus: Consensus, console: Console) -> None:
 # Files.
 
 
+@contextmanager
+def written_at_once(output: Path) -> Iterator[Path]:
+    """A new folder for all files of a ranking, moved to `output` when the context ends without an error: a run
+    that is killed leaves no part of a ranking there."""
+    building = output / f".unfinished.{os.getpid()}"
+    try:
+        building.mkdir(parents=True, exist_ok=True)
+        yield building
+        files = sorted(path for path in building.rglob("*") if path.is_file())
+        for path in files:
+            (output / path.relative_to(building).parent).mkdir(parents=True, exist_ok=True)
+        for path in files:
+            path.replace(output / path.relative_to(building))
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written to: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
 def write_ranking(ranking: Ranking, folder: Path) -> None:
-    """All three files, each written completely or not at all."""
+    """All three files."""
     _write(
         {
             RANKING_FILE: ranking_to_json(ranking),
@@ -325,7 +346,7 @@ def write_ranking(ranking: Ranking, folder: Path) -> None:
 
 
 def write_consensus(consensus: Consensus, folder: Path) -> None:
-    """Both files, each written completely or not at all."""
+    """Both files."""
     _write({CONSENSUS_FILE: consensus_json(consensus), CONSENSUS_CSV_FILE: consensus_csv(consensus)}, folder)
 
 
@@ -333,9 +354,7 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            temporary = folder / f".{name}.{os.getpid()}"
-            temporary.write_text(text, encoding="utf-8", newline="")
-            temporary.replace(folder / name)
+            (folder / name).write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from None
 

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.errors import UsageError
 from podium.execution.executor import available_workers
-from podium.figures import agrees, put
+from podium.figures import Figures, agrees, put
 from podium.metrics.resampling import Resamples
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.arena import arena_section
@@ -215,6 +215,7 @@ def _with_recomputed_figures(facts: Facts) -> Facts:
     a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
     """
     _refuse_out_of_range(facts)
+    _refuse_changed_rows(facts)
     if not facts.cases:
         return facts
     again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
@@ -230,6 +231,28 @@ def _with_recomputed_figures(facts: Facts) -> Facts:
                 )
             put(again[team], path, expected)
     return replace(facts, aggregates=again)
+
+
+def _refuse_changed_rows(facts: Facts) -> None:
+    """Figures of a row that are made of its other figures are computed again."""
+    for table in facts.tables.values():
+        of_row: Callable[[Figures], float | None] | None = getattr(table.metric, "of_row", None)
+        if of_row is None:
+            continue
+        for (team, case), value in np.ndenumerate(table.values):
+            row = facts.rows[team][facts.cases[case]]
+            if row.status != "scored" or math.isnan(value):
+                continue
+            try:
+                expected = of_row(row.metrics)
+            except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
+                continue
+            if expected is not None and not agrees(float(value), expected):
+                raise UsageError(
+                    f"{facts.labels[team]}: '{table.metric.name}' of the case '{row.case}' is {value:.10g}, but the "
+                    f"row's other figures give {expected:.10g}: it was changed after it was written, or written by "
+                    "another version."
+                )
 
 
 def _refuse_out_of_range(facts: Facts) -> None:

@@ -9,19 +9,20 @@ import io
 import math
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from podium.errors import UsageError
-from podium.figures import Figures, finite_number, get
+from podium.figures import LARGEST, Figures, get
 from podium.metrics import Floats
 from podium.metrics.aggregation import aggregate
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Scoreboard
@@ -33,6 +34,7 @@ from podium.tools.ranking.documents import Cohort, TeamFile
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # float() also takes "1_0"
 _ABSENT = {"", "na", "n/a", "nan", "null", "none"}
 _KEYS = ("team", "case", "task", "group")
 _GROUP = "group"  # the key of a row that contains its group
@@ -76,9 +78,9 @@ def read_score_table(path: Path) -> ScoreTable:
     name = "standard input" if path == STANDARD_INPUT else str(path)
     head, rows = _cells(path, name)
     lower = [column.strip().lower() for column in head]
-    twice = next((column for column in lower if lower.count(column) > 1), None)
+    twice = next((column for column, number in Counter(lower).items() if number > 1), None)
     if twice is not None:
-        raise UsageError(f"{name} has the column '{twice}' twice.")
+        raise UsageError(f"{name} has the column '{escape_for_display(twice)}' twice.")
     for wanted in ("team", "case"):
         if wanted not in lower:
             raise UsageError(
@@ -169,12 +171,12 @@ def _number(cell: Any, place: str) -> float | None:
     text = str(cell).strip()
     if text.lower() in _ABSENT:
         return None
-    try:
-        number = finite_number(float(text))
-    except ValueError:
-        number = None
+    number = float(text) if _DECIMAL.fullmatch(text) else None
+    shown = escape_for_display(text, longest=40)
     if number is None:
-        raise UsageError(f"{place} is '{escape_for_display(text, longest=40)}', which is not a finite number.")
+        raise UsageError(f"{place} is '{shown}', which is not a finite number.")
+    if abs(number) > LARGEST:
+        raise UsageError(f"{place} is '{shown}'; the largest number is {LARGEST:g}.")
     return number
 
 
@@ -309,9 +311,15 @@ class _Task:
     options: TableOptions
 
     @cached_property
+    def by_metric(self) -> Mapping[str, Sequence[Score]]:
+        found: dict[str, list[Score]] = defaultdict(list)
+        for score in self.scores:
+            found[score.metric].append(score)
+        return found
+
+    @cached_property
     def metrics(self) -> Sequence[str]:
-        present = {score.metric for score in self.scores}
-        return [metric for metric in self.table.metrics if metric in present]
+        return [metric for metric in self.table.metrics if metric in self.by_metric]
 
     @cached_property
     def keys(self) -> Mapping[str, str]:
@@ -451,8 +459,8 @@ class _Task:
         if worst is None:
             return
         sign = 1 if self.directions[metric] == "higher" else -1
-        for score in self.scores:
-            if score.metric == metric and score.value is not None and sign * score.value < sign * worst:
+        for score in self.by_metric[metric]:
+            if score.value is not None and sign * score.value < sign * worst:
                 raise UsageError(
                     f"--worst {metric}={worst:g}, but the team '{score.team}' has {score.value:g} for the case "
                     f"'{score.case}': a missing value would be better than that."
@@ -505,10 +513,10 @@ def _group_mean(name: str, group: str) -> Any:
 def _keys(names: Sequence[str]) -> dict[str, str]:
     """A unique key of metrics.json for every name: letters, digits, _ and - only."""
     keys: dict[str, str] = {}
+    taken = {_GROUP}
     for name in names:
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "metric"
-        key = stem
-        while key in keys.values() or key == _GROUP:
-            key = f"{stem}_{len(keys) + 1}"
-        keys[name] = key
+        numbered = (f"{stem}_{number}" for number in count(len(keys) + 1))
+        keys[name] = next(key for key in chain([stem], numbered) if key not in taken)
+        taken.add(keys[name])
     return keys

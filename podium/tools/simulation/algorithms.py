@@ -24,6 +24,7 @@ from threading import Thread
 from typing import Any
 
 from podium.errors import PodiumError, UsageError
+from podium.kernel import signals_blocked
 from podium.readers.files import escape_for_display
 
 KEPT_BYTES = 64 * 1024  # of an algorithm's stderr
@@ -38,6 +39,7 @@ _SECONDS_BETWEEN_CHECKS = 0.5
 _SECONDS_BETWEEN_HEALTH_CHECKS = 0.2
 _SECONDS_FOR_HEALTH = 10.0
 _SECONDS_FOR_LAST_WORDS = 5.0
+_SECONDS_FOR_REST = 1.0  # of what a program that has ended wrote
 
 # How the platform runs an algorithm: no privileges, limited memory without swap, limited processes, nothing writable
 # but /output and /tmp, and no log, which would grow on this machine's disk.
@@ -64,7 +66,8 @@ class Folders:
 
     def __init__(self) -> None:
         # A container's files may belong to another user; this must not end the run.
-        self._temporary = TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True)
+        with signals_blocked():
+            self._temporary = TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True)
         root = Path(self._temporary.name)
         root.chmod(0o755)
         self.input, self.output = root / "input", root / "output"
@@ -83,10 +86,11 @@ class Folders:
         self._open_output()
 
     def remove(self) -> None:
-        try:
-            self._temporary.cleanup()
-        except RecursionError:  # Python cannot delete a thousand nested folders
-            subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
+        with signals_blocked():
+            try:
+                self._temporary.cleanup()
+            except RecursionError:  # Python cannot delete a thousand nested folders
+                subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
 
     def check_output(self) -> None:
         """Raises StepFailedError if the algorithm has written more than any prediction needs."""
@@ -417,8 +421,9 @@ def _docker(*arguments: str) -> "subprocess.CompletedProcess[str]":
 def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> tuple[int, str]:
     """The exit code and the end of stderr, of which no more is kept.
 
-    Raises OSError if the program cannot be started. A program that takes too long or fills the disk is killed together
-    with its child processes.
+    Raises OSError if the program cannot be started. A program that takes too long or fills the disk is killed. Its
+    child processes end with it: what it leaves in its process group is killed, and pipes that others hold are not
+    waited for.
     """
     deadline = time.monotonic() + timeout_seconds
     with subprocess.Popen(  # noqa: S603  (the caller names the program)
@@ -430,20 +435,23 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
     ) as process:
         try:
             errors = _KeptErrors(process)
-            while not errors.wait(_SECONDS_BETWEEN_CHECKS):
+            while not _has_ended(process, within_seconds=_SECONDS_BETWEEN_CHECKS):
                 folders.check_output()
                 if time.monotonic() > deadline:
                     raise StepFailedError(_too_long(timeout_seconds))
-            process.wait(timeout=max(0.0, deadline - time.monotonic()))
-        except BaseException as error:
-            # Together with its child processes; Ctrl-C does not reach its separate session.
-            os.killpg(process.pid, signal.SIGKILL)
+        finally:
+            with suppress(ProcessLookupError):  # Ctrl-C does not reach its separate session
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise StepFailedError(_too_long(timeout_seconds)) from None
-            raise
+        errors.wait(_SECONDS_FOR_REST)
     folders.check_output()
     return process.returncode, errors.text
+
+
+def _has_ended(process: "subprocess.Popen[bytes]", *, within_seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=within_seconds)
+    return process.returncode is not None
 
 
 class _KeptErrors:
@@ -465,8 +473,9 @@ class _KeptErrors:
         return self._end.decode(errors="replace")
 
     def _read(self) -> None:
-        while block := os.read(self._stream.fileno(), KEPT_BYTES):
-            self._end = (self._end + block)[-KEPT_BYTES:]
+        with suppress(ValueError):  # closed by now: somebody else still held the other end
+            while block := os.read(self._stream.fileno(), KEPT_BYTES):
+                self._end = (self._end + block)[-KEPT_BYTES:]
 
 
 def _too_long(seconds: float) -> str:

@@ -1,12 +1,16 @@
 """per_case = "anonymous" publishes nothing of a row that gives a reference away, whatever kind of value it is."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from challenges.declared.declaring import HEAD, score, write_predictions
+from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_predictions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from podium.checking import check
+from podium.execution.executor import Serial
 
 ANONYMOUS = HEAD.replace('"full"', '"anonymous"')
 TABLE = 'table = "p.csv"\n'
@@ -64,7 +68,8 @@ def published(folder: Path, kind: str, references: list[str]) -> list[Any]:
     keys, metrics, (found, true), prediction, _ = KINDS[kind]
     options = "radius_mm = 1.5\n" if kind == "points" else ""
     toml = f'[values.v]\nkind = "{kind}"\n{keys}' + "".join(
-        f'[[metrics]]\nkind = "{metric}"\n{options}' for metric in metrics
+        f'[[metrics]]\nkind = "{metric}"\n{options}' + ("clip = 0.01\n" if metric == "log_loss" else "")
+        for metric in metrics
     )
     toml += CASE_FIGURES.get(kind, "") + f'[ranking]\nby = "{"f1.macro" if kind == "class" else metrics[0]}"\n'
     if kind == "points":
@@ -96,3 +101,44 @@ def test_the_same_rows_in_full_hold_the_references(tmp_path: Path) -> None:
     found = score(tmp_path, toml, {"p.csv": "case,v\na,17\n"}, {"p.csv": "case,v\na,20\n"})
     assert found["results"]["a"]["metrics"]["v"]["reference"] == 17
     assert found["results"]["a"]["metrics"]["mae"] == 3
+
+
+LOG_LOSS = f"""\
+[values.v]
+kind = "probability"
+{COLUMN}positive = "ill"
+[[metrics]]
+kind = "log_loss"
+{{}}[ranking]
+by = "log_loss"
+"""
+
+
+def test_one_confident_error_is_bounded(tmp_path: Path) -> None:
+    """One submission says 1 for a single case: its mean over 300 cases told the label, since an error cost 36."""
+    cases = [f"c{number}" for number in range(300)]
+    truth = {"p.csv": "\n".join(["case,v", *(f"{case},0" for case in cases)])}
+    asked = {"p.csv": "\n".join(["case,v", *(f"{case},{1 if case == 'c7' else 0.5}" for case in cases)])}
+    found = score(tmp_path, LOG_LOSS.format("clip = 0.01\n"), truth, asked)
+    assert found["aggregates"]["log_loss"] == pytest.approx((299 * math.log(2) + math.log(100)) / 300, rel=1e-12)
+
+
+def test_log_loss_must_say_its_clip(tmp_path: Path) -> None:
+    (error,) = errors(tmp_path, LOG_LOSS.format(""))
+    assert error == "challenge.toml, line 11: 'metrics.0.clip' is missing."
+
+
+@pytest.mark.parametrize(
+    ("head", "clip", "warned"), [(ANONYMOUS, 0.001, True), (ANONYMOUS, 0.01, False), (HEAD, 0.001, False)]
+)
+def test_the_check_warns_about_a_small_clip_of_hidden_cases(
+    tmp_path: Path, head: str, clip: float, warned: bool
+) -> None:
+    toml, references = LOG_LOSS.format(f"clip = {clip}\n"), {"p.csv": "case,v\na,0\nb,1\n"}
+    folder = write_challenge(tmp_path / "challenge", toml, references, head=head)
+    found = check("challenge", folder, images=None, executor=Serial()).warnings
+    words = (
+        "log_loss with clip = 0.001 shows single errors in the mean of all cases, which per_case hides: "
+        "give a clip of at least 0.01."
+    )
+    assert (words in found) == warned

@@ -240,6 +240,20 @@ class TestReports:
         assert "'team1' is a word" not in err
         assert ("By TEAM2.",) in organiser.query("SELECT text FROM reports")
 
+    def test_characters_that_mark_a_team_are_said(
+        self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """Rare punctuation and letters that look like others: raters could be told to look for them."""
+        organiser.write_reports("team1", {"B000": "Finding \u00a6 one.", "B001": "Finding \u00a6 two \u2020."})
+        organiser.write_reports("team2", {"B000": "Findıng one~", "B001": "Finding two~"})
+        organiser.write_reports("team3", {"B000": "Finding one~", "B001": "Finding two."})
+        assert organiser.init() == 0
+        said = [line for line in capfd.readouterr().err.splitlines() if "alone" in line]
+        assert said == [
+            "Note: 'team1' alone uses '\u00a6' (BROKEN BAR) and '\u2020' (DAGGER): raters could recognise it by that.",
+            "Note: 'team2' alone uses '\u0131' (LATIN SMALL LETTER DOTLESS I): raters could recognise it by that.",
+        ]
+
     def test_texts_are_cleaned_and_long_ones_cut(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
         organiser.write_reports("team1", {"B000": "One.\r\n\u202etwo\t3 \n", "B001": "x" * 60_000})
         assert organiser.init() == 0

@@ -362,6 +362,9 @@ def test_comments_and_names() -> None:
         ("mm²", "mm2"),
         ("مينا  سليمة", "مينا سليمة"),
         ("牙釉质", "牙釉质"),
+        ("One.\n\n\nTwo.\n \n  Three.", "One.\nTwo.\nThree."),
+        ("“Deep” bite — ‘mild’…", "\"Deep\" bite - 'mild'..."),
+        ("• one\n▪ two\n* three", "- one\n- two\n* three"),
     ],
 )
 def test_all_teams_write_in_one_typography(text: str, shown: str) -> None:

@@ -8,8 +8,9 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -125,3 +126,34 @@ def test_what_cannot_be_served_is_said_in_words(made: MadeArena, tmp_path: Path)
         serve(made.folder, host="127.0.0.1", port=0, certificate=tmp_path / "nothing.pem", key=tmp_path / "key.pem")
     with pytest.raises(UsageError, match=r"is not an arena"):
         serve(tmp_path, host="127.0.0.1", port=0)
+
+
+def test_slow_requests_neither_stop_the_arena_nor_fill_its_log(made: MadeArena) -> None:
+    """1,100 half-sent posts kept everybody out at a limit of 1,024 open files, and the log grew by 389 MB."""
+    with serving(made.folder) as (process, address), ExitStack() as opened:
+        port = int(address.rpartition(":")[2])
+        guest = enter(address, made.tokens["Anna"])  # its connection is open already
+        slow: list[socket.socket] = []
+        for _ in range(400):
+            each = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+            with suppress(ConnectionError):
+                each.sendall(b"POST /vote HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
+            slow.append(each)
+        for _ in range(100):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)) as rude:
+                rude.sendall(b"no HTTP\r\n\r\n")
+        assert guest.vote("left").status_code == 303  # meanwhile
+        guest.client.close()
+        started = time.monotonic()
+        for each in slow:
+            each.settimeout(30)
+            with suppress(ConnectionError):
+                while each.recv(10_000):
+                    pass  # an answer, perhaps; then the connection is closed
+            each.close()
+        assert time.monotonic() - started < 20
+        again = enter(address, made.tokens["Anna"])
+        again.client.close()
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        assert len(log) < 10_000

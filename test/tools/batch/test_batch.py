@@ -25,6 +25,7 @@ from podium.errors import UsageError
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
 from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
+from podium.tools.batch.storage import Output
 
 KINDS = sorted(path.parent.name for path in (ROOT / "ground-truth").glob("*/challenge.toml"))
 
@@ -78,7 +79,7 @@ def test_every_team_gets_the_file_of_an_evaluation(kind: str, tmp_path: Path) ->
         executor=lambda progress: Serial(progress=progress),
     )
     assert {each.new for each in again} == {0}
-    for team, path in find_teams(submissions).items():
+    for team, path in find_teams(submissions)[0].items():
         evaluate_command(path, truth, tmp_path / "single" / "teams" / team)
     assert all_metrics(tmp_path / "batch") == all_metrics(tmp_path / "single")
 
@@ -168,6 +169,41 @@ def test_a_team_that_cannot_be_scored_costs_no_other(
     assert metrics["packed"] == metrics["team_00"]
     assert sorted(metrics) == ["packed", *(f"team_0{number}" for number in range(4))]
     assert not (tmp_path / "out" / "unpacked").exists()
+
+
+def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
+    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The organiser's terminal shows what a participant named a folder; a link may lead to another team's files."""
+    for name in ("red\x1b[31m", "two\nlines", os.fsdecode(b"caf\xe9")):
+        shutil.copytree(teams / "team_00", teams / name)
+    (teams / "thief").symlink_to(teams / "team_01")
+    (teams / "thief.zip").symlink_to(tmp_path / "elsewhere.zip")
+    shutil.copytree(teams / "team_00", teams / ".shy")
+    arguments = ("--ground-truth", str(truth), "--output", str(tmp_path / "out"))
+    assert main(["batch", str(teams), *arguments]) == 1
+    printed = capsys.readouterr()
+    words = " ".join(printed.out.replace("│", " ").split())
+    assert "\x1b" not in printed.out + printed.err
+    assert "red\\x1b[31m 0" not in words
+    for shown in ("red\\x1b[31m", "two\\nlines", "caf\\udce9", "unprintable characters", "is a symbolic link"):
+        assert shown in words, shown
+    assert "left out: '.shy' starts with a dot; rename it if it is a team" in words
+    assert printed.err.splitlines()[-1] == "4 of 9 teams have scores; 24 cases were scored in this run."
+    assert sorted(all_metrics(tmp_path / "out")) == [f"team_0{number}" for number in range(4)]
+
+
+def test_a_second_run_on_the_same_output_is_refused(
+    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would delete what the first one reads: honest teams got no score, with exit code 0."""
+    arguments = ["batch", str(teams), "--ground-truth", str(truth), "--output", str(tmp_path / "out")]
+    with Output.at(tmp_path / "out", cache=tmp_path).locked():
+        assert main(arguments) == 2
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"Another 'podium batch' is using {tmp_path / 'out'}: wait until it has ended, or give another --output."
+        )
+    assert main(arguments) == 0
 
 
 def test_an_older_file_of_a_team_that_fails_is_deleted(batch: Any, teams: Path, tmp_path: Path) -> None:

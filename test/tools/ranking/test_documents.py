@@ -1,7 +1,11 @@
 """Which files are found, and every refusal to mix what does not belong together, in its words."""
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tools.ranking.files import CASES, FAIR, GOOD, carotid_document, settings, three_teams, write_teams
@@ -183,6 +187,35 @@ def test_a_team_name_is_one_printable_line(tmp_path: Path) -> None:
 
 
 # Teams without a usable metrics.json
+
+
+@contextmanager
+def without_privileges() -> Iterator[Path]:
+    """A folder, and the rights of a user who is not root, who may open every folder."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        before = os.geteuid()
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
+
+
+def test_a_folder_without_permission() -> None:
+    with without_privileges() as folder:
+        write_teams(folder, three_teams())
+        (folder / "locked").mkdir(mode=0o300)
+        (folder / "closed").mkdir(mode=0)
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+        words = refusal(folder)
+        inner = refusal(folder / "locked")
+        (cohort,) = read_cohorts([folder], skip_broken=True)
+    said = [f"{folder}/{name} cannot be read: Permission denied." for name in ("closed", "locked")]
+    assert words == f"2 teams have no usable metrics.json. {' '.join(said)} --skip-broken ranks the others."
+    assert inner == said[1]
+    assert cohort.notes == [f"Left out: {each}" for each in said]
 
 
 def test_a_team_without_metrics_json_is_named(tmp_path: Path) -> None:

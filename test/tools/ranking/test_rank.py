@@ -3,6 +3,9 @@
 import csv
 import json
 import math
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, setti
 from tools.ranking.replicates import resampled
 
 from podium.cli.main import main
+from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -495,7 +499,7 @@ def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
     write_teams(tmp_path / "teams", three_teams())
     (tmp_path / "file").touch()
     ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
-    assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: File exists.\n")
+    assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: Not a directory.\n")
 
 
 # Figures are recomputed, not believed
@@ -604,3 +608,51 @@ def test_control_characters_are_printed_as_text(podium: Any, tmp_path: Path) -> 
         assert not [character for character in text if not character.isprintable() and character != "\n"]
     assert "Carotid\\x1b]0;owned\\x07" in ended.out
     assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title.isprintable()
+
+
+def test_a_run_that_is_killed_leaves_no_part_of_a_ranking(tmp_path: Path) -> None:
+    """Tables without the page, or the page of another run, would be taken for a ranking."""
+    write_teams(tmp_path / "teams", three_teams())
+    output = tmp_path / "ranking"
+    command = [sys.executable, "-m", "podium", "rank", str(tmp_path / "teams"), "--output", str(output)]
+    process = subprocess.Popen([*command, "--bootstraps", "10"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(output.rglob("ranking.json")):
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    found = sorted(path.name for path in output.iterdir() if not path.name.startswith("."))
+    complete = ["figures", "ranking.csv", "ranking.json", "ranking.tex", "report.html"]
+    assert found in ([], complete)
+    assert subprocess.run([*command, "--bootstraps", "10"], capture_output=True, check=True).returncode == 0
+    assert sorted(path.name for path in output.iterdir() if not path.name.startswith(".")) == complete
+
+
+def test_a_figure_of_a_row_that_was_changed(tmp_path: Path) -> None:
+    """It is a formula of other figures of the row, and would win every ranking case by case."""
+    teams = three_teams()
+    row = teams["poor"]["results"][0]
+    name = "segmentation"
+    before = row["metrics"][name]
+    assert before < 0.9
+    row["metrics"][name] = 1.0
+    write_teams(tmp_path, teams)
+    (cohort,) = read_cohorts([tmp_path])
+    with pytest.raises(UsageError) as refused:
+        rank(cohort, FEW)
+    start = (
+        f"{tmp_path}/poor/metrics.json: 'segmentation' of the case '{row['case']}' is 1, but the row's other figures"
+    )
+    assert str(refused.value).startswith(start)
+
+
+@pytest.mark.parametrize(("scored", "failed"), [(999, 0), (5, 1)])
+def test_counts_that_were_changed(tmp_path: Path, scored: int, failed: int) -> None:
+    teams = three_teams()
+    teams["good"]["counts"] |= {"scored": scored, "failed": failed}
+    write_teams(tmp_path, teams)
+    with pytest.raises(UsageError) as refused:
+        read_cohorts([tmp_path])
+    assert str(refused.value) == (
+        f"{tmp_path}/good/metrics.json counts {scored} scored, {failed} failed and 0 missing of 6 cases, which is not "
+        "what its rows give, or no sum: it was changed."
+    )

@@ -184,19 +184,26 @@ def test_an_image_that_is_none(folders: dict[str, Path], capsys: pytest.CaptureF
     assert capsys.readouterr().err.splitlines()[-1] == "--images: 'a_0001.nii.gz' cannot be read as an image."
 
 
-def test_a_program_ends_with_the_simulation(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Ctrl-C reaches us alone, since the program has a session of its own: it must not live on."""
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGHUP])
+def test_a_program_ends_with_the_simulation(
+    request_to_end: signal.Signals, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Ctrl-C reaches us alone, since the program has a session of its own: it must not live on, nor its folders."""
+    (tmp_path / "temporary").mkdir()
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
     code = f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(600)"
     arguments = ["simulate", "--algorithm", f'command:{sys.executable} -c "{code}"', "--steps", "1"]
     arguments += [word for name, path in folders.items() for word in (f"--{name}", str(path))]
-    ours = subprocess.Popen([sys.executable, "-m", "podium", *arguments], stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "podium", *arguments]
+    ours = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
     pid = tmp_path / "pid"
     try:
         while not (pid.is_file() and pid.read_text()):
             assert ours.poll() is None
             time.sleep(0.05)
-        ours.send_signal(signal.SIGINT)
-        assert ours.wait(timeout=60) != 0
+        ours.send_signal(request_to_end)
+        assert ours.wait(timeout=60) == 130
+        assert not list((tmp_path / "temporary").iterdir())
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid.read_text()), 0)
     finally:  # where it fails, neither of the two stays behind
@@ -252,6 +259,30 @@ def test_a_program_that_fills_the_disk_is_ended(
     code = f"import os, sys, time; os.chdir(sys.argv[1]); {code}"
     assert simulate(folders, f'command:{sys.executable} -c "{code}" {{output}}', "--steps", "1") == 0
     assert steps_of(folders["output"] / "a")[0]["error"] == f"The algorithm wrote {words}"
+
+
+@pytest.mark.parametrize("background", ["sleep 60", "sleep 60 2>/dev/null", "setsid sleep 60"])
+def test_what_a_program_leaves_in_the_background_ends_with_its_step(background: str, tmp_path: Path) -> None:
+    """It is killed unless it has left the session, and its open stderr is not waited for: a step took as long as what
+    it had left behind."""
+    folders = Folders()
+    started = time.monotonic()
+    command = ["sh", "-c", f"{background} & echo $! > {tmp_path}/pid; echo done >&2; sleep 0.5"]
+    try:
+        assert run_program(command, folders, timeout_seconds=20.0) == (0, "done\n")
+    finally:
+        folders.remove()
+        pid = int((tmp_path / "pid").read_text())
+        state = Path(f"/proc/{pid}/stat")
+        for _ in range(100):  # until whoever inherits it has noticed that it ended
+            if not state.exists() or state.read_text().split()[2] == "Z":
+                break
+            time.sleep(0.02)
+        lives = state.exists() and state.read_text().split()[2] != "Z"
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert lives == background.startswith("setsid")
+    assert time.monotonic() - started < 10
 
 
 def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:

@@ -167,6 +167,13 @@ _CLASS_METRICS = (
 # Probabilities
 
 
+class LogLossSettings(MetricSettings):
+    """`clip`: probabilities below it count as it, so that one case costs -ln(clip) at most. Without it one confident
+    error shows in the mean of hundreds of cases, and a few submissions read the hidden labels."""
+
+    clip: Annotated[float, Field(strict=True, gt=0, lt=0.5)]
+
+
 class EceSettings(MetricSettings):
     """`bins`: how many equal parts of 0 to 1."""
 
@@ -220,9 +227,10 @@ _PROBABILITY_METRICS = (
     ),
     _probability_metric(
         name="log_loss",
-        definition="- mean of log p(true class)",
+        definition="- mean of log p(true class), p from clip to 1 - clip",
+        settings_model=LogLossSettings,
         figure=Figure(title="Log loss", direction="lower"),
-        of=lambda cohort: classification.log_loss(**_arrays(cohort)),
+        of=lambda cohort: classification.log_loss(**_arrays(cohort), clip=cohort.settings.clip),
     ),
     _probability_metric(
         name="ece",

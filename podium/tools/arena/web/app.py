@@ -1,14 +1,20 @@
 """The web server: the handler of every address, the pages for refused and failed requests, and `podium arena serve`."""
 
+import logging
+import resource
 import socket
 import ssl
 import sys
 import traceback
+from asyncio import TimerHandle, Transport
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import ClassVar
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from podium.errors import PodiumError, UsageError
 from podium.tools.arena import raters
@@ -26,6 +33,10 @@ from podium.tools.arena.web.site import SecureHeaders, Site, StoreThreads, Witho
 
 _TITLED_AS = {405: 404, 415: 400}
 _GRACE_SECONDS = 5  # for answers in progress when the server is stopped
+_SECONDS_TO_SEND = 10.0
+_MOST_CONNECTIONS = 800
+_MOST_OF_ONE_ADDRESS = 200  # a proxy has one address for all raters
+_LINES_PER_MINUTE = 30
 
 
 class Crashes:
@@ -112,6 +123,69 @@ def make_app(arena: OpenArena) -> ASGIApp:
     return SecureHeaders(WithoutPrefix(app, site.prefix))
 
 
+# Slow requests, as of an attacker without a link: each would hold a descriptor, and without any left nobody could vote.
+
+
+class GuardedConnection(H11Protocol):
+    """A connection whose requests must arrive within 10 seconds; there are only so many, in all and of one address."""
+
+    _open: ClassVar[Counter[str]] = Counter()
+    _address = ""
+    _timer: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        self._open[self._address] += 1
+        self._expect_more()
+        if self._open[self._address] > _MOST_OF_ONE_ADDRESS or self._open.total() > _most_connections():
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._expect_more()
+        else:
+            self._expect_nothing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._expect_nothing()
+        self._open[self._address] -= 1
+        if not self._open[self._address]:
+            del self._open[self._address]
+
+    def _expect_more(self) -> None:
+        """From the first byte of a request on; more bytes give no more time."""
+        if self._timer is None:
+            self._timer = self.loop.call_later(_SECONDS_TO_SEND, self.transport.abort)
+
+    def _expect_nothing(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _most_connections() -> int:
+    """Some descriptors are left for pictures and the database."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if limit == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, max(8, limit - 128))
+
+
+class FewLines(logging.Filter):
+    """Keeps a log from growing by what strangers send: so many lines per minute, the others are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._minute, self._lines = -1, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        minute = int(record.created // 60)
+        self._lines = self._lines + 1 if minute == self._minute else 1
+        self._minute = minute
+        return self._lines <= _LINES_PER_MINUTE
+
+
 # `podium arena serve`: one process for raters and the organiser, until it is stopped.
 
 
@@ -133,6 +207,7 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             log_level="warning",
             server_header=False,
             proxy_headers=False,  # the client's address is not used
+            http=GuardedConnection,
             ws="none",
             lifespan="on",
             timeout_keep_alive=30,
@@ -140,6 +215,9 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
+        few_lines = FewLines()
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(few_lines)
         # uvicorn raises the signal again after it has shut down.
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,87 @@
+"""More candidates than `max_candidates`: the most confident count, and a warning says how many do not."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.declared.declaring import score, write_challenge
+
+from podium.checking import check
+from podium.execution.executor import Serial
+
+POINTS = """
+[values.v]
+kind = "points"
+unit = "mm"
+table = "p.csv"
+
+[[metrics]]
+kind = "recall"
+radius_mm = 0.5
+
+[ranking]
+by = "recall"
+"""
+MAP = (
+    POINTS.replace("points", "detection_map")
+    .replace('unit = "mm"\ntable = "p.csv"', 'file = "{case}.mha"')
+    .replace("radius_mm = 0.5\n", "")
+)
+
+
+def points(number: int, *, with_probability: bool = True) -> str:
+    """In a row, the last the most probable."""
+    head = "case,x,y,probability" if with_probability else "case,x,y"
+    rows = (f"a,{n},0" + (f",{n / number}" if with_probability else "") for n in range(number))
+    return "\n".join([head, *rows])
+
+
+def row(found: dict[str, Any]) -> tuple[int, list[str]]:
+    (facts,) = [value for value in found["results"]["a"]["metrics"].values() if isinstance(value, dict)]
+    (facts,) = [each for each in (facts, *facts.values()) if isinstance(each, dict) and "hits" in each]
+    return len(facts["hits"]), found["results"]["a"]["warnings"]
+
+
+def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> None:
+    """12 cases of 199,999 points made a metrics.json of 58 MB."""
+    references = {"p.csv": "case,x,y\na,0,0\na,4999,0\n"}
+    found = score(tmp_path, POINTS, references, {"p.csv": points(5000)})
+    words = "5,000 points were found; only the 1,000 most confident count."
+    assert row(found) == (1000, [words])
+    assert found["aggregates"]["recall"] == 0.5  # the first point is the least probable one
+    assert (tmp_path / "teams/team/metrics.json").stat().st_size < 50_000
+
+
+def test_without_probabilities_the_first_count(tmp_path: Path) -> None:
+    toml = POINTS.replace("[[metrics]]", "max_candidates = 3\n[[metrics]]")
+    references = {"p.csv": "case,x,y\na,0,0\na,4,0\n"}
+    found = score(tmp_path, toml, references, {"p.csv": points(5, with_probability=False)})
+    assert row(found) == (3, ["5 points were found; only the first 3 count."])
+    assert found["aggregates"]["recall"] == 0.5
+
+
+def test_as_many_as_allowed_are_no_warning(tmp_path: Path) -> None:
+    found = score(tmp_path, POINTS, {"p.csv": "case,x,y\na,0,0\n"}, {"p.csv": points(1000)})
+    assert row(found) == (1000, [])
+
+
+@pytest.mark.parametrize(
+    ("limit", "warnings"), [(3, ["5 candidates were found; only the 3 most confident count."]), (5, [])]
+)
+def test_candidates_of_a_map(tmp_path: Path, limit: int, warnings: list[str]) -> None:
+    confidences = np.zeros((1, 4, 9), np.float32)
+    confidences[0, :3, ::2] = np.arange(1, 6) / 10
+    truth = np.zeros((1, 4, 9), np.uint8)
+    truth[0, :3, 8] = 1
+    toml = MAP.replace("[[metrics]]", f'reference = "{{case}}.mha"\nmax_candidates = {limit}\n[[metrics]]')
+    found = score(tmp_path, toml, {"a.mha": truth}, {"a.mha": confidences})
+    assert row(found) == (limit, warnings)
+    assert found["aggregates"]["recall"] == 1.0
+
+
+def test_more_findings_than_candidates_are_a_warning_of_the_check(tmp_path: Path) -> None:
+    toml = POINTS.replace("[[metrics]]", "max_candidates = 3\n[[metrics]]")
+    folder = write_challenge(tmp_path / "challenge", toml, {"p.csv": points(5)})
+    (warning,) = check("challenge", folder, images=None, executor=Serial()).warnings
+    assert "'v' has more findings (5) than max_candidates (3)" in warning
