@@ -5,11 +5,10 @@ the matched pairs.
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from podium.metrics import Floats, Mask
 from podium.metrics.components import Connectivity, Lesions, Overlap, SparseComponents, count_overlap, find_lesions
 from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import bounding_box, voxel_ml
-from podium.metrics.surfaces import BoundaryKind, Combine, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, Combine, boundary_voxels, measure_surfaces
 
 Match = Literal["iou", "dice", "overlap", "centroid"]
 Pairing = Literal["any", "greedy", "optimal"]
@@ -462,21 +461,43 @@ def centroid_hits(
     return Detections(tp=score.true_positives, fp=score.false_positives, fn=score.false_negatives)
 
 
-def component_dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float | None:
-    """The mean over the reference's components of the Dice within each one's Voronoi region. Source: MONAI.
+def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
+    """The mean over the reference's components of the Dice within each one's Voronoi region; higher is better.
 
-    `DiceMetric(per_component=True)`: every voxel belongs to its nearest component. Components are MONAI's own, joined
-    by 26 neighbours. None where the reference is empty. It unrolls both masks into two channels and measures distances
-    over the whole volume: seconds and gigabytes on a whole body.
+    MONAI's `DiceMetric(per_component=True)`: components are joined by 26 neighbours (8 in 2-D), and every voxel belongs
+    to its nearest component, in voxels. None where the reference is empty. Only predicted voxels outside of all
+    components need a nearest one, which takes a hundredth of the time of MONAI's distances over the whole volume.
     """
-    import torch
-    from monai.metrics.meandice import DiceMetric
+    sides = [mask[None] if reference.ndim == 2 else mask for mask in (prediction, reference)]
+    box = _box_around(sides)
+    found, expected = (np.ascontiguousarray(mask[box]) for mask in sides)
+    lesions = find_lesions(expected.view(np.uint8), connectivity=26)
+    if not lesions.count:
+        return None
+    hits = np.bincount(lesions.lesion[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
+    false = np.bincount(
+        _nearest_lesions(np.argwhere(found & ~expected), lesions, expected), minlength=lesions.count + 1
+    )
+    return float(np.mean(2 * hits / (hits + false[1:] + lesions.voxels)))
 
-    def channels(mask: NDArray[np.bool_]) -> torch.Tensor:
-        return torch.from_numpy(np.stack([~mask, mask])[None].astype(np.float32))
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Voronoi computation is running on CPU")  # where else
-        measured: Any = DiceMetric(per_component=True, ignore_empty=True)(channels(prediction), channels(reference))
-    value = float(measured)
-    return None if math.isnan(value) else value
+def _nearest_lesions(asked: Numbers, lesions: Lesions, mask: Mask) -> Numbers:
+    """The lesion nearest to each voxel; of lesions equally near, the one that SciPy's distance transform takes: that
+    with the lowest last index, then the lowest index before it."""
+    if not len(asked):
+        return np.zeros(0, np.int64)
+    from scipy.spatial import cKDTree
+
+    boundary = boundary_voxels(mask)
+    goals = boundary.coordinates()
+    lesion = as_components(lesions).labels_at(boundary.places)
+    order = np.lexsort(tuple(goals.T))  # the last index decides first
+    goals, lesion = goals[order], lesion[order]
+    tree = cKDTree(goals)
+    distances, nearest = tree.query(asked, k=min(2, len(goals)))
+    distances, nearest = (each.reshape(len(asked), -1) for each in (distances, nearest))
+    chosen = lesion[nearest[:, 0]]
+    tied = np.flatnonzero(distances[:, 0] == distances[:, -1]) if len(goals) > 1 else np.zeros(0, np.int64)
+    near = tree.query_ball_point(asked[tied], distances[tied, 0] + 1e-6)  # squares are whole numbers: no other is near
+    chosen[tied] = [lesion[min(each)] for each in near]
+    return np.asarray(chosen)

@@ -32,6 +32,7 @@ from podium.challenges.settings import CasesSettings
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
+from podium.metrics.engines import Engine, engine_named
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -49,13 +50,14 @@ _PACKAGES = {
 class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
-    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
-        self._format, self._declared = format, declared
+    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared], engine: Engine) -> None:  # noqa: A002  (the part's name)
+        self._format, self._declared, self._engine = format, declared, engine
 
     def import_packages(self) -> None:
         for kind in {value.settings.kind for value in self._format.values.values()}:
             for package in _PACKAGES.get(kind, ()):
                 import_module(package)
+        self._engine.import_packages({each.package for each in self._declared})
 
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
@@ -91,7 +93,7 @@ def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     declared = []
     for kind, metric in metrics_of(settings):
         chosen, _ = fitting_values(kind, metric, values)
-        declared.append(kind.declare(metric, chosen))
+        declared.append(kind.declare(metric, chosen, engine_named(settings.engine)))
     return declared
 
 
@@ -257,6 +259,8 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
     """The challenge that these settings describe."""
     files = DeclaredFormat(cases, settings)
     declared = declare(settings)
+    metrics = metrics_of(settings)
+    computed_by = {metric.own_name: each.package for (_, metric), each in zip(metrics, declared, strict=True)}
     time = settings.time
     return Challenge(
         name=name,
@@ -264,13 +268,14 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         cases=cases,
         settings=settings,
         format=files,
-        scorer=DeclaredScorer(files, declared),
+        scorer=DeclaredScorer(files, declared, engine_named(settings.engine)),
         scoreboard=scoreboard(settings, declared),
         ranking=NO_RULE,
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
         given=time.team_figures if time is not None else None,
         pictures=lambda rows, aggregates: _pictures(settings, rows, aggregates),
+        computed_by=computed_by,
         provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
         cohort_given=time.cohort_figures if time is not None else None,
     )

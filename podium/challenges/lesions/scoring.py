@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
@@ -15,8 +14,8 @@ from podium.challenges.format import differing_geometry
 from podium.challenges.lesions.format import LesionReference, LesionsFormat, LesionsPrediction, LesionsSettings
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.metrics import Floats
-from podium.metrics.components import Components, count_overlap
+from podium.metrics import Floats, Mask
+from podium.metrics.components import Components, Overlap, count_overlap
 from podium.metrics.declaration import (
     AGREEMENT,
     UNDEFINED_WITHOUT_REFERENCE,
@@ -25,7 +24,9 @@ from podium.metrics.declaration import (
     Curve,
     Scoreboard,
 )
-from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, reported_pairs, voxel_dice
+from podium.metrics.engines import OWN, engine_named
+from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
+from podium.metrics.overlap import VoxelCounts, bounding_box
 from podium.metrics.resampling import Resamples
 from podium.readers.volumes import Volume
 
@@ -53,17 +54,53 @@ _CURVES = tuple(
 )
 
 
-def score_step(
-    step: int, components: Components, reference: LesionReference, settings: LesionsSettings
-) -> dict[str, Any]:
+def computed_by(settings: LesionsSettings) -> Mapping[str, str]:
+    """The package that computes each figure of a step."""
+    engine = engine_named(settings.engine)
+    found = {"dice": engine.PACKAGES.get("dice", OWN), "dmm": OWN}
+    if settings.per_component_dice:
+        found["component_dice"] = engine.PACKAGES.get("component_dice", OWN)
+    if settings.centroid_radius_mm is not None:
+        found["centroid_hits"] = "grand-challenge-metrics"
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class StepMasks:
+    """The masks of a step, for an engine."""
+
+    volume: Volume
+    reference: LesionReference
+    overlap: Overlap
+
+    @property
+    def counts(self) -> VoxelCounts:
+        return VoxelCounts(
+            prediction=self.overlap.predicted_voxels,
+            reference=self.reference.lesions.total_voxels,
+            shared=self.overlap.shared_voxels,
+        )
+
+    def masks(self) -> tuple[Mask, Mask]:
+        """Cut to the box around both."""
+        prediction, reference = self.volume.labels.view(np.bool_), self.reference.mask()
+        box = bounding_box(prediction | reference)
+        assert box is not None, "neither mask is empty"
+        return np.ascontiguousarray(prediction[box]), np.ascontiguousarray(reference[box])
+
+
+def score_step(step: int, final: "FinalStep", reference: LesionReference, settings: LesionsSettings) -> dict[str, Any]:
     """The figures of one step and the counts behind them."""
+    components = final.components
     overlap = count_overlap(components, reference.lesions)
     detections = match_lesions(overlap, iou_threshold=settings.iou_threshold)
     policies = _POLICIES[settings.empty_reference]
-    dice, dmm = voxel_dice(overlap), detections.f1
     sizes = {"prediction": components.count, "reference": reference.lesions.count}
     if policies["dice"].applies(**sizes):
         dice, dmm = policies["dice"].value(**sizes), policies["dmm"].value(**sizes)
+    else:
+        dice = engine_named(settings.engine).dice(StepMasks(final.volume, reference, overlap))
+        dmm = detections.f1
     return {
         "step": step,
         "status": "scored",
@@ -117,11 +154,6 @@ class FinalStep:
     volume: Volume
     components: Components
 
-    @property
-    def mask(self) -> NDArray[np.bool_]:
-        """A value for every voxel, expanded on access."""
-        return self.volume.labels.view(np.bool_)
-
 
 @dataclass(frozen=True, eq=False)
 class LesionsCase:
@@ -149,8 +181,7 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
         import cc3d  # noqa: F401
         import numpy.ma  # noqa: F401  (np.unique asks for it)
 
-        if self._settings.per_component_dice:
-            import monai.metrics.meandice  # noqa: F401
+        engine_named(self._settings.engine).import_packages({*computed_by(self._settings).values()})
 
     def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
         steps: list[dict[str, Any]] = []
@@ -169,7 +200,7 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
             sentence = differing_geometry(name, volume.geometry, expected.geometry)
             warnings += [sentence] if sentence else []
             final = FinalStep(volume, components)
-            steps.append(score_step(step, final.components, expected, self._settings))
+            steps.append(score_step(step, final, expected, self._settings))
             del volume, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
@@ -262,8 +293,8 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
                     highest=1.0,
                     worst=0.0,
                     count="final_component_dice.n",
-                    of=_component_dice,
-                    when_lost=_component_dice,
+                    of=lambda case: _component_dice(case, settings),
+                    when_lost=lambda case: _component_dice(case, settings),
                 )
             ]
             if settings.per_component_dice
@@ -328,10 +359,14 @@ def _volume(
     )
 
 
-def _component_dice(case: LesionsCase) -> float | None:
-    if case.final is None:
-        return None if case.reference.is_empty else 0.0
-    return component_dice(prediction=case.final.mask, reference=case.reference.mask())
+def _component_dice(case: LesionsCase, settings: LesionsSettings) -> float | None:
+    if case.reference.is_empty:
+        return None
+    if case.final is None or case.final.components.count == 0:
+        return 0.0
+    overlap = count_overlap(case.final.components, case.reference.lesions)
+    masks = StepMasks(case.final.volume, case.reference, overlap)
+    return engine_named(settings.engine).component_dice(masks)
 
 
 def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
