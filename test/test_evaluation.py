@@ -539,7 +539,7 @@ def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_p
     class Dying:
         workers = 1
 
-        def run(self, cases: Any, _: Any, *, label: str) -> Any:
+        def run(self, cases: Any, _: Any, *, label: str, **__: Any) -> Any:
             return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
 
     truth = write_ground_truth(tmp_path / "t")

@@ -32,7 +32,7 @@ from podium.challenges.settings import CasesSettings
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
-from podium.metrics.engines import Engine, engine_named
+from podium.metrics.engines import MetricEngine, engine_named
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -50,7 +50,7 @@ _PACKAGES = {
 class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
-    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared], engine: Engine) -> None:  # noqa: A002  (the part's name)
+    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared], engine: MetricEngine) -> None:  # noqa: A002  (the part's name)
         self._format, self._declared, self._engine = format, declared, engine
 
     def import_packages(self) -> None:

@@ -26,7 +26,7 @@ from podium.metrics.declaration import (
 )
 from podium.metrics.engines import OWN, engine_named
 from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
-from podium.metrics.overlap import VoxelCounts, bounding_box
+from podium.metrics.overlap import VoxelCounts
 from podium.metrics.resampling import Resamples
 from podium.readers.volumes import Volume
 
@@ -69,7 +69,7 @@ def computed_by(settings: LesionsSettings) -> Mapping[str, str]:
 class StepMasks:
     """The masks of a step, for an engine."""
 
-    volume: Volume
+    step: "ReadStep"
     reference: LesionReference
     overlap: Overlap
 
@@ -82,16 +82,21 @@ class StepMasks:
         )
 
     def masks(self) -> tuple[Mask, Mask]:
-        """Cut to the box around both."""
-        prediction, reference = self.volume.labels.view(np.bool_), self.reference.mask()
-        box = bounding_box(prediction | reference)
-        assert box is not None, "neither mask is empty"
-        return np.ascontiguousarray(prediction[box]), np.ascontiguousarray(reference[box])
+        """Cut to the box around both; made of the voxels, which are few as a rule, never of the whole volume."""
+        lesions, voxels = self.reference.lesions, self.step.volume.voxels
+        places = np.flatnonzero(self.step.mask) if voxels is None else voxels.places
+        sides = [np.stack(np.unravel_index(each, lesions.shape)) for each in (places, lesions.places)]
+        low = np.min([side.min(axis=1) for side in sides], axis=0)
+        shape = np.max([side.max(axis=1) for side in sides], axis=0) - low + 1
+        prediction, reference = np.zeros((2, *shape), np.bool_)
+        prediction[tuple(sides[0] - low[:, None])] = True
+        reference[tuple(sides[1] - low[:, None])] = True
+        return prediction, reference
 
 
-def score_step(step: int, final: "FinalStep", reference: LesionReference, settings: LesionsSettings) -> dict[str, Any]:
+def score_step(step: int, read: "ReadStep", reference: LesionReference, settings: LesionsSettings) -> dict[str, Any]:
     """The figures of one step and the counts behind them."""
-    components = final.components
+    components = read.components
     overlap = count_overlap(components, reference.lesions)
     detections = match_lesions(overlap, iou_threshold=settings.iou_threshold)
     policies = _POLICIES[settings.empty_reference]
@@ -99,7 +104,7 @@ def score_step(step: int, final: "FinalStep", reference: LesionReference, settin
     if policies["dice"].applies(**sizes):
         dice, dmm = policies["dice"].value(**sizes), policies["dmm"].value(**sizes)
     else:
-        dice = engine_named(settings.engine).dice(StepMasks(final.volume, reference, overlap))
+        dice = engine_named(settings.engine).dice(StepMasks(read, reference, overlap))
         dmm = detections.f1
     return {
         "step": step,
@@ -148,11 +153,16 @@ def _counts_of(detections: Detections) -> dict[str, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class FinalStep:
-    """The last step's mask and its components."""
+class ReadStep:
+    """A step's mask and its components."""
 
     volume: Volume
     components: Components
+
+    @property
+    def mask(self) -> Mask:
+        """A value for every voxel, expanded on access."""
+        return self.volume.labels.view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +171,7 @@ class LesionsCase:
 
     reference: LesionReference
     steps: Sequence[Mapping[str, Any]]
-    final: FinalStep | None = None
+    final: ReadStep | None = None
     warnings: Sequence[str] = ()
 
     def along_steps(self, name: str, area: Callable[[Sequence[float]], float]) -> float | None:
@@ -199,7 +209,7 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
                 continue
             sentence = differing_geometry(name, volume.geometry, expected.geometry)
             warnings += [sentence] if sentence else []
-            final = FinalStep(volume, components)
+            final = ReadStep(volume, components)
             steps.append(score_step(step, final, expected, self._settings))
             del volume, components
         if not any(step["status"] == "scored" for step in steps):
@@ -365,7 +375,7 @@ def _component_dice(case: LesionsCase, settings: LesionsSettings) -> float | Non
     if case.final is None or case.final.components.count == 0:
         return 0.0
     overlap = count_overlap(case.final.components, case.reference.lesions)
-    masks = StepMasks(case.final.volume, case.reference, overlap)
+    masks = StepMasks(case.final, case.reference, overlap)
     return engine_named(settings.engine).component_dice(masks)
 
 

@@ -1,8 +1,8 @@
 """Who computes the figures that a package of the field has too: that package, or Podium's own vectorised code.
 
 `monai` calls MONAI and scikit-learn; `native` is 5 to 60 times faster and gives the same figures to 1e-6. Both modules
-have the functions of `Engine`; nothing else asks which of them it is. Masks without a voxel are decided by a metric's
-policy before an engine is asked.
+have the functions of `MetricEngine`; nothing else asks which of them it is. Masks without a voxel are decided by a
+metric's policy before an engine is asked.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,7 +42,7 @@ class SpacedPair(MaskPair, Protocol):
         """The distances of the two boundaries by Podium's own code, measured once."""
 
 
-class Engine(Protocol):
+class MetricEngine(Protocol):
     """What both engines offer."""
 
     @property
@@ -77,10 +77,10 @@ class Engine(Protocol):
         """The same of probabilities, none of which is missing."""
 
 
-def engine_named(name: EngineName) -> Engine:
+def engine_named(name: EngineName) -> MetricEngine:
     """The engine; only the modules of this one are imported."""
-    return cast(Engine, import_module(f"{__name__}.{name}"))
+    return cast(MetricEngine, import_module(f"{__name__}.{name}"))
 
 
 if TYPE_CHECKING:
-    _ENGINES: tuple[Engine, ...] = (monai, native)
+    _ENGINES: tuple[MetricEngine, ...] = (monai, native)

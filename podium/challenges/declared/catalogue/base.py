@@ -18,7 +18,7 @@ from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
-from podium.metrics.engines import OWN, Engine
+from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.resampling import Resamples
 
 Empty = Finite | Literal["exclude", "worst", "diagonal"]
@@ -113,12 +113,12 @@ class MetricKind(ABC):
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
 
-    def computed_by(self, settings: Any, engine: Engine) -> str:
+    def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         """The package that computes the metric under an engine."""
         return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
 
     @abstractmethod
-    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: Engine) -> Declared:
+    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         """The metric's figures for the values that it is `of`."""
 
 
@@ -195,7 +195,7 @@ class CaseValueMetric(MetricKind):
                 break
         return found
 
-    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: Engine) -> Declared:
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
         for value in values.values():
             metric = self._case_metric(settings, value, several=len(values) > 1)
@@ -279,21 +279,21 @@ class CohortValueMetric(MetricKind):
     figure: Figure
     parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
     of: Callable[[CohortFacts], Floats]
-    exact: Callable[[CohortFacts, Engine], float | None] | None = None
+    exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         return [problem for value in values.values() for problem in self.check(settings, value)]
 
-    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: Engine) -> Declared:
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
         for name, value in values.items():
             self._declare_value(declared, settings, value, engine, place=name if len(values) > 1 else "")
         return declared
 
     def _declare_value(
-        self, declared: Declared, settings: MetricSettings, value: AnyValueKind, engine: Engine, *, place: str
+        self, declared: Declared, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str
     ) -> None:
         fact, facts = self.fact, value.name
         if fact is not None:
@@ -306,7 +306,7 @@ class CohortValueMetric(MetricKind):
             declared.columns.append(metric.path)
 
     def _cohort_metric(  # noqa: PLR0913  (what its paths, titles and functions need)
-        self, settings: MetricSettings, value: AnyValueKind, engine: Engine, *, place: str, part: str, facts: str
+        self, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str, part: str, facts: str
     ) -> CohortMetric:
         words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
 

@@ -19,7 +19,7 @@ from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
 from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
-from podium.metrics.engines import Engine
+from podium.metrics.engines import MetricEngine
 from podium.metrics.resampling import Resamples
 
 _THRESHOLD = 0.5
@@ -69,7 +69,7 @@ def _counts(cohort: CohortFacts) -> Counts:
     return confusion(prediction=predicted, reference=reference, classes=classes, resamples=resamples)
 
 
-def _exact(cohort: CohortFacts, engine: Engine) -> float | None:
+def _exact(cohort: CohortFacts, engine: MetricEngine) -> float | None:
     """The published figure of classes."""
     predicted, reference, _ = _codes(cohort)
     names = _class_names(cohort.value)
@@ -84,7 +84,7 @@ def _exact(cohort: CohortFacts, engine: Engine) -> float | None:
     )
 
 
-def _exact_probability(cohort: CohortFacts, engine: Engine) -> float | None:
+def _exact_probability(cohort: CohortFacts, engine: MetricEngine) -> float | None:
     arrays = _arrays(cohort)
     return engine.probability_figure(
         cohort.settings.kind, prediction=arrays["prediction"], reference=arrays["reference"]

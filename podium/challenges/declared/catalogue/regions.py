@@ -25,7 +25,7 @@ from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
-from podium.metrics.engines import OWN, Engine
+from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
 from podium.metrics.resampling import Resamples
@@ -55,7 +55,7 @@ class RegionPair:
     diagonal_mm: float
     image_voxels: int
     is_lost: bool
-    engine: Engine
+    engine: MetricEngine
     _surfaces: dict[tuple[BoundaryKind, bool], SurfaceDistances] = field(default_factory=dict)
     _matches: dict[MatchingRule, LesionMatches] = field(default_factory=dict)
 
@@ -228,7 +228,7 @@ class RegionPlace:
     title: str
     value: AnyValueKind
     region: str
-    engine: Engine
+    engine: MetricEngine
 
 
 # Declared figures: of one region of a case, over the regions of a case, and over all cases.
@@ -390,10 +390,10 @@ class RegionMetric(MetricKind):
             )
         return found
 
-    def computed_by(self, settings: Any, engine: Engine) -> str:
+    def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         return OWN if self._is_pooled(settings) else super().computed_by(settings, engine)
 
-    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: Engine) -> Declared:
+    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
         places = self._places(settings, values, engine)
         for suffix in self._offered(settings):
@@ -408,7 +408,7 @@ class RegionMetric(MetricKind):
     def _offered(self, settings: Any) -> Sequence[str]:
         return list(self.figures) if self.offers is None else self.offers(settings)
 
-    def _places(self, settings: Any, values: Mapping[str, AnyValueKind], engine: Engine) -> list[RegionPlace]:
+    def _places(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> list[RegionPlace]:
         """The places of the figures of every value and region."""
         several = len(values) > 1
         return [
