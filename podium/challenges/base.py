@@ -141,6 +141,10 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     def score_missing(self, expected: ContentT) -> CaseT:
         """A case without a usable prediction."""
 
+    def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
+        """Copies of the reference with faults, compared with it: on these the two engines can be compared."""
+        return ()
+
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
         """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}

@@ -4,6 +4,7 @@ See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,6 +34,7 @@ from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import MetricEngine, engine_named
+from podium.metrics.overlap import damaged_labels
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -67,6 +69,21 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
 
+    def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
+        """Label images with faults, and the next class or one that is as probable as the others; nothing else."""
+        copies: dict[str, Sequence[object]] = {}
+        for name, value in self._format.values.items():
+            reference = expected[name]
+            if isinstance(reference, LabelImage):
+                copies[name] = [replace(reference, labels=each) for each in damaged_labels(reference.labels)]
+            elif value.settings.kind in ("class", "probability"):
+                copies[name] = _wrong_answers(value, str(reference))
+        faults = max(map(len, copies.values()), default=0)
+        return [
+            DeclaredCase(values=self._compared({name: each[number] for name, each in copies.items()}, expected))
+            for number in range(faults)
+        ]
+
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}
         for name, value in self._format.values.items():
@@ -85,6 +102,16 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         self, found: Mapping[str, object], expected: Mapping[str, object]
     ) -> Mapping[str, Compared[Any, Any]]:
         return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values}
+
+
+def _wrong_answers(value: AnyValueKind, true: str) -> Sequence[object]:
+    """Three answers: right, the next class, and right again; of probabilities ever less sure ones."""
+    if value.settings.kind == "class":
+        names = list(value.settings.classes)
+        return [true, names[(names.index(true) + 1) % len(names)], true]
+    names = list(value.settings.class_table)
+    rest = len(names) - 1
+    return [{name: sure if name == true else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
 
 
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:

@@ -15,7 +15,7 @@ from podium.challenges.lesions.format import LesionReference, LesionsFormat, Les
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Components, Overlap, count_overlap
+from podium.metrics.components import Components, Overlap, count_overlap, label_components
 from podium.metrics.declaration import (
     AGREEMENT,
     UNDEFINED_WITHOUT_REFERENCE,
@@ -26,7 +26,7 @@ from podium.metrics.declaration import (
 )
 from podium.metrics.engines import OWN, engine_named
 from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
-from podium.metrics.overlap import VoxelCounts
+from podium.metrics.overlap import VoxelCounts, damaged_labels
 from podium.metrics.resampling import Resamples
 from podium.readers.volumes import Volume
 
@@ -225,6 +225,14 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
             failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP) for step in range(count)
         ]
         return LesionsCase(expected, steps)
+
+    def damaged(self, expected: LesionReference) -> Sequence[LesionsCase]:
+        cases = []
+        for labels in damaged_labels(expected.mask().view(np.uint8)):
+            components = label_components(labels.view(np.bool_), connectivity=self._settings.connectivity)
+            read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
+            cases.append(LesionsCase(expected, [score_step(0, read, expected, self._settings)], read))
+        return cases
 
     def facts(self, case: LesionsCase) -> Figures:
         facts: dict[str, Any] = {
