@@ -143,7 +143,8 @@ NAMES = ("a", "b", "c")
 
 def aggregates(value: dict[str, Any], metrics: list[dict[str, Any]], facts: list[Any], engine: str) -> dict[str, Any]:
     values = {"x": {**value, "file": "{case}.json", "reference": "{case}.json"}}
-    tables = {"values": values, "metrics": metrics, "engine": engine}
+    ranking = {"by": metrics[0]["kind"]}
+    tables = {"values": values, "metrics": metrics, "engine": engine, "ranking": ranking}
     challenge = challenge_from_settings("x", "declared", tables)
     rows = [
         CaseResult(case=str(number), status="scored", metrics={"x": {**fact, "correct": 0}})
@@ -256,7 +257,7 @@ def script(references: Path, team: Path) -> dict[str, float]:
     for reference in sorted(references.glob("*.h5")):
         prediction = team / reference.name.replace("_label", "_pred")
         with h5py.File(reference) as expected, h5py.File(prediction) as found:
-            true.append(int(expected["cls"][()]))
+            true.append(int(np.squeeze(expected["cls"][()])))
             answers.append(int(np.squeeze(found["cls"][()])))
             for view in ("long", "trans"):
                 for structure, values in (("vessel", (2, 255)), ("plaque", (1, 128))):
