@@ -22,6 +22,7 @@ from podium.metrics.surfaces import BoundaryKind, Combine, boundary_voxels, meas
 Match = Literal["iou", "dice", "overlap", "centroid"]
 Pairing = Literal["any", "greedy", "optimal"]
 Numbers = NDArray[np.int64]
+_AT_ONCE = 1 << 20  # voxels that are looked at together: a prediction of noise must not need gigabytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -475,17 +476,13 @@ def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
     if not lesions.count:
         return None
     hits = np.bincount(lesions.lesion[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
-    false = np.bincount(
-        _nearest_lesions(np.argwhere(found & ~expected), lesions, expected), minlength=lesions.count + 1
-    )
-    return float(np.mean(2 * hits / (hits + false[1:] + lesions.voxels)))
+    false = _counts_nearest(found & ~expected, lesions, expected)
+    return float(np.mean(2 * hits / (hits + false + lesions.voxels)))
 
 
-def _nearest_lesions(asked: Numbers, lesions: Lesions, mask: Mask) -> Numbers:
-    """The lesion nearest to each voxel; of lesions equally near, the one that SciPy's distance transform takes: that
-    with the lowest last index, then the lowest index before it."""
-    if not len(asked):
-        return np.zeros(0, np.int64)
+def _counts_nearest(asked: Mask, lesions: Lesions, mask: Mask) -> Numbers:
+    """How many of the voxels are nearest to each lesion. Of lesions equally near, one counts as in SciPy's distance
+    transform: that with the voxel of the lowest last index, then of the lowest index before it."""
     from scipy.spatial import cKDTree
 
     boundary = boundary_voxels(mask)
@@ -494,10 +491,15 @@ def _nearest_lesions(asked: Numbers, lesions: Lesions, mask: Mask) -> Numbers:
     order = np.lexsort(tuple(goals.T))  # the last index decides first
     goals, lesion = goals[order], lesion[order]
     tree = cKDTree(goals)
-    distances, nearest = tree.query(asked, k=min(2, len(goals)))
-    distances, nearest = (each.reshape(len(asked), -1) for each in (distances, nearest))
-    chosen = lesion[nearest[:, 0]]
-    tied = np.flatnonzero(distances[:, 0] == distances[:, -1]) if len(goals) > 1 else np.zeros(0, np.int64)
-    near = tree.query_ball_point(asked[tied], distances[tied, 0] + 1e-6)  # squares are whole numbers: no other is near
-    chosen[tied] = [lesion[min(each)] for each in near]
-    return np.asarray(chosen)
+    counts = np.zeros(lesions.count + 1, np.int64)
+    planes = max(1, _AT_ONCE // mask[0].size)
+    for start in range(0, len(asked), planes):
+        voxels = np.argwhere(asked[start : start + planes]) + np.array([start, 0, 0])
+        distances, nearest = tree.query(voxels, k=[1, 2])  # infinite where there is no second one
+        chosen = lesion[nearest[:, 0]]
+        tied = np.flatnonzero(distances[:, 0] == distances[:, 1])
+        # Squares of distances are whole numbers: no voxel that is further away is so near.
+        near = tree.query_ball_point(voxels[tied], distances[tied, 0] + 1e-6)
+        chosen[tied] = [lesion[min(each)] for each in near]
+        counts += np.bincount(chosen, minlength=len(counts))
+    return counts[1:]

@@ -82,10 +82,11 @@ class StepMasks:
         )
 
     def masks(self) -> tuple[Mask, Mask]:
-        """Cut to the box around both; made of the voxels, which are few as a rule, never of the whole volume."""
+        """Cut to the box around both; made of their voxels where these are few, as they are as a rule."""
         lesions, voxels = self.reference.lesions, self.step.volume.voxels
-        places = np.flatnonzero(self.step.mask) if voxels is None else voxels.places
-        sides = [np.stack(np.unravel_index(each, lesions.shape)) for each in (places, lesions.places)]
+        if voxels is None:
+            return self.step.mask, self.reference.mask()
+        sides = [np.stack(np.unravel_index(each, lesions.shape)) for each in (voxels.places, lesions.places)]
         low = np.min([side.min(axis=1) for side in sides], axis=0)
         shape = np.max([side.max(axis=1) for side in sides], axis=0) - low + 1
         prediction, reference = np.zeros((2, *shape), np.bool_)

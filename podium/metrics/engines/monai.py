@@ -71,7 +71,8 @@ def _channels(pair: MaskPair, kind: Any = np.bool_) -> tuple[Any, Any]:
 
 def dice(pair: MaskPair) -> float:
     """Of a single channel MONAI would make booleans and a quotient in single precision; of two it takes doubles."""
-    two = (side.expand(1, 2, *side.shape[2:]) for side in _channels(pair, np.float64))
+    prediction, reference = _channels(pair)
+    two = (side.expand(1, 2, *side.shape[2:]) for side in (prediction, reference.double()))
     return float(_monai().compute_dice(*two, include_background=False))
 
 
