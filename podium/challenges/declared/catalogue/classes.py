@@ -164,7 +164,8 @@ _CLASS_METRICS = (
     ),
     _class_metric(
         name="f1",
-        definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means",
+        definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means. In macro a declared class "
+        "that does not occur counts 0",
         figure=_share(title="F1"),
         parts=lambda value: (*_class_names(value), *_AVERAGES),
         of=_f1,
