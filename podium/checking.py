@@ -157,7 +157,7 @@ def _examine(
 
 
 @dataclass(kw_only=True)
-class Compared:
+class EngineComparison:
     """One metric by both engines: the largest difference of any of its figures, and the CPU seconds that its figures of
     single cases took each engine."""
 
@@ -169,7 +169,7 @@ class Compared:
         return self.seconds["monai"] / self.seconds["native"] if self.seconds["native"] else None
 
 
-def compare_engines(name: str, path: Path, *, executor: Executor) -> Mapping[str, Compared]:
+def compare_engines(name: str, path: Path, *, executor: Executor) -> Mapping[str, EngineComparison]:
     """Every metric that the engines compute differently, on damaged copies of up to `MOST_COMPARED` references; nothing
     where there is none. The challenge must be free of errors."""
     file = ChallengeFile(path / CHALLENGE_FILE)
@@ -192,14 +192,14 @@ def compare_engines(name: str, path: Path, *, executor: Executor) -> Mapping[str
         }
 
     outcomes = executor.run(sorted(references)[:MOST_COMPARED], compare, label="comparing engines")
-    found: dict[str, Compared] = {}
+    found: dict[str, EngineComparison] = {}
     rows: dict[str, list[CaseResult]] = {engine: [] for engine in ENGINES}
     for case, outcome in outcomes.items():
         for engine, scored in (outcome.value or {}).items():
             for number, (row, seconds) in enumerate(scored):
                 rows[engine].append(CaseResult(case=f"{case} {number}", status="scored", metrics=row))
                 for metric, spent in seconds.items():
-                    found.setdefault(metric, Compared()).seconds[engine] += spent
+                    found.setdefault(metric, EngineComparison()).seconds[engine] += spent
     for one, other in zip(*rows.values(), strict=True):
         _note_differences(found, one.metrics, other.metrics)
     if rows[ENGINES[0]]:
@@ -224,16 +224,16 @@ def _timed_row(challenge: AnyChallenge, case: Any) -> tuple[dict[str, Any], dict
     return {**row, **challenge.scorer.facts(case)}, seconds
 
 
-def _note_differences(found: dict[str, Compared], theirs: Figures, ours: Figures, metric: str = "") -> None:
+def _note_differences(found: dict[str, EngineComparison], theirs: Figures, ours: Figures, metric: str = "") -> None:
     for key, value in theirs.items():
         name, other = metric or key, ours.get(key)
         if isinstance(value, Mapping) and isinstance(other, Mapping):
             _note_differences(found, value, other, name)
         elif isinstance(value, int | float) and isinstance(other, int | float):
-            entry = found.setdefault(name, Compared())
+            entry = found.setdefault(name, EngineComparison())
             entry.difference = max(entry.difference, abs(value - other))
         elif value is None and other is not None:
-            found.setdefault(name, Compared()).difference = math.inf
+            found.setdefault(name, EngineComparison()).difference = math.inf
 
 
 def _digest(challenge: AnyChallenge, reference: Any) -> bytes:

@@ -31,7 +31,7 @@ from podium.errors import UsageError
 from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
-    from podium.checking import Checked, Compared
+    from podium.checking import Checked, EngineComparison
 
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
@@ -162,7 +162,7 @@ def _print(checked: "Checked") -> None:
             print(f"  {kind}{line}", flush=True)
 
 
-def _print_engines(found: "Mapping[str, Compared]") -> None:
+def _print_engines(found: "Mapping[str, EngineComparison]") -> None:
     """Print a table of what both engines give, and what they take."""
     if not found:
         print("  engines: no figure of this challenge is computed by an engine")
