@@ -10,6 +10,7 @@ import gzip
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,9 +26,11 @@ from whole_run import measure
 
 from podium.challenges import challenge_from_settings
 from podium.challenges.lesions.format import LesionReference, LesionsPrediction, LesionsSettings, StepSource
-from podium.challenges.lesions.scoring import score_step
+from podium.challenges.lesions.scoring import ReadStep, score_step
 from podium.metrics.components import find_lesions, label_components
-from podium.metrics.lesions import component_dice
+from podium.metrics.engines import EngineName, engine_named
+from podium.metrics.overlap import VoxelCounts, count_voxels
+from podium.readers import volumes
 from podium.readers.files import SafeFile
 from podium.readers.images import Geometry
 
@@ -38,6 +41,7 @@ STEPS = 6
 LESIONS = (5, 300)
 CORE_LESIONS = (5, 100)
 REPEATS = 3
+WARM_AND_REAL = ((1, (60, 60, 60)), (300, SHAPE))
 UNIT = Geometry((1.0,) * 3, (0.0,) * 3, (1, 0, 0, 0, 1, 0, 0, 0, 1))
 
 CHALLENGE = """\
@@ -45,6 +49,7 @@ kind = "lesions"
 title = "Benchmark"
 version = "1"
 per_case = "full"
+engine = "native"
 
 [lesions]
 steps = 6
@@ -61,7 +66,9 @@ def main(*, large: bool) -> None:
     if large:
         with TemporaryDirectory(prefix="podium-bench-") as temporary:
             console.print(memory_table(Path(temporary)))
-        console.print(f"MONAI's Dice per component, {SHAPE}: {monai_seconds():.1f} s")
+        names: tuple[EngineName, ...] = ("monai", "native")
+        for name in names:
+            console.print(f"Dice per component, {SHAPE}, 300 lesions, {name}: {component_seconds(name):.2f} s")
 
 
 def volume_of(lesions: int, shape: tuple[int, ...], *, seed: int, radius: tuple[int, int]) -> Volume:
@@ -89,18 +96,18 @@ def core_table() -> Table:
     table = Table(title=f"One step of {SHAPE}, masks in memory", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "literal, s", "podium, s", "times faster", "podium, further steps, s", "times faster"):
         table.add_column(title, justify="right")
-    settings = LesionsSettings()
+    settings = LesionsSettings(engine="native")
     for lesions in CORE_LESIONS:
         prediction, reference = pair_of(lesions)
 
         def whole(prediction: Volume = prediction, reference: Volume = reference) -> dict[str, Any]:
             truth = LesionReference(find_lesions(reference, connectivity=18), UNIT)
-            return score_step(0, label_components(prediction.view(bool), connectivity=18), truth, settings)
+            return score_step(0, read_step(prediction), truth, settings)
 
         truth = LesionReference(find_lesions(reference, connectivity=18), UNIT)
 
         def further(prediction: Volume = prediction, truth: LesionReference = truth) -> dict[str, Any]:
-            return score_step(0, label_components(prediction.view(bool), connectivity=18), truth, settings)
+            return score_step(0, read_step(prediction), truth, settings)
 
         ours, found = best(whole)
         more, _ = best(further)
@@ -122,7 +129,7 @@ def file_table(folder: Path) -> Table:
     table = Table(title=f"A case of {STEPS} steps of {SHAPE}, from .nii.gz", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "gunzip, s", "SimpleITK reads, s", "podium, s", "of gunzip", "of SimpleITK"):
         table.add_column(title, justify="right")
-    challenge = challenge_from_settings("lesions", "lesions", {})
+    challenge = challenge_from_settings("lesions", "lesions", {"engine": "native"})
     for lesions in LESIONS:
         case = folder / f"case{lesions}"
         prediction, reference = pair_of(lesions)
@@ -162,12 +169,31 @@ def memory_table(folder: Path) -> Table:
     return table
 
 
-def monai_seconds() -> float:
-    prediction, reference = pair_of(300)
-    seconds, _ = best(
-        lambda: component_dice(prediction=prediction.view(bool), reference=reference.view(bool)), repeats=1
-    )
+@dataclass(frozen=True)
+class Masks:
+    """Two masks as an engine takes them."""
+
+    prediction: NDArray[np.bool_]
+    reference: NDArray[np.bool_]
+
+    @property
+    def counts(self) -> VoxelCounts:
+        return count_voxels(prediction=self.prediction, reference=self.reference)
+
+    def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return self.prediction, self.reference
+
+
+def component_seconds(engine: EngineName) -> float:
+    small, large = (Masks(*(side.view(bool) for side in pair_of(number, shape))) for number, shape in WARM_AND_REAL)
+    engine_named(engine).component_dice(small)  # imports are no part of the time
+    seconds, _ = best(lambda: engine_named(engine).component_dice(large), repeats=1)
     return seconds
+
+
+def read_step(prediction: Volume) -> ReadStep:
+    components = label_components(prediction.view(bool), connectivity=18)
+    return ReadStep(volumes.Volume(prediction.shape, UNIT, prediction), components)
 
 
 def write(path: Path, volume: NDArray[Any]) -> None:

@@ -1,7 +1,7 @@
 """The same rules, as one would first write them with the field's packages; each runs in its own process.
 
 
-    .venv/bin/python bench/peers.py carotid|lesions|freehand|organs FOLDER
+    .venv/bin/python bench/peers.py carotid|carotid_monai|lesions|freehand|organs FOLDER
 
 FOLDER has what bench/subjects.py wrote: the ground truth and one submission. The means are printed as JSON.
 """
@@ -38,6 +38,49 @@ def _carotid_case(reference: Path) -> dict[str, float]:
                 pair = [mask == value for mask in masks]
                 dice, nsd = dice_and_nsd(prediction=pair[0], reference=pair[1], tolerance_px=3.0)
                 found |= {f"dice.{view}_{structure}.mean": dice, f"nsd.{view}_{structure}.mean": nsd}
+    return found
+
+
+def carotid_monai(folder: Path) -> dict[str, float]:
+    """h5py, MONAI and scikit-learn over the full image: one-hot masks, one call per view, a pool of two processes."""
+    from sklearn.metrics import f1_score
+
+    references = sorted((folder / "ground-truth/references").glob("*.h5"))
+    with Pool(PROCESSES) as pool:
+        rows = pool.map(_carotid_case_monai, references)
+    classes = [row.pop("true") for row in rows], [row.pop("found") for row in rows]
+    means = {name: fmean(row[name] for row in rows) for name in rows[0]}
+    return {**means, "f1.macro": float(f1_score(*classes, labels=[0, 1], average="macro", zero_division=0))}
+
+
+def _carotid_case_monai(reference: Path) -> dict[str, float]:
+    import warnings
+
+    import h5py
+    import torch
+    from carotid_masks import PLAQUE, VESSEL
+    from monai.metrics import compute_dice, compute_surface_dice
+    from monai.networks.utils import one_hot
+
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    names = {"vessel": VESSEL, "plaque": PLAQUE}
+    found = {}
+    with (
+        h5py.File(reference) as expected,
+        h5py.File(reference.parents[2] / "submission" / reference.name.replace("_label", "_pred")) as guessed,
+    ):
+        for view in ("long", "trans"):
+            pair = [
+                one_hot(torch.from_numpy(file[f"{view}_mask"][()]).long()[None, None], num_classes=3)
+                for file in (guessed, expected)
+            ]
+            dice = compute_dice(*pair, include_background=False)
+            nsd = compute_surface_dice(*pair, class_thresholds=[3.0, 3.0])
+            for name, label in names.items():
+                found[f"dice.{view}_{name}.mean"] = float(dice[0, label - 1])
+                found[f"nsd.{view}_{name}.mean"] = float(nsd[0, label - 1])
+        found |= {"true": int(expected["cls"][()]), "found": int(guessed["cls"][()])}
     return found
 
 
@@ -86,7 +129,7 @@ def organs(folder: Path) -> dict[str, float]:
 
 
 PEERS: dict[str, Callable[[Path], dict[str, float]]] = {
-    each.__name__: each for each in (carotid, lesions, freehand, organs)
+    each.__name__: each for each in (carotid, carotid_monai, lesions, freehand, organs)
 }
 
 if __name__ == "__main__":

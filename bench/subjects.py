@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ SAMPLE_TEAMS = {"carotid": "aorta", "freehand": "fathom", "lesions": "ember", "r
 LESION_CASES = 10
 SHORT_FRAMES, LONG_FRAMES = 100, 1400
 SCANS = ("LH_Par_S_DtP", "LH_Par_S_PtD", "RH_Par_S_DtP")
+ENGINES = ("monai", "native")
 FREEHAND = 'kind = "freehand"\ntitle = "Benchmark"\nversion = "1"\nper_case = "full"\n'
 ORGANS = f"""\
 kind = "declared"
@@ -81,7 +83,10 @@ def carotid(plan: Plan) -> Iterator[Row]:
     with working_folder() as folder:
         carotid_cases.write_cases(folder, carotid_cases.CASES)
         what = f"{carotid_cases.CASES} cases of two 512 x 512 views"
-        yield row_of("carotid", what, folder, plan, peer="h5py and SciPy, written literally")
+        for engine in ENGINES:
+            use_engine(folder, engine)
+            literal = "h5py and MONAI, written literally"
+            yield row_of("carotid", f"{what}, {engine}", folder, plan, peer=literal, script="carotid_monai")
 
 
 def lesions(plan: Plan) -> Iterator[Row]:
@@ -134,7 +139,9 @@ def organs(plan: Plan) -> Iterator[Row]:
             SimpleITK.WriteImage(image, str(folder / path / "case.nii.gz"), useCompression=True, compressionLevel=1)
         (folder / "ground-truth/challenge.toml").write_text(ORGANS, encoding="utf-8")
         what = f"Dice, NSD and HD95 of {surfaces.ORGANS} organs, one case of 400 x 400 x 300"
-        yield row_of("organs", what, folder, plan, peer="SimpleITK and MONAI")
+        for engine in ENGINES:
+            use_engine(folder, engine)
+            yield row_of("organs", f"{what}, {engine}", folder, plan, peer="SimpleITK and MONAI")
 
 
 def ranking(plan: Plan) -> Iterator[Row]:
@@ -166,7 +173,16 @@ def agreeing(output: Path) -> Callable[[str], None]:
     return check
 
 
-def row_of(subject: str, what: str, folder: Path, plan: Plan, *, peer: str = "") -> Row:
+def use_engine(folder: Path, engine: str) -> None:
+    path = folder / "ground-truth/challenge.toml"
+    text = re.sub(r"^engine = .*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    path.write_text(f'engine = "{engine}"\n{text}', encoding="utf-8")
+
+
+def row_of(  # noqa: PLR0913  (what a row says)
+    subject: str, what: str, folder: Path, plan: Plan, *, peer: str = "", script: str = ""
+) -> Row:
+    """`script` names the function of peers.py, where it is not that of the subject."""
     return whole_row(
         subject,
         what,
@@ -174,7 +190,9 @@ def row_of(subject: str, what: str, folder: Path, plan: Plan, *, peer: str = "")
         runs=plan.runs,
         files=(folder / "submission", folder / "ground-truth"),
         peer=peer,
-        peer_command=[sys.executable, str(Path(__file__).with_name("peers.py")), subject, str(folder)] if peer else (),
+        peer_command=[sys.executable, str(Path(__file__).with_name("peers.py")), script or subject, str(folder)]
+        if peer
+        else (),
         agree=agreeing(folder / "output"),
     )
 

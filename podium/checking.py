@@ -1,23 +1,31 @@
 """An organiser's own check before a build: everything that is wrong with a challenge's folder, at once."""
 
 import hashlib
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
-from podium.challenges import problems_of_file
+from podium.challenges import KINDS, challenge_from_settings, problems_of_file, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import CHALLENGE_FILE, REFERENCES, Description, check_name, equal_but_for_letter_case
-from podium.challenges.settings import ChallengeFile
+from podium.challenges.settings import ENGINE, ChallengeFile
 from podium.errors import ConfigurationError, preload_readers
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
+from podium.figures import Figures, put
+from podium.metrics.engines import EngineName
+from podium.platform.jobs import Runtime
+from podium.platform.metrics_file import CaseResult
 from podium.readers.files import list_files
 
 _NAMED = 5  # cases that a warning names
+MOST_COMPARED = 10  # references that both engines are compared on
+ENGINES = get_args(EngineName)
 
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
 
@@ -159,6 +167,89 @@ def _examine(
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
         checked.warnings += challenge.format.doubts_about_all(descriptions)
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
+
+
+# The two engines on damaged copies of the references: evidence for a choice.
+
+
+@dataclass(kw_only=True)
+class EngineComparison:
+    """One metric by both engines: the largest difference of any of its figures, and the CPU seconds that its figures of
+    single cases took each engine."""
+
+    difference: float = 0.0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0.0))
+
+    @property
+    def ratio(self) -> float | None:
+        return self.seconds["monai"] / self.seconds["native"] if self.seconds["native"] else None
+
+
+def compare_engines(name: str, path: Path, *, executor: Executor) -> Mapping[str, EngineComparison]:
+    """Every metric that the engines compute differently, on damaged copies of up to `MOST_COMPARED` references; nothing
+    where there is none. The challenge must be free of errors."""
+    file = ChallengeFile(path / CHALLENGE_FILE)
+    given = problems_of_file(name, file).challenge
+    if given is None or not KINDS[given.kind].has_engine:
+        return {}
+    settings = published_settings(given)
+    # The organiser's own metrics have one implementation, and settings without their code cannot be built again.
+    both = {each: challenge_from_settings(name, given.kind, {**settings, ENGINE: each}) for each in ENGINES}
+    references, _ = given.format.look_for_references(path / REFERENCES)
+    preload_readers()
+    for challenge in both.values():
+        challenge.scorer.import_packages()
+
+    def compare(case: str) -> dict[str, list[tuple[dict[str, Any], dict[str, float]]]]:
+        expected = given.format.read_reference(references[case])
+        return {
+            engine: [_timed_row(challenge, each) for each in challenge.scorer.damaged(expected)]
+            for engine, challenge in both.items()
+        }
+
+    outcomes = executor.run(sorted(references)[:MOST_COMPARED], compare, label="comparing engines")
+    found: dict[str, EngineComparison] = {}
+    rows: dict[str, list[CaseResult]] = {engine: [] for engine in ENGINES}
+    for case, outcome in outcomes.items():
+        for engine, scored in (outcome.value or {}).items():
+            for number, (row, seconds) in enumerate(scored):
+                rows[engine].append(CaseResult(case=f"{case} {number}", status="scored", metrics=row))
+                for metric, spent in seconds.items():
+                    found.setdefault(metric, EngineComparison()).seconds[engine] += spent
+    for one, other in zip(*rows.values(), strict=True):
+        _note_differences(found, one.metrics, other.metrics)
+    if rows[ENGINES[0]]:
+        theirs, ours = (both[engine].aggregate(rows[engine], Runtime()) for engine in ENGINES)
+        _note_differences(found, theirs, ours)
+    packages = [both[engine].computed_by for engine in ENGINES]
+    differ = tuple(metric for metric, package in packages[0].items() if package != packages[1][metric])
+    ends = tuple(f"_{metric}" for metric in differ)  # lesions have auc_dice, final_dice, ...
+    return {name: each for name, each in found.items() if name in differ or name.endswith(ends)}
+
+
+def _timed_row(challenge: AnyChallenge, case: Any) -> tuple[dict[str, Any], dict[str, float]]:
+    """The row of a case, and the CPU seconds of each metric, by the first part of its name."""
+    row: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
+    for metric in challenge.scoreboard.metrics:
+        if metric.of is not None:
+            began = time.process_time()
+            put(row, metric.name, metric.of(case))
+            part = metric.name.partition(".")[0]
+            seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
+    return {**row, **challenge.scorer.facts(case)}, seconds
+
+
+def _note_differences(found: dict[str, EngineComparison], theirs: Figures, ours: Figures, metric: str = "") -> None:
+    for key, value in theirs.items():
+        name, other = metric or key, ours.get(key)
+        if isinstance(value, Mapping) and isinstance(other, Mapping):
+            _note_differences(found, value, other, name)
+        elif isinstance(value, int | float) and isinstance(other, int | float):
+            entry = found.setdefault(name, EngineComparison())
+            entry.difference = max(entry.difference, abs(value - other))
+        elif value is None and other is not None:
+            found.setdefault(name, EngineComparison()).difference = math.inf
 
 
 def _digest(challenge: AnyChallenge, reference: Any) -> bytes:

@@ -16,12 +16,14 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from podium import __version__
 from podium.challenges import load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
@@ -36,6 +38,7 @@ from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionE
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
+from podium.metrics.engines import OWN
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
     CaseResult,
@@ -127,7 +130,7 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
     loaded = load_challenge(folder)
     libraries = loaded.format.libraries
     with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
-        task = prepare(folder, loaded, executor)
+        task = prepare(folder, loaded, executor, meanwhile=partial(_try_to_import, loaded))
         if output is not None:
             prepare_output(Path(output))
         with open_predictions(task, Path(submission)) as collected:
@@ -165,17 +168,25 @@ def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     loaded.scorer.import_packages()
 
 
+def _try_to_import(challenge: AnyChallenge) -> None:
+    """Import what scoring needs; where something is missing, scoring says so, and a broken reference comes first."""
+    with suppress(ImportError, UsageError):
+        challenge.scorer.import_packages()
+
+
 def prepare(
     folder: ChallengeFolder,
     challenge: AnyChallenge,
     executor: Executor,
     *,
     fetch: Callable[[Iterable[Path]], None] = lambda _: None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Task:
     """Read every reference before anything is scored: a broken ground truth must abort the run rather than skew its
     results.
 
-    `fetch` ensures local copies of files, on whichever machine reads them.
+    `fetch` ensures local copies of files, on whichever machine reads them. `meanwhile` is done while references are
+    read.
     """
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
@@ -195,7 +206,7 @@ def prepare(
             packed=_packed(content, most_bytes=_KEPT_BYTES // len(references)),
         )
 
-    outcomes = executor.run(sorted(references), check, label="checking references")
+    outcomes = executor.run(sorted(references), check, label="checking references", meanwhile=meanwhile)
     broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
     if broken:
         detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken)
@@ -349,6 +360,7 @@ def write_evaluation(
         settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
+        computed_by=_with_versions(task.challenge.computed_by),
         results=results,
     )
     if output is not None:
@@ -356,6 +368,12 @@ def write_evaluation(
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results))
     return evaluation
+
+
+def _with_versions(computed_by: Mapping[str, str]) -> dict[str, str]:
+    """The packages with their versions, such as "monai 1.6.1"."""
+    known = {package: version(package) for package in {*computed_by.values()} - {OWN}}
+    return {metric: f"{package} {known.get(package, __version__)}" for metric, package in computed_by.items()}
 
 
 def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:

@@ -11,9 +11,10 @@ from metrics import made as freehand_golden
 from places import ROOT
 
 from podium.challenges.declared.catalogue import metric_names
-from podium.checking import Checked, check
+from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
 from podium.execution.executor import Serial
+from podium.metrics.overlap import damaged_labels
 
 SPACING = (2.0, 2.0, 3.0)
 
@@ -451,3 +452,20 @@ def test_exit_codes(carotid: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert err == "Found 1 error and 1 warning; fix the errors before you build.\n"
     assert main(["check", str(carotid / "nowhere")]) == 2
     assert main(["check", str(carotid), "--images", str(carotid / "nowhere")]) == 2
+
+
+@pytest.mark.parametrize(("folder", "metrics"), [("carotid", {"dice", "nsd", "f1"}), ("reports", set())])
+def test_both_engines_are_compared_on_damaged_references(folder: str, metrics: set[str]) -> None:
+    found = compare_engines(folder, ROOT / "ground-truth" / folder, executor=Serial())
+    assert found.keys() == metrics
+    assert all(each.difference < 1e-6 for each in found.values())
+    assert all(found[name].seconds["monai"] > 0 for name in metrics - {"f1"})
+
+
+def test_damaged_copies_differ_from_the_reference() -> None:
+    """Moved along the last axis, without the outer voxels of each label, and without the largest label."""
+    labels = np.array([[1, 1, 1, 2], [1, 1, 1, 2], [1, 1, 1, 2]], np.uint8)
+    moved, thinner, fewer = damaged_labels(labels)
+    assert moved.tolist() == [[0, 1, 1, 1]] * 3
+    assert thinner.tolist() == [[1, 1, 0, 0]] * 3
+    assert fewer.tolist() == [[1, 1, 1, 0]] * 3

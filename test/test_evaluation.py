@@ -539,7 +539,7 @@ def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_p
     class Dying:
         workers = 1
 
-        def run(self, cases: Any, _: Any, *, label: str) -> Any:
+        def run(self, cases: Any, _: Any, *, label: str, **__: Any) -> Any:
             return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
 
     truth = write_ground_truth(tmp_path / "t")
@@ -569,10 +569,10 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 
 @pytest.mark.usefixtures("processes")
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real slow case: NSD that sleeps, in a real worker."""
+    """A real slow case: a count that sleeps, in a real worker."""
     from podium.challenges.declared.catalogue import regions as region_pairs
 
-    real = region_pairs.measure_surfaces
+    real = region_pairs.count_voxels
 
     def slow(**arguments: Any) -> Any:
         if arguments["prediction"].sum() == 1:
@@ -581,7 +581,7 @@ def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkey
             time.sleep(60)
         return real(**arguments)
 
-    monkeypatch.setattr(region_pairs, "measure_surfaces", slow)
+    monkeypatch.setattr(region_pairs, "count_voxels", slow)
     single = np.zeros(LONG, dtype=np.uint8)
     single[5, 5] = 1
     write_case(files / "a_pred.h5", long_mask=single)

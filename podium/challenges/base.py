@@ -26,6 +26,7 @@ from podium.challenges.board import BOARD_TABLES, BoardSettings, ExtendedBoard, 
 from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
 from podium.challenges.settings import (
     CASES,
+    ENGINE,
     KIND_NAMES,
     SEALED,
     CasesSettings,
@@ -140,6 +141,10 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     def score_missing(self, expected: ContentT) -> CaseT:
         """A case without a usable prediction."""
 
+    def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
+        """Copies of the reference with faults, compared with it: on these the two engines can be compared."""
+        return ()
+
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
         """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}
@@ -177,6 +182,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     cohort_given   the given figures of every team that are final only once the aggregates of all teams are known
     provisional    the paths of these figures; formulas of them are provisional too
     pictures       what a report draws of all cases together, from published rows and aggregates
+    computed_by    the package that computes each metric
     """
 
     name: str
@@ -194,6 +200,7 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     cohort_given: Callable[[Mapping[str, Figures]], Mapping[str, Mapping[str, float]]] | None = None
     provisional: Sequence[str] = ()
     pictures: Callable[[Sequence[Figures], Figures], Sequence[Picture]] | None = None
+    computed_by: Mapping[str, str] = field(default_factory=dict)
 
     def share_cores(self, *, workers: int, cases: int) -> None:
         """Divide the cores among the cases; called before workers are forked, so that all of them know."""
@@ -328,13 +335,32 @@ class Kind(Generic[SettingsT]):
 
     @property
     def own_tables(self) -> tuple[str, ...]:
-        return self.tables or (self.name,)
+        return (*(self.tables or (self.name,)), *((ENGINE,) if self.has_engine else ()))
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether there are figures that an engine computes."""
+        return ENGINE in self.settings_model.model_fields
 
     def own(self, tables: Mapping[str, Any]) -> Any:
-        """The kind's settings among the tables of a challenge.toml."""
-        if not self.tables:
-            return tables.get(self.name, {})
-        return {name: tables[name] for name in self.tables if name in tables}
+        """The kind's settings among the tables of a challenge.toml; the engine is one of them, outside of tables."""
+        if self.tables:
+            return {name: tables[name] for name in self.own_tables if name in tables}
+        own = tables.get(self.name, {})
+        if not self.has_engine or not isinstance(own, Mapping):
+            return own
+        given = {ENGINE: tables[ENGINE]} if ENGINE in tables else {}
+        return {**{key: value for key, value in own.items() if key != ENGINE}, **given}
+
+    def engine_problems(self, tables: Mapping[str, Any]) -> Sequence[ValidationProblem]:
+        """Where an engine is named that is not used, or in the wrong place."""
+        if ENGINE in tables and not self.has_engine:
+            words = f"is not a key of the kind '{self.name}': none of its figures is computed by an engine"
+            return [ValidationProblem(key=(ENGINE,), words=words)]
+        if self.has_engine and not self.tables and ENGINE in (tables.get(self.name) or ()):
+            words = "belongs at the top of challenge.toml, above all tables"
+            return [ValidationProblem(key=(self.name, ENGINE), words=words)]
+        return ()
 
     def examined(self, tables: Mapping[str, Any]) -> Examined[SettingsT]:
         """The kind's settings among the tables, and everything that is wrong with them."""
@@ -351,7 +377,10 @@ class Kind(Generic[SettingsT]):
     def published(self, settings: SettingsT) -> dict[str, Any]:
         """The settings as the tables of a challenge.toml, defaults filled in."""
         content = settings.model_dump(mode="json")
-        return content if self.tables else {self.name: content}
+        if self.tables:
+            return content
+        engine = {ENGINE: content.pop(ENGINE)} if ENGINE in content else {}
+        return {**engine, self.name: content}
 
 
 # Every kind, and how the tables of a challenge.toml become a challenge.
@@ -394,13 +423,16 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
     """The challenge of a known kind under the given tables."""
     kind = KINDS[kind_name]
     known = (CASES, SEALED, *BOARD_TABLES, *kind.own_tables)
-    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in tables if key not in known]
+    unknown = [key for key in tables if key not in (*known, ENGINE)]
+    problems = [ValidationProblem(key=(key,), words=unknown_key(key, known)) for key in unknown]
+    problems += kind.engine_problems(tables)
     problems += problems_of(SealedSettings, tables.get(SEALED, {}), (SEALED,))
     cases_problems = problems_of(CasesSettings, tables.get(CASES, {}), (CASES,))
     cases = CasesSettings.model_validate(without_problems(tables.get(CASES, {}), cases_problems, depth=1))
     examined = kind.examined(tables)
     board, board_problems, missing = examine_board(tables)
-    problems += [*cases_problems, *examined.problems, *board_problems]
+    placed = [replace(each, key=each.key[-1:]) if each.key[1:] == (ENGINE,) else each for each in examined.problems]
+    problems += [*cases_problems, *placed, *board_problems]
     if examined.settings is None:
         return Assembled(challenge=None, problems=problems)
     built = kind.build(name, cases, examined.settings)
@@ -501,7 +533,7 @@ def _with_added_settings(kind: Kind[Any], settings: Mapping[str, Any]) -> Mappin
     """Offline tools publish further tables, such as the judge's: they are read as settings of the kind."""
     if kind.tables:
         return settings
-    added = {key: value for key, value in settings.items() if key not in (CASES, kind.name, *BOARD_TABLES)}
+    added = {key: value for key, value in settings.items() if key not in (CASES, ENGINE, kind.name, *BOARD_TABLES)}
     kept = {key: value for key, value in settings.items() if key not in added}
     return {**kept, kind.name: {**settings.get(kind.name, {}), **added}}
 

@@ -35,6 +35,7 @@ KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each;
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
+ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 GROUP = "group"  # the named part of `groups` that becomes the group's name
 _DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -230,11 +231,11 @@ class ChallengeFile:
         return SealedSettings.model_validate(content)
 
     def tables(self) -> dict[str, Any]:
-        """The tables as they were written, by name."""
-        return {key: value for key, value in self._content.items() if isinstance(value, dict | list)}
+        """The tables as they were written, by name, and the engine."""
+        return {key: value for key, value in self._content.items() if isinstance(value, dict | list) or key == ENGINE}
 
     def _without_tables(self) -> dict[str, Any]:
-        return {key: value for key, value in self._content.items() if not isinstance(value, dict | list)}
+        return {key: value for key, value in self._content.items() if key not in self.tables()}
 
     def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
         """The first problem as an error, with all of them in its detail, for the log."""

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from podium.errors import UsageError
 from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
-    from podium.checking import Checked
+    from podium.checking import Checked, EngineComparison
 
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
@@ -126,13 +126,16 @@ def add_check(verbs: Verbs) -> None:
         help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
     parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    parser.add_argument(
+        "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
+    )
     add_workers(parser)
     add_case_timeout(parser)
 
 
 def _check(options: argparse.Namespace) -> int:
     from podium.challenges.format import challenge_paths
-    from podium.checking import check
+    from podium.checking import check, compare_engines
 
     if options.images is not None and not options.images.is_dir():
         raise UsageError(f"There is no folder {options.images}.")
@@ -141,6 +144,8 @@ def _check(options: argparse.Namespace) -> int:
     for name, path in challenge_paths(options.folder).items():
         results.append(check(name, path, images=options.images, executor=executor))
         _print(results[-1])
+        if options.engines and not results[-1].errors:
+            _print_engines(compare_engines(name, path, executor=executor))
     errors = sum(len(each.errors) for each in results)
     warnings = sum(len(each.warnings) for each in results)
     found = f"{_count(errors, 'error')} and {_count(warnings, 'warning')}"
@@ -155,6 +160,19 @@ def _print(checked: "Checked") -> None:
     for kind, lines in (("error: ", checked.errors), ("warning: ", checked.warnings), ("", checked.statistics)):
         for line in lines:
             print(f"  {kind}{line}", flush=True)
+
+
+def _print_engines(found: "Mapping[str, EngineComparison]") -> None:
+    """Print a table of what both engines give, and what they take."""
+    if not found:
+        print("  engines: no figure of this challenge is computed by an engine")
+        return
+    width = max(map(len, found))
+    print(f"  {'metric':<{width}}  largest difference  monai, CPU s  native, CPU s  ratio")
+    for metric, each in found.items():
+        theirs, ours = each.seconds["monai"], each.seconds["native"]
+        times = "" if each.ratio is None else f"  {theirs:>12.3f}  {ours:>13.3f}  {each.ratio:>5.1f}"
+        print(f"  {metric:<{width}}  {each.difference:>18.1e}{times}", flush=True)
 
 
 def _count(number: int, thing: str) -> str:

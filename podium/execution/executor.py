@@ -59,10 +59,16 @@ class Executor(Protocol):
         """The moment of `time.monotonic` after which no new case is scored; None where there is none."""
 
     def run(
-        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+        self,
+        cases: Sequence[str],
+        work: Callable[[str], Value],
+        *,
+        label: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         """`work(case)` for every case; outcomes in the order of `cases`. `label` names the work for its progress.
 
+        `meanwhile` is done in this process while others work on the cases, such as imports for what comes next.
         A case that raises costs that case only. A UsageError or MachineError is raised again: no other case would do
         better.
         """
@@ -202,9 +208,16 @@ class Serial:
     progress: ProgressFactory = no_progress
 
     def run(
-        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+        self,
+        cases: Sequence[str],
+        work: Callable[[str], Value],
+        *,
+        label: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         outcomes: dict[str, CaseOutcome[Value]] = {}
+        if meanwhile is not None:
+            meanwhile()
         with closing(self.progress(label, len(cases))) as progress:
             for case in cases:
                 outcomes[case] = attempt(work, case)

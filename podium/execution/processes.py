@@ -16,6 +16,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import ClassVar, Generic
 
 import threadpoolctl
@@ -70,10 +71,15 @@ class Processes:
     score_until: float | None = None
 
     def run(
-        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+        self,
+        cases: Sequence[str],
+        work: Callable[[str], Value],
+        *,
+        label: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         with closing(self.progress(label, len(cases))) as progress:
-            pool = _Pool(work, timeout_seconds=self.case_timeout_seconds, progress=progress)
+            pool = _Pool(work, timeout_seconds=self.case_timeout_seconds, progress=progress, meanwhile=meanwhile)
             try:
                 found = pool.run(cases, workers=max(1, min(self.workers, len(cases))))
             finally:
@@ -123,8 +129,16 @@ class _Left:
 
 
 class _Pool(Generic[Value]):
-    def __init__(self, work: Callable[[str], Value], *, timeout_seconds: float, progress: Progress) -> None:
+    def __init__(
+        self,
+        work: Callable[[str], Value],
+        *,
+        timeout_seconds: float,
+        progress: Progress,
+        meanwhile: Callable[[], None] | None,
+    ) -> None:
         self._work = work
+        self._meanwhile = None if meanwhile is None else Thread(target=meanwhile, daemon=True)
         self._timeout_seconds = timeout_seconds
         self._progress = progress
         self._workers: list[_Worker] = []
@@ -140,6 +154,8 @@ class _Pool(Generic[Value]):
                 busy.append(self._assign(self._idle(), left.waiting.popleft()))
             if not busy:
                 busy.append(self._assign(self._idle(), left.again.popleft()))
+            if self._meanwhile is not None and self._meanwhile.ident is None:
+                self._meanwhile.start()  # after the first workers: none is forked while another thread works
             soonest = min(worker.deadline for worker in busy) - time.monotonic()
             ready = wait([worker.connection for worker in busy], timeout=max(0.0, soonest))
             for worker in busy:
@@ -168,7 +184,13 @@ class _Pool(Generic[Value]):
         elif not left.may_try_again(case, from_outside=-(worker.process.exitcode or 0) in _FROM_OUTSIDE):
             self._finish(worker, died(cause, tries=left.deaths[case]))
 
+    def _join(self) -> None:
+        """Wait for what is done meanwhile: a process forked from two threads would inherit locks that nobody frees."""
+        if self._meanwhile is not None and self._meanwhile.ident is not None:
+            self._meanwhile.join()
+
     def stop(self) -> None:
+        self._join()
         for worker in self._workers:
             if worker.case is None:
                 worker.connection.close()  # an idle worker ends by itself when it notices
@@ -178,6 +200,7 @@ class _Pool(Generic[Value]):
             self._bury(worker)
 
     def _start(self) -> _Worker:
+        self._join()
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         # A sibling that kept our ends open would keep an orphaned worker waiting forever.

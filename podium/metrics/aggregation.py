@@ -121,7 +121,9 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
     A metric that the rows do not hold is left out (METEOR with synonyms exists only where WordNet is installed), and so
     is a formula whose terms are not given: a group of cases has no runtime.
     """
-    values = CohortValues(board, rows, Resamples.whole(len(rows)), given)
+    exact = {cohort.path: cohort.exact(rows) for cohort in board.cohort_metrics if cohort.exact is not None}
+    known = {path: value for path, value in exact.items() if value is not None}
+    values = CohortValues(board, rows, Resamples.whole(len(rows)), {**given, **known})
     figures: dict[str, Any] = {}
     for metric in board.metrics:
         if metric.mean_path and all(holds(row, metric.name) for row in rows):

@@ -135,12 +135,14 @@ class GivenFigure:
 class CohortMetric(GivenFigure):
     """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
 
+    exact      of(rows): what is published, where a package of the field computes it; None where `of` does
     whole      it counts something: published as an integer
     defined    path below `aggregates` of 1 if it has a value, else 0; the value itself is then published as 0
     undefined  what is published where it has no value; None for no figure
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
+    exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
     defined: str = ""
     undefined: float | None = 0.0

@@ -5,11 +5,10 @@ the matched pairs.
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,12 @@ from podium.metrics import Floats, Mask
 from podium.metrics.components import Connectivity, Lesions, Overlap, SparseComponents, count_overlap, find_lesions
 from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import bounding_box, voxel_ml
-from podium.metrics.surfaces import BoundaryKind, Combine, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, Combine, boundary_voxels, measure_surfaces
 
 Match = Literal["iou", "dice", "overlap", "centroid"]
 Pairing = Literal["any", "greedy", "optimal"]
 Numbers = NDArray[np.int64]
+_AT_ONCE = 1 << 20  # voxels that are looked at together: a prediction of noise must not need gigabytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -462,21 +462,44 @@ def centroid_hits(
     return Detections(tp=score.true_positives, fp=score.false_positives, fn=score.false_negatives)
 
 
-def component_dice(*, prediction: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float | None:
-    """The mean over the reference's components of the Dice within each one's Voronoi region. Source: MONAI.
+def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
+    """The mean over the reference's components of the Dice within each one's Voronoi region; higher is better.
 
-    `DiceMetric(per_component=True)`: every voxel belongs to its nearest component. Components are MONAI's own, joined
-    by 26 neighbours. None where the reference is empty. It unrolls both masks into two channels and measures distances
-    over the whole volume: seconds and gigabytes on a whole body.
+    MONAI's `DiceMetric(per_component=True)`: components are joined by 26 neighbours (8 in 2-D), and every voxel belongs
+    to its nearest component, in voxels. None where the reference is empty. Only predicted voxels outside of all
+    components need a nearest one, which takes a hundredth of the time of MONAI's distances over the whole volume.
     """
-    import torch
-    from monai.metrics.meandice import DiceMetric
+    sides = [mask[None] if reference.ndim == 2 else mask for mask in (prediction, reference)]
+    box = _box_around(sides)
+    found, expected = (np.ascontiguousarray(mask[box]) for mask in sides)
+    lesions = find_lesions(expected.view(np.uint8), connectivity=26)
+    if not lesions.count:
+        return None
+    hits = np.bincount(lesions.lesion[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
+    false = _counts_nearest(found & ~expected, lesions, expected)
+    return float(np.mean(2 * hits / (hits + false + lesions.voxels)))
 
-    def channels(mask: NDArray[np.bool_]) -> torch.Tensor:
-        return torch.from_numpy(np.stack([~mask, mask])[None].astype(np.float32))
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Voronoi computation is running on CPU")  # where else
-        measured: Any = DiceMetric(per_component=True, ignore_empty=True)(channels(prediction), channels(reference))
-    value = float(measured)
-    return None if math.isnan(value) else value
+def _counts_nearest(asked: Mask, lesions: Lesions, mask: Mask) -> Numbers:
+    """How many of the voxels are nearest to each lesion. Of lesions equally near, one counts as in SciPy's distance
+    transform: that with the voxel of the lowest last index, then of the lowest index before it."""
+    from scipy.spatial import cKDTree
+
+    boundary = boundary_voxels(mask)
+    goals = boundary.coordinates()
+    lesion = as_components(lesions).labels_at(boundary.places)
+    order = np.lexsort(tuple(goals.T))  # the last index decides first
+    goals, lesion = goals[order], lesion[order]
+    tree = cKDTree(goals)
+    counts = np.zeros(lesions.count + 1, np.int64)
+    planes = max(1, _AT_ONCE // mask[0].size)
+    for start in range(0, len(asked), planes):
+        voxels = np.argwhere(asked[start : start + planes]) + np.array([start, 0, 0])
+        distances, nearest = tree.query(voxels, k=[1, 2])  # infinite where there is no second one
+        chosen = lesion[nearest[:, 0]]
+        tied = np.flatnonzero(distances[:, 0] == distances[:, 1])
+        # Squares of distances are whole numbers: no voxel that is further away is so near.
+        near = tree.query_ball_point(voxels[tied], distances[tied, 0] + 1e-6)
+        chosen[tied] = [lesion[min(each)] for each in near]
+        counts += np.bincount(chosen, minlength=len(counts))
+    return counts[1:]

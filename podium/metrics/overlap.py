@@ -175,6 +175,21 @@ def find_regions(
     }
 
 
+def damaged_labels(labels: Labels) -> list[Labels]:
+    """Copies of a label image with the faults of predictions: moved by one voxel along the last axis, without the outer
+    voxels of every region, and without its largest value."""
+    moved = np.zeros_like(labels)
+    moved[..., 1:] = labels[..., :-1]
+    thinner = labels.copy()
+    for axis in range(labels.ndim):
+        here, kept = np.moveaxis(labels, axis, 0), np.moveaxis(thinner, axis, 0)
+        differs = here[1:] != here[:-1]
+        kept[1:][differs] = 0
+        kept[:-1][differs] = 0
+    fewer = np.where(labels == labels.max(), 0, labels).astype(labels.dtype)
+    return [moved, thinner, fewer]
+
+
 def _label_boxes(labels: Labels, wanted: set[int]) -> dict[int, Box | None]:
     """The bounding box of every wanted label from 1 to 65535, None where the image has none of it."""
     listed = {value for value in wanted if 0 < value < _LABELS_IN_ONE_PASS}

@@ -1,9 +1,11 @@
 """Distances between the boundaries of two masks, measured once; NSD, Hausdorff and mean distances follow from them."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import product
 from typing import Literal
 
@@ -214,14 +216,12 @@ def _areas(spacing_mm: Sequence[float]) -> Floats:
 
 @cache
 def _triangle_normals() -> Floats:
-    """(code, triangle, axis): MONAI's copy of DeepMind's table.
+    """(code, triangle, axis): DeepMind's table, as MONAI has it (the file names its source).
 
     Marching cubes are ambiguous for some codes (scikit-image's differ in 44), so the table is a part of the definition.
-    Taken from MONAI's own table because what it derives from it is in single precision.
     """
-    from monai.metrics.utils import _get_neighbour_code_to_normals_table
-
-    return np.asarray(_get_neighbour_code_to_normals_table().numpy(), np.float64)
+    table = json.loads(files("podium.metrics").joinpath("triangle_normals.json").read_text(encoding="utf-8"))
+    return np.array(table["eighths"], np.float64).reshape(256, 4, 3) / 8
 
 
 # The distance of every element of one boundary from the nearest element of another.

@@ -164,6 +164,7 @@ class MetricsFile(BaseModel):
     kind        which code scores it
     settings    the rules it was scored by: files under different rules must never be ranked together
     counts      of all expected cases, also where `results` are not published
+    computed_by the package and its version that computed each metric
     provenance  how offline tools computed their figures, by tool
     sealed      all rows, for whoever has the organiser's secret key (podium/platform/sealing.py)
     """
@@ -178,6 +179,7 @@ class MetricsFile(BaseModel):
     settings: Mapping[str, Any]
     aggregates: Annotated[Figures, AfterValidator(_check_aggregates)]
     counts: Counts
+    computed_by: Mapping[str, NonEmpty] = {}
     provenance: Mapping[str, Any] = {}
     sealed: NonEmpty | None = None
     results: Sequence[CaseResult]
@@ -185,8 +187,9 @@ class MetricsFile(BaseModel):
     def document(self) -> dict[str, Any]:
         """The content as plain objects; sentences are cut to a printable line."""
         content = self.model_dump(by_alias=True)
-        if not self.provenance:
-            del content["provenance"]
+        for key in ("computed_by", "provenance"):
+            if not content[key]:
+                del content[key]
         if self.sealed is None:
             del content["sealed"]
         for row in content["results"]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from challenges.carotid_files import CONFIGURATION
 
-from podium.challenges import load_challenge
-from podium.challenges.base import AnyChallenge
+from podium.challenges import challenge_from_settings, load_challenge, published_settings
+from podium.challenges.base import AnyChallenge, assemble
 from podium.challenges.format import ChallengeFolder
 from podium.challenges.settings import ChallengeFile, Common, line_of
 from podium.errors import ConfigurationError
@@ -208,3 +208,31 @@ def test_aggregates_are_exact_only_where_single_cases_are_shown(given: dict[str,
 
 def test_the_bundled_settings_are_valid(tmp_path: Path) -> None:
     assert parse(CONFIGURATION, tmp_path).ranking.criteria[0].path == "score"
+
+
+# engine: a key above all tables, for the kinds that have figures which an engine computes.
+
+
+@pytest.mark.parametrize("kind", ["freehand", "reports"])
+def test_a_kind_without_engines_refuses_the_key(kind: str) -> None:
+    problems = [str(each) for each in assemble("x", kind, {"engine": "monai"}).problems]
+    assert f"'engine' is not a key of the kind '{kind}': none of its figures is computed by an engine" in problems
+
+
+@pytest.mark.parametrize("kind", ["declared", "lesions"])
+def test_an_unknown_engine_is_refused_at_its_own_key(kind: str) -> None:
+    problems = [each for each in assemble("x", kind, {"engine": "torch"}).problems if each.key == ("engine",)]
+    assert [each.words for each in problems] == ["is wrong: input should be 'monai' or 'native'"]
+
+
+def test_an_engine_inside_the_table_of_lesions_is_refused() -> None:
+    (problem,) = assemble("x", "lesions", {"lesions": {"engine": "native"}}).problems
+    assert str(problem) == "'lesions.engine' belongs at the top of challenge.toml, above all tables"
+
+
+def test_the_engine_is_published_outside_of_tables_and_read_back() -> None:
+    settings = published_settings(challenge_from_settings("x", "lesions", {"engine": "native"}))
+    assert settings["engine"] == "native"
+    assert "engine" not in settings["lesions"]
+    assert published_settings(challenge_from_settings("x", "lesions", settings)) == settings
+    assert published_settings(challenge_from_settings("x", "lesions", {}))["engine"] == "monai"

@@ -20,8 +20,8 @@ from skimage.measure import label
 
 from podium.challenges.lesions.format import LesionReference, LesionsSettings
 from podium.challenges.lesions.scoring import (
-    FinalStep,
     LesionsCase,
+    ReadStep,
     failed_step,
     lesions_metrics,
     mean_height,
@@ -64,7 +64,9 @@ def reference_of(reference: Volume) -> LesionReference:
 def step_of(prediction: Volume, reference: Volume, **options: Any) -> dict[str, Any]:
     chosen = LesionsSettings(**options)
     truth = LesionReference(find_lesions(reference, connectivity=chosen.connectivity), UNIT)
-    return score_step(0, label_components(prediction > 0, connectivity=chosen.connectivity), truth, chosen)
+    components = label_components(prediction > 0, connectivity=chosen.connectivity)
+    volume = ReadVolume(prediction.shape, UNIT, prediction > 0)
+    return score_step(0, ReadStep(volume, components), truth, chosen)
 
 
 PUBLISHED = {
@@ -290,7 +292,7 @@ def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
     components = label_components(prediction > 0, connectivity=18)
     reference = reference_of(line())
     mask = ReadVolume(prediction.shape, reference.geometry, prediction > 0)
-    case = LesionsCase(reference, [step_of(prediction, line())] * 3, FinalStep(mask, components))
+    case = LesionsCase(reference, [step_of(prediction, line())] * 3, ReadStep(mask, components))
     figures = Scoreboard(metrics=lesions_metrics(LesionsSettings()), leaderboard=()).row(case)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None

@@ -4,6 +4,7 @@ See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,6 +33,8 @@ from podium.challenges.settings import CasesSettings
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
+from podium.metrics.engines import MetricEngine, engine_named
+from podium.metrics.overlap import damaged_labels
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -49,13 +52,14 @@ _PACKAGES = {
 class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
-    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
-        self._format, self._declared = format, declared
+    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared], engine: MetricEngine) -> None:  # noqa: A002  (the part's name)
+        self._format, self._declared, self._engine = format, declared, engine
 
     def import_packages(self) -> None:
         for kind in {value.settings.kind for value in self._format.values.values()}:
             for package in _PACKAGES.get(kind, ()):
                 import_module(package)
+        self._engine.import_packages({each.package for each in self._declared})
 
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
@@ -64,6 +68,21 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
 
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
+
+    def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
+        """Label images with faults, and the next class or one that is as probable as the others; nothing else."""
+        copies: dict[str, Sequence[object]] = {}
+        for name, value in self._format.values.items():
+            reference = expected[name]
+            if isinstance(reference, LabelImage):
+                copies[name] = [replace(reference, labels=each) for each in damaged_labels(reference.labels)]
+            elif value.settings.kind in ("class", "probability"):
+                copies[name] = _wrong_answers(value, str(reference))
+        faults = max(map(len, copies.values()), default=0)
+        return [
+            DeclaredCase(values=self._compared({name: each[number] for name, each in copies.items()}, expected))
+            for number in range(faults)
+        ]
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}
@@ -85,13 +104,23 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values}
 
 
+def _wrong_answers(value: AnyValueKind, true: str) -> Sequence[object]:
+    """Three answers: right, the next class, and right again; of probabilities ever less sure ones."""
+    if value.settings.kind == "class":
+        names = list(value.settings.classes)
+        return [true, names[(names.index(true) + 1) % len(names)], true]
+    names = list(value.settings.class_table)
+    rest = len(names) - 1
+    return [{name: sure if name == true else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+
+
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
     declared = []
     for kind, metric in metrics_of(settings):
         chosen, _ = fitting_values(kind, metric, values)
-        declared.append(kind.declare(metric, chosen))
+        declared.append(kind.declare(metric, chosen, engine_named(settings.engine)))
     return declared
 
 
@@ -257,6 +286,8 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
     """The challenge that these settings describe."""
     files = DeclaredFormat(cases, settings)
     declared = declare(settings)
+    metrics = metrics_of(settings)
+    computed_by = {metric.own_name: each.package for (_, metric), each in zip(metrics, declared, strict=True)}
     time = settings.time
     return Challenge(
         name=name,
@@ -264,13 +295,14 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         cases=cases,
         settings=settings,
         format=files,
-        scorer=DeclaredScorer(files, declared),
+        scorer=DeclaredScorer(files, declared, engine_named(settings.engine)),
         scoreboard=scoreboard(settings, declared),
         ranking=NO_RULE,
         overlays=DeclaredOverlays(files),
         confidential=confidential(settings, declared),
         given=time.team_figures if time is not None else None,
         pictures=lambda rows, aggregates: _pictures(settings, rows, aggregates),
+        computed_by=computed_by,
         provisional=("time_score",) if time is not None and time.rule == "cohort" else (),
         cohort_given=time.cohort_figures if time is not None else None,
     )

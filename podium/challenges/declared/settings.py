@@ -25,6 +25,7 @@ from podium.challenges.settings import CasesSettings, FigureName, Positive, Sett
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
+from podium.metrics.engines import EngineName
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -171,12 +172,13 @@ def _seconds(total: float, *, usable: int) -> dict[str, float]:
 
 
 class DeclaredSettings(Settings):
-    """The three tables; what a metric's table may hold depends on its kind and is checked separately. `own_metrics`
-    come from metrics.py, never from challenge.toml."""
+    """The three tables and the engine, which is a key above them; what a metric's table may hold depends on its kind
+    and is checked separately. `own_metrics` come from metrics.py, never from challenge.toml."""
 
     values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    engine: EngineName = "monai"
     own_metrics: tuple[OwnMetric, ...] = ()
 
     @model_serializer(mode="wrap")
@@ -235,6 +237,7 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
             values=values,
             metrics=kept,
             time=TimeSettings.model_validate(time) if time is not None else None,
+            engine=content.get("engine", "monai") if not any(each.key[0] == "engine" for each in problems) else "monai",
             own_metrics=own,
         )
     return Examined(
@@ -269,6 +272,7 @@ class _Outer(Settings):
     values: Annotated[Mapping[FigureName, Mapping[str, Any]], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
+    engine: EngineName = "monai"
     own_metrics: tuple[OwnMetric, ...] = ()
 
 

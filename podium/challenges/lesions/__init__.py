@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays
 from podium.challenges.format import Shapes
 from podium.challenges.lesions.format import VOLUME, LesionsFormat, LesionsPrediction, LesionsSettings
-from podium.challenges.lesions.scoring import LesionsScorer, ranking_rule, scoreboard
+from podium.challenges.lesions.scoring import LesionsScorer, computed_by, ranking_rule, scoreboard
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.platform.jobs import case_of
@@ -87,6 +87,7 @@ def build(
         scoreboard=scoreboard(settings),
         ranking=ranking_rule(settings),
         overlays=LesionsOverlays(files),
+        computed_by=computed_by(settings),
         # They reveal where the lesions are, how large they are and how many there are.
         confidential=(
             *("lesions", "final_detections", "final_centroid_hits"),

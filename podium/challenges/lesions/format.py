@@ -25,6 +25,7 @@ from podium.metrics.components import (
     label_components,
     label_voxels,
 )
+from podium.metrics.engines import EngineName
 from podium.pairing import Candidate, Layout, Template, Unmatched
 from podium.platform.jobs import Job, case_of
 from podium.platform.submission import Submission
@@ -63,8 +64,9 @@ class LesionsSettings(Settings):
     iou_threshold       from this IoU on, a component and a lesion match
     connectivity        6 (faces), 18 (and edges) or 26 (and corners)
     empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0
-    per_component_dice  MONAI's Dice per reference component at the last step: seconds and gigabytes on a whole body
+    per_component_dice  MONAI's Dice per reference component at the last step
     centroid_radius_mm  where given, evalutils' centroid hits at the last step
+    engine              what computes Dice and Dice per component: a key above all tables, not of `[lesions]`
     """
 
     sockets: LesionsSockets = LesionsSockets()
@@ -74,8 +76,9 @@ class LesionsSettings(Settings):
     iou_threshold: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.1
     connectivity: Connectivity = 18
     empty_reference: Literal["undefined", "score"] = "undefined"
-    per_component_dice: StrictBool = False
+    per_component_dice: StrictBool = True
     centroid_radius_mm: Positive | None = None
+    engine: EngineName = "monai"
 
     @model_validator(mode="after")
     def _check_regime(self) -> Self:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
@@ -15,8 +14,8 @@ from podium.challenges.format import differing_geometry
 from podium.challenges.lesions.format import LesionReference, LesionsFormat, LesionsPrediction, LesionsSettings
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.metrics import Floats
-from podium.metrics.components import Components, count_overlap
+from podium.metrics import Floats, Mask
+from podium.metrics.components import Components, Overlap, count_overlap, label_components
 from podium.metrics.declaration import (
     AGREEMENT,
     UNDEFINED_WITHOUT_REFERENCE,
@@ -25,7 +24,9 @@ from podium.metrics.declaration import (
     Curve,
     Scoreboard,
 )
-from podium.metrics.lesions import Detections, centroid_hits, component_dice, match_lesions, reported_pairs, voxel_dice
+from podium.metrics.engines import OWN, engine_named
+from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
+from podium.metrics.overlap import VoxelCounts, damaged_labels
 from podium.metrics.resampling import Resamples
 from podium.readers.volumes import Volume
 
@@ -53,17 +54,59 @@ _CURVES = tuple(
 )
 
 
-def score_step(
-    step: int, components: Components, reference: LesionReference, settings: LesionsSettings
-) -> dict[str, Any]:
+def computed_by(settings: LesionsSettings) -> Mapping[str, str]:
+    """The package that computes each figure of a step."""
+    engine = engine_named(settings.engine)
+    found = {"dice": engine.PACKAGES.get("dice", OWN), "dmm": OWN}
+    if settings.per_component_dice:
+        found["component_dice"] = engine.PACKAGES.get("component_dice", OWN)
+    if settings.centroid_radius_mm is not None:
+        found["centroid_hits"] = "grand-challenge-metrics"
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class StepMasks:
+    """The masks of a step, for an engine."""
+
+    step: "ReadStep"
+    reference: LesionReference
+    overlap: Overlap
+
+    @property
+    def counts(self) -> VoxelCounts:
+        return VoxelCounts(
+            prediction=self.overlap.predicted_voxels,
+            reference=self.reference.lesions.total_voxels,
+            shared=self.overlap.shared_voxels,
+        )
+
+    def masks(self) -> tuple[Mask, Mask]:
+        """Cut to the box around both; made of their voxels where these are few, as they are as a rule."""
+        lesions, voxels = self.reference.lesions, self.step.volume.voxels
+        if voxels is None:
+            return self.step.mask, self.reference.mask()
+        sides = [np.stack(np.unravel_index(each, lesions.shape)) for each in (voxels.places, lesions.places)]
+        low = np.min([side.min(axis=1) for side in sides], axis=0)
+        shape = np.max([side.max(axis=1) for side in sides], axis=0) - low + 1
+        prediction, reference = np.zeros((2, *shape), np.bool_)
+        prediction[tuple(sides[0] - low[:, None])] = True
+        reference[tuple(sides[1] - low[:, None])] = True
+        return prediction, reference
+
+
+def score_step(step: int, read: "ReadStep", reference: LesionReference, settings: LesionsSettings) -> dict[str, Any]:
     """The figures of one step and the counts behind them."""
+    components = read.components
     overlap = count_overlap(components, reference.lesions)
     detections = match_lesions(overlap, iou_threshold=settings.iou_threshold)
     policies = _POLICIES[settings.empty_reference]
-    dice, dmm = voxel_dice(overlap), detections.f1
     sizes = {"prediction": components.count, "reference": reference.lesions.count}
     if policies["dice"].applies(**sizes):
         dice, dmm = policies["dice"].value(**sizes), policies["dmm"].value(**sizes)
+    else:
+        dice = engine_named(settings.engine).dice(StepMasks(read, reference, overlap))
+        dmm = detections.f1
     return {
         "step": step,
         "status": "scored",
@@ -111,14 +154,14 @@ def _counts_of(detections: Detections) -> dict[str, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class FinalStep:
-    """The last step's mask and its components."""
+class ReadStep:
+    """A step's mask and its components."""
 
     volume: Volume
     components: Components
 
     @property
-    def mask(self) -> NDArray[np.bool_]:
+    def mask(self) -> Mask:
         """A value for every voxel, expanded on access."""
         return self.volume.labels.view(np.bool_)
 
@@ -129,7 +172,7 @@ class LesionsCase:
 
     reference: LesionReference
     steps: Sequence[Mapping[str, Any]]
-    final: FinalStep | None = None
+    final: ReadStep | None = None
     warnings: Sequence[str] = ()
 
     def along_steps(self, name: str, area: Callable[[Sequence[float]], float]) -> float | None:
@@ -149,8 +192,7 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
         import cc3d  # noqa: F401
         import numpy.ma  # noqa: F401  (np.unique asks for it)
 
-        if self._settings.per_component_dice:
-            import monai.metrics.meandice  # noqa: F401
+        engine_named(self._settings.engine).import_packages({*computed_by(self._settings).values()})
 
     def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
         steps: list[dict[str, Any]] = []
@@ -168,8 +210,8 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
                 continue
             sentence = differing_geometry(name, volume.geometry, expected.geometry)
             warnings += [sentence] if sentence else []
-            final = FinalStep(volume, components)
-            steps.append(score_step(step, final.components, expected, self._settings))
+            final = ReadStep(volume, components)
+            steps.append(score_step(step, final, expected, self._settings))
             del volume, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
@@ -184,6 +226,14 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
             failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP) for step in range(count)
         ]
         return LesionsCase(expected, steps)
+
+    def damaged(self, expected: LesionReference) -> Sequence[LesionsCase]:
+        cases = []
+        for labels in damaged_labels(expected.mask().view(np.uint8)):
+            components = label_components(labels.view(np.bool_), connectivity=self._settings.connectivity)
+            read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
+            cases.append(LesionsCase(expected, [score_step(0, read, expected, self._settings)], read))
+        return cases
 
     def facts(self, case: LesionsCase) -> Figures:
         facts: dict[str, Any] = {
@@ -262,8 +312,8 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
                     highest=1.0,
                     worst=0.0,
                     count="final_component_dice.n",
-                    of=_component_dice,
-                    when_lost=_component_dice,
+                    of=lambda case: _component_dice(case, settings),
+                    when_lost=lambda case: _component_dice(case, settings),
                 )
             ]
             if settings.per_component_dice
@@ -328,10 +378,14 @@ def _volume(
     )
 
 
-def _component_dice(case: LesionsCase) -> float | None:
-    if case.final is None:
-        return None if case.reference.is_empty else 0.0
-    return component_dice(prediction=case.final.mask, reference=case.reference.mask())
+def _component_dice(case: LesionsCase, settings: LesionsSettings) -> float | None:
+    if case.reference.is_empty:
+        return None
+    if case.final is None or case.final.components.count == 0:
+        return 0.0
+    overlap = count_overlap(case.final.components, case.reference.lesions)
+    masks = StepMasks(case.final, case.reference, overlap)
+    return engine_named(settings.engine).component_dice(masks)
 
 
 def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:

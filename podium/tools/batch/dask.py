@@ -54,9 +54,17 @@ class Dask:
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def run(
-        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str
+        self,
+        cases: Sequence[str],
+        work: Callable[[str], Value],
+        *,
+        label: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         import cloudpickle
+
+        if meanwhile is not None:
+            meanwhile()
 
         packed = _Packed(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
         with closing(self.progress(label, len(cases))) as progress:

@@ -1,5 +1,6 @@
 """The parts of a ranking: lines of the table, columns, per-case metrics, tests, notes, and the methods in prose."""
 
+import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -356,6 +357,8 @@ def methods(  # noqa: PLR0913  (everything that the sentences are about)
         sentences += _about_the_bootstrap(facts, deciding, arena, not_resampled, options)
     if facts.in_schemes and len(facts.teams) > 1:
         sentences += _about_the_schemes(facts, options)
+    computed = _about_the_packages(facts)
+    sentences += [computed] if computed else []
     sentences.append(f"Computed with {', '.join(f'{name} {version}' for name, version in versions.items())}.")
     return Methods(
         podium_version=versions["Podium"],
@@ -378,6 +381,18 @@ def _about_the_data(facts: Facts, division: Mapping[str, str]) -> str:
     shown = f" ({', '.join(parts)})" if parts else ""
     teams, cases = count(len(facts.teams), "team"), count(common.counts.expected, "case")
     return f"{teams} took part in {escape_for_display(common.title)}{shown}, evaluated on {cases}."
+
+
+def _about_the_packages(facts: Facts) -> str:
+    """Which package computed which metric, as metrics.json says; nothing where it does not, or teams differ."""
+    found = {json.dumps(file.content.computed_by, sort_keys=True) for file in facts.files}
+    if len(found) > 1:
+        return "The figures of the teams were not all computed by the same packages: see computed_by in metrics.json."
+    packages: dict[str, list[str]] = {}
+    for metric, package in facts.files[0].content.computed_by.items():
+        packages.setdefault(escape_for_display(package), []).append(escape_for_display(metric))
+    parts = [f"{listed(metrics)} by {package}" for package, metrics in packages.items()]
+    return f"Metrics were computed with these packages: {'; '.join(parts)}." if parts else ""
 
 
 def _about_missing(facts: Facts) -> str:

@@ -15,6 +15,7 @@ from podium.challenges.declared.catalogue.base import (
     MetricSettings,
 )
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
+from podium.metrics.engines import engine_named
 
 _MODULES = {
     "labels": "labels",
@@ -57,6 +58,14 @@ Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.
 "Empty" is the figure where both sides, only P, or only G are empty. A case without a usable prediction gets the worst
 value, unless `failed` says otherwise: 0 for shares, the diagonal of the image for distances, the number within `range`
 that is furthest off for numbers.
+
+"By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
+code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6
+([engines](organisers.md#engines)). Bootstrap replicates are always computed by Podium: replicate zero, all cases once,
+equals scikit-learn's figure. Surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`),
+pooled counts (`over = "pooled"`) and weighted kappa with missing answers have one implementation, Podium's.
+`metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
+grand-challenge-metrics, which was called evalutils before its version 0.6.
 """
 
 
@@ -65,8 +74,8 @@ def page() -> str:
     parts = [_HEAD]
     for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
         parts.append(f"## {' and '.join(compares)}\n")
-        parts.append("| kind | figure | of | better | from | to | empty | further keys |")
-        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        parts.append("| kind | figure | by | of | better | from | to | empty | further keys |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)
         parts += [row for kind in group for row in _rows(kind)]
         parts.append("")
@@ -77,10 +86,12 @@ def page() -> str:
 def _rows(kind: MetricKind) -> Iterator[str]:
     keys = ", ".join(f"`{name}`" for name in _own_keys(kind.settings_model))
     definition = kind.definition.replace("|", r"\|")
+    package = kind.computed_by(kind.settings_model.model_construct(kind=kind.name), engine_named("monai"))
     for number, (name, figure) in enumerate(_figures(kind)):
         cells = [
             f"`{kind.name}{'.' if name else ''}{name}`",
             definition if number == 0 else "",
+            package if number == 0 else "",
             "per case" if isinstance(kind, CaseValueMetric) or _per_case(kind) else "all cases",
             figure.direction,
             f"{figure.lowest:g}",

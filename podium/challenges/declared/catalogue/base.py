@@ -18,6 +18,7 @@ from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
+from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.resampling import Resamples
 
 Empty = Finite | Literal["exclude", "worst", "diagonal"]
@@ -67,6 +68,7 @@ class Declared:
     facts         what a row keeps for figures of all cases: path in the row -> function of the case
     confidential  paths in a row that reveal a reference
     columns       paths for the leaderboard
+    package       what computes its figures
     """
 
     metrics: list[CaseMetric[DeclaredCase]] = field(default_factory=list)
@@ -75,6 +77,7 @@ class Declared:
     facts: dict[str, Callable[[DeclaredCase], Any]] = field(default_factory=dict)
     confidential: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    package: str = OWN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,19 +98,27 @@ class MetricKind(ABC):
     name        the `kind` in challenge.toml
     compares    the kinds of values it is for
     definition  its formula, for the docs
+    package     what computes it where no engine does
+    by_engine   (settings) -> whether the challenge's engine computes it
     """
 
     name: str
     definition: str
     compares: tuple[str, ...]
     settings_model: type[MetricSettings] = MetricSettings
+    package: str = OWN
+    by_engine: Callable[[Any], bool] = lambda _: False
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:  # noqa: ARG002
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
 
+    def computed_by(self, settings: Any, engine: MetricEngine) -> str:
+        """The package that computes the metric under an engine."""
+        return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
+
     @abstractmethod
-    def declare(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Declared:
+    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         """The metric's figures for the values that it is `of`."""
 
 
@@ -184,8 +195,8 @@ class CaseValueMetric(MetricKind):
                 break
         return found
 
-    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
-        declared = Declared()
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
+        declared = Declared(package=self.computed_by(settings, engine))
         for value in values.values():
             metric = self._case_metric(settings, value, several=len(values) > 1)
             declared.metrics.append(metric)
@@ -260,6 +271,7 @@ class CohortValueMetric(MetricKind):
     figure   what all of its figures share
     parts    (value) -> the last parts of the figures' paths, "" for one figure
     of       the figure in every replicate
+    exact    the published figure by an engine; None where that is replicate zero, all cases once
     fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
     check    what is wrong with settings that are well-formed
     """
@@ -267,37 +279,44 @@ class CohortValueMetric(MetricKind):
     figure: Figure
     parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
     of: Callable[[CohortFacts], Floats]
+    exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         return [problem for value in values.values() for problem in self.check(settings, value)]
 
-    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind]) -> Declared:
-        declared = Declared()
+    def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
+        declared = Declared(package=self.computed_by(settings, engine))
         for name, value in values.items():
-            self._declare_value(declared, settings, value, place=name if len(values) > 1 else "")
+            self._declare_value(declared, settings, value, engine, place=name if len(values) > 1 else "")
         return declared
 
-    def _declare_value(self, declared: Declared, settings: MetricSettings, value: AnyValueKind, *, place: str) -> None:
+    def _declare_value(
+        self, declared: Declared, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str
+    ) -> None:
         fact, facts = self.fact, value.name
         if fact is not None:
             facts = joined_path("facts", settings.own_name, place)
             declared.facts[facts] = lambda case: fact(case, value, settings)
             declared.confidential.append(facts)
         for part in self.parts(value):
-            metric = self._cohort_metric(settings, value, place=place, part=part, facts=facts)
+            metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
             declared.cohort_metrics.append(metric)
             declared.columns.append(metric.path)
 
-    def _cohort_metric(
-        self, settings: MetricSettings, value: AnyValueKind, *, place: str, part: str, facts: str
+    def _cohort_metric(  # noqa: PLR0913  (what its paths, titles and functions need)
+        self, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str, part: str, facts: str
     ) -> CohortMetric:
         words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
 
-        def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        def cohort(rows: Sequence[Figures], resamples: Resamples) -> CohortFacts:
             found = [get(row, facts) for row in rows]
-            return self.of(CohortFacts(facts=found, resamples=resamples, value=value, settings=settings, part=part))
+            return CohortFacts(facts=found, resamples=resamples, value=value, settings=settings, part=part)
+
+        def exact(rows: Sequence[Figures]) -> float | None:
+            assert self.exact is not None
+            return self.exact(cohort(rows, Resamples.whole(len(rows))), engine)
 
         return CohortMetric(
             path=joined_path(settings.own_name, place, part),
@@ -306,6 +325,7 @@ class CohortValueMetric(MetricKind):
             lowest=self.figure.lowest,
             highest=self.figure.highest,
             unit=self.figure.unit,
-            of=of,
+            of=lambda rows, resamples: self.of(cohort(rows, resamples)),
+            exact=None if self.exact is None else exact,
             undefined=None,
         )

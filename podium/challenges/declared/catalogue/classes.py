@@ -19,6 +19,8 @@ from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
 from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
+from podium.metrics.engines import MetricEngine
+from podium.metrics.resampling import Resamples
 
 _THRESHOLD = 0.5
 _AVERAGES = {
@@ -50,15 +52,46 @@ def _class_names(value: AnyValueKind) -> list[str]:
     return list(value.settings.classes if value.settings.kind == "class" else value.settings.class_table)
 
 
-def _counts(cohort: CohortFacts) -> Counts:
-    """The confusion counts of every replicate."""
-    classes, resamples = _class_names(cohort.value), cohort.resamples
-    reference = class_codes([fact["reference"] for fact in cohort.facts], classes=classes)
+def _codes(cohort: CohortFacts) -> tuple[Codes, Codes, Resamples]:
+    """The predicted and the true classes of the cases that count."""
+    reference = class_codes([fact["reference"] for fact in cohort.facts], classes=_class_names(cohort.value))
     predicted = _predicted(cohort)
     if cohort.settings.failed == "exclude":
         kept = predicted != MISSING
-        reference, predicted, resamples = reference[kept], predicted[kept], resamples.only(kept)
-    return confusion(prediction=predicted, reference=reference, classes=len(classes), resamples=resamples)
+        return predicted[kept], reference[kept], cohort.resamples.only(kept)
+    return predicted, reference, cohort.resamples
+
+
+def _counts(cohort: CohortFacts) -> Counts:
+    """The confusion counts of every replicate."""
+    predicted, reference, resamples = _codes(cohort)
+    classes = len(_class_names(cohort.value))
+    return confusion(prediction=predicted, reference=reference, classes=classes, resamples=resamples)
+
+
+def _exact(cohort: CohortFacts, engine: MetricEngine) -> float | None:
+    """The published figure of classes."""
+    predicted, reference, _ = _codes(cohort)
+    names = _class_names(cohort.value)
+    part: int | str = cohort.part if cohort.part in _AVERAGES else _positive(cohort)
+    return engine.class_figure(
+        cohort.settings.kind,
+        prediction=predicted,
+        reference=reference,
+        classes=len(names),
+        part=names.index(cohort.part) if cohort.part in names else part,
+        weights=getattr(cohort.settings, "weights", "none"),
+    )
+
+
+def _exact_probability(cohort: CohortFacts, engine: MetricEngine) -> float | None:
+    arrays = _arrays(cohort)
+    return engine.probability_figure(
+        cohort.settings.kind,
+        prediction=arrays["prediction"],
+        reference=arrays["reference"],
+        clip=getattr(cohort.settings, "clip", None),
+    )
 
 
 def _predicted(cohort: CohortFacts) -> Codes:
@@ -88,7 +121,7 @@ def _probabilities(cohort: CohortFacts) -> Floats:
 def _positive(cohort: CohortFacts) -> int:
     """The number of the positive class: that of the metric, else of the value, else the last."""
     classes = _class_names(cohort.value)
-    return classes.index(cohort.settings.positive or cohort.value.settings.positive or classes[-1])
+    return classes.index(getattr(cohort.settings, "positive", None) or cohort.value.settings.positive or classes[-1])
 
 
 def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
@@ -110,7 +143,12 @@ def _f1(cohort: CohortFacts) -> Floats:
 
 
 _class_metric = partial(
-    CohortValueMetric, compares=("class", "probability"), settings_model=ClassesSettings, check=_check
+    CohortValueMetric,
+    compares=("class", "probability"),
+    settings_model=ClassesSettings,
+    check=_check,
+    exact=_exact,
+    by_engine=lambda _: True,
 )
 _share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
@@ -129,7 +167,8 @@ _CLASS_METRICS = (
     ),
     _class_metric(
         name="f1",
-        definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means",
+        definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means. In macro a declared class "
+        "that does not occur counts 0",
         figure=_share(title="F1"),
         parts=lambda value: (*_class_names(value), *_AVERAGES),
         of=_f1,
@@ -205,7 +244,9 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
     return {"prediction": filled, "reference": reference, "resamples": cohort.resamples}
 
 
-_probability_metric = partial(CohortValueMetric, compares=("probability",))
+_probability_metric = partial(
+    CohortValueMetric, compares=("probability",), exact=_exact_probability, by_engine=lambda _: True
+)
 _PROBABILITY_METRICS = (
     _probability_metric(
         name="auroc",

@@ -49,13 +49,15 @@ DICE = RegionMetric(
     name="dice",
     definition="2 |P and G| / (|P| + |G|)",
     counts=_voxel_counts,
-    figures={"": agreement(title="Dice", of=lambda pair, _: pair.counts.dice(), pooled=_pooled_dice)},
+    by_engine=lambda _: True,
+    figures={"": agreement(title="Dice", of=lambda pair, _: pair.engine.dice(pair), pooled=_pooled_dice)},
 )
 IOU = RegionMetric(
     name="iou",
     definition="|P and G| / |P or G|",
     counts=_voxel_counts,
-    figures={"": agreement(title="IoU", of=lambda pair, _: pair.counts.iou(), pooled=_pooled_iou)},
+    by_engine=lambda _: True,
+    figures={"": agreement(title="IoU", of=lambda pair, _: pair.engine.iou(pair), pooled=_pooled_iou)},
 )
 
 
@@ -91,10 +93,17 @@ class HausdorffSettings(SurfaceSettings):
     combine: Literal["max", "pooled"] = "max"
 
 
+def _is_by_engine(settings: SurfaceSettings) -> bool:
+    """Surface elements and pooled percentiles have one implementation, Podium's."""
+    return settings.boundary == "voxels" and getattr(settings, "combine", "max") == "max"
+
+
 def _nsd(pair: RegionPair, settings: NsdSettings) -> float | None:
     in_mm = settings.tolerance_px is None
     tolerance = settings.tolerances_mm.get(pair.name, settings.tolerance_mm) if in_mm else settings.tolerance_px
     assert tolerance is not None
+    if _is_by_engine(settings):
+        return pair.engine.nsd(pair, tolerance=tolerance, in_mm=in_mm)
     return pair.surfaces(boundary=settings.boundary, in_mm=in_mm).nsd(tolerance)
 
 
@@ -108,6 +117,8 @@ def _check_tolerances(settings: NsdSettings, regions: Sequence[str]) -> Sequence
 
 def _hausdorff(percentile: float) -> Callable[[RegionPair, HausdorffSettings], float | None]:
     def of(pair: RegionPair, settings: HausdorffSettings) -> float | None:
+        if _is_by_engine(settings):
+            return pair.engine.hausdorff(pair, percentile=percentile)
         surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
         return surfaces.hausdorff(percentile=percentile, combine=settings.combine, policy=_NEVER)
 
@@ -115,10 +126,14 @@ def _hausdorff(percentile: float) -> Callable[[RegionPair, HausdorffSettings], f
 
 
 def _assd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+    if _is_by_engine(settings):
+        return pair.engine.assd(pair)
     return pair.surfaces(boundary=settings.boundary, in_mm=True).assd(policy=_NEVER)
 
 
 def _masd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+    if _is_by_engine(settings):
+        return pair.engine.masd(pair)
     return pair.surfaces(boundary=settings.boundary, in_mm=True).masd(policy=_NEVER)
 
 
@@ -131,33 +146,34 @@ _distance: Callable[..., RegionFigure[Any]] = partial(
     prediction_empty="diagonal",
     reference_empty="diagonal",
 )
+_surface_metric = partial(RegionMetric, by_engine=_is_by_engine)
 SURFACE_METRICS = (
-    RegionMetric(
+    _surface_metric(
         name="nsd",
         definition="share of both boundaries within the tolerance of the other",
         settings_model=NsdSettings,
         figures={"": agreement(title="NSD", of=_nsd)},
         check=_check_tolerances,
     ),
-    RegionMetric(
+    _surface_metric(
         name="hd",
         definition="largest distance of one boundary from the other",
         settings_model=HausdorffSettings,
         figures={"": _distance(title="HD", of=_hausdorff(100.0))},
     ),
-    RegionMetric(
+    _surface_metric(
         name="hd95",
         definition="95th percentile of the distances of one boundary from the other",
         settings_model=HausdorffSettings,
         figures={"": _distance(title="HD95", of=_hausdorff(95.0))},
     ),
-    RegionMetric(
+    _surface_metric(
         name="assd",
         definition="mean of all boundary distances of both directions",
         settings_model=SurfaceSettings,
         figures={"": _distance(title="ASSD", of=_assd)},
     ),
-    RegionMetric(
+    _surface_metric(
         name="masd",
         definition="mean of the two directions' mean boundary distances",
         settings_model=SurfaceSettings,
@@ -277,9 +293,20 @@ def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
     return component_error(prediction=prediction, reference=reference, connectivity=settings.neighbours)
 
 
+def _component_dice(pair: RegionPair, _: RegionSettings) -> float:
+    return pair.engine.component_dice(pair)
+
+
 SHAPE_METRICS = (
     RegionMetric(
+        name="component_dice",
+        definition="mean over G's components of the Dice among the voxels that are nearest to each",
+        by_engine=lambda _: True,
+        figures={"": agreement(title="Dice per component", of=_component_dice)},
+    ),
+    RegionMetric(
         name="cldice",
+        package="scikit-image",
         definition="harmonic mean of the shares of each centre line inside the other mask",
         figures={"": agreement(title="clDice", of=_cldice)},
     ),

@@ -25,6 +25,7 @@ from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
 from podium.metrics.resampling import Resamples
@@ -45,6 +46,7 @@ class RegionPair:
     spacing      of the reference in array order, mm
     diagonal_mm  of the whole image
     image_voxels of the whole image
+    engine       computes what a package of the field has too
     """
 
     name: str
@@ -53,6 +55,7 @@ class RegionPair:
     diagonal_mm: float
     image_voxels: int
     is_lost: bool
+    engine: MetricEngine
     _surfaces: dict[tuple[BoundaryKind, bool], SurfaceDistances] = field(default_factory=dict)
     _matches: dict[MatchingRule, LesionMatches] = field(default_factory=dict)
 
@@ -95,12 +98,13 @@ def region_pair(case: DeclaredCase, place: "RegionPlace") -> RegionPair:
     """One region of a case: all regions of a label image are found in one pass, for all metrics."""
     compared: Compared[LabelImage, LabelImage] = case.values[place.value.name]
     if "pairs" not in compared.cache:
-        compared.cache["pairs"] = _all_pairs(compared, place.value)
+        compared.cache["pairs"] = _all_pairs(compared, place)
     pair: RegionPair = compared.cache["pairs"][place.region]
     return pair
 
 
-def _all_pairs(compared: Compared[LabelImage, LabelImage], value: AnyValueKind) -> Mapping[str, RegionPair]:
+def _all_pairs(compared: Compared[LabelImage, LabelImage], place: "RegionPlace") -> Mapping[str, RegionPair]:
+    value = place.value
     assert isinstance(value, LabelsValue)
     reference = compared.reference
     found = find_regions(
@@ -117,6 +121,7 @@ def _all_pairs(compared: Compared[LabelImage, LabelImage], value: AnyValueKind) 
             diagonal_mm=reference.diagonal_mm,
             image_voxels=reference.labels.size,
             is_lost=compared.is_lost,
+            engine=place.engine,
         )
         for name, region in found.items()
     }
@@ -217,12 +222,13 @@ agreement: Callable[..., RegionFigure[Any]] = partial(
 
 @dataclass(frozen=True, kw_only=True)
 class RegionPlace:
-    """A region of a value: the name of its figures, and its words in titles."""
+    """A region of a value: the name of its figures, its words in titles, and what computes them."""
 
     name: str
     title: str
     value: AnyValueKind
     region: str
+    engine: MetricEngine
 
 
 # Declared figures: of one region of a case, over the regions of a case, and over all cases.
@@ -334,6 +340,13 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     )
 
 
+def _chosen(settings: Any, value: AnyValueKind) -> Sequence[str]:
+    """The regions of a value that a metric is for."""
+    return [
+        region for region in value.settings.regions if settings.regions is None or region in as_tuple(settings.regions)
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RegionMetric(MetricKind):
     """A metric of label images with one figure, or several named ones.
@@ -362,7 +375,7 @@ class RegionMetric(MetricKind):
             for key, region in named
             if region not in known
         ]
-        found += self.check(settings, [place.region for place in self._places(settings, values)])
+        found += self.check(settings, [region for value in values.values() for region in _chosen(settings, value)])
         pooled = self._is_pooled(settings)
         if pooled and settings.failed not in ("worst", "exclude"):
             words = 'is "worst" or "exclude" with pooled counts: a missing case has no separate figure'
@@ -377,12 +390,16 @@ class RegionMetric(MetricKind):
             )
         return found
 
-    def declare(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Declared:
-        declared = Declared()
+    def computed_by(self, settings: Any, engine: MetricEngine) -> str:
+        return OWN if self._is_pooled(settings) else super().computed_by(settings, engine)
+
+    def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
+        declared = Declared(package=self.computed_by(settings, engine))
+        places = self._places(settings, values, engine)
         for suffix in self._offered(settings):
-            self._declare_figure(declared, settings, values, suffix)
+            self._declare_figure(declared, settings, places, suffix)
         if self._is_pooled(settings):
-            self._declare_facts(declared, settings, values)
+            self._declare_facts(declared, settings, places)
         return declared
 
     def _is_pooled(self, settings: Any) -> bool:
@@ -391,7 +408,7 @@ class RegionMetric(MetricKind):
     def _offered(self, settings: Any) -> Sequence[str]:
         return list(self.figures) if self.offers is None else self.offers(settings)
 
-    def _places(self, settings: Any, values: Mapping[str, AnyValueKind]) -> list[RegionPlace]:
+    def _places(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> list[RegionPlace]:
         """The places of the figures of every value and region."""
         several = len(values) > 1
         return [
@@ -400,22 +417,21 @@ class RegionMetric(MetricKind):
                 title=" ".join(([value.title] if several else []) + [region.replace("_", " ")]),
                 value=value,
                 region=region,
+                engine=engine,
             )
             for name, value in values.items()
-            for region in value.settings.regions
-            if settings.regions is None or region in as_tuple(settings.regions)
+            for region in _chosen(settings, value)
         ]
 
     def _declare_figure(
         self,
         declared: Declared,
         settings: Any,
-        values: Mapping[str, AnyValueKind],
+        places: Sequence[RegionPlace],
         suffix: str,
     ) -> None:
         figure = self.figures[suffix]
         title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
-        places = self._places(settings, values)
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
         overall = joined_path(settings.own_name, "", suffix)
         if self._is_pooled(settings):
@@ -437,10 +453,10 @@ class RegionMetric(MetricKind):
             declared.columns.append(mean.mean_path)
         declared.columns += [f"{path}.mean" for path in paths]
 
-    def _declare_facts(self, declared: Declared, settings: Any, values: Mapping[str, AnyValueKind]) -> None:
+    def _declare_facts(self, declared: Declared, settings: Any, places: Sequence[RegionPlace]) -> None:
         counts = self.counts
         assert counts is not None
-        for place in self._places(settings, values):
+        for place in places:
 
             def fact(case: DeclaredCase, place: RegionPlace = place) -> list[float]:
                 pair = region_pair(case, place)

@@ -1,0 +1,72 @@
+"""Podium's own code: counts, boundaries and distances once per region, vectorised figures over cases."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from podium.metrics import Floats, lesions
+from podium.metrics.classification import Codes, Reference
+from podium.metrics.declaration import distance_policy
+from podium.metrics.engines import MaskPair, SpacedPair
+
+PACKAGES: Mapping[str, str] = {}
+_NEVER = distance_policy(0.0)  # no mask is empty here
+
+
+def import_packages(packages: Collection[str]) -> None:  # noqa: ARG001  (the interface)
+    return
+
+
+def dice(pair: MaskPair) -> float:
+    return _number(pair.counts.dice())
+
+
+def iou(pair: MaskPair) -> float:
+    return _number(pair.counts.iou())
+
+
+def nsd(pair: SpacedPair, *, tolerance: float, in_mm: bool) -> float:
+    return _number(pair.surfaces(boundary="voxels", in_mm=in_mm).nsd(tolerance))
+
+
+def hausdorff(pair: SpacedPair, *, percentile: float) -> float:
+    return _number(pair.surfaces(boundary="voxels", in_mm=True).hausdorff(percentile=percentile, policy=_NEVER))
+
+
+def assd(pair: SpacedPair) -> float:
+    return _number(pair.surfaces(boundary="voxels", in_mm=True).assd(policy=_NEVER))
+
+
+def masd(pair: SpacedPair) -> float:
+    return _number(pair.surfaces(boundary="voxels", in_mm=True).masd(policy=_NEVER))
+
+
+def component_dice(pair: MaskPair) -> float:
+    prediction, reference = pair.masks()
+    return _number(lesions.component_dice(prediction=prediction, reference=reference))
+
+
+def class_figure(
+    metric: str,  # noqa: ARG001  (the interface)
+    *,
+    prediction: Codes,  # noqa: ARG001
+    reference: Codes,  # noqa: ARG001
+    classes: int,  # noqa: ARG001
+    part: int | str | None,  # noqa: ARG001
+    **options: Any,  # noqa: ARG001
+) -> float | None:
+    return None  # replicate zero of the vectorised code is the figure
+
+
+def probability_figure(
+    metric: str,  # noqa: ARG001  (the interface)
+    *,
+    prediction: Floats,  # noqa: ARG001
+    reference: Reference,  # noqa: ARG001
+    **options: Any,  # noqa: ARG001
+) -> float | None:
+    return None
+
+
+def _number(value: float | None) -> float:
+    assert value is not None, "neither mask is empty"
+    return value
