@@ -29,7 +29,7 @@ from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
-from podium.tools.ranking.schemes import SCHEMES, CaseTable, SchemeOptions, apply_scheme
+from podium.tools.ranking.schemes import SCHEMES, CaseTable, RankingOptions, apply_scheme
 from podium.tools.ranking.statistics import stability
 
 SEED = 20260
@@ -94,7 +94,7 @@ def literal_tests(values: np.ndarray, counts: np.ndarray) -> None:
 
 
 def replicated(name: str, tables: list[CaseTable], resamples: Resamples) -> None:
-    options = SchemeOptions(workers=available_workers())
+    options = RankingOptions(workers=available_workers())
     full = apply_scheme(SCHEMES[name], tables, Resamples.whole(resamples.cases), options).ranks[0]
     stability(apply_scheme(SCHEMES[name], tables, resamples, options).ranks, full, confidence=0.95)
 
