@@ -6,6 +6,7 @@ Writes some 15 GB below the temporary folder (TMPDIR) and removes them.
 Every measurement runs in a process of its own, the best of a few; those that are compared take turns.
 """
 
+import argparse
 import json
 import os
 import re
@@ -264,5 +265,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
         measure_here(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
     else:
-        lengths = [int(argument) for argument in sys.argv[1:3]] or [300, 1400]
-        main(*lengths)
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("frames", type=int, nargs="*", default=[300, 1400], help="short and long scan [300 1400]")
+        main(*parser.parse_args().frames)
