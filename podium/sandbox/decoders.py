@@ -57,7 +57,7 @@ LIBRARIES: tuple[Library, ...] = ("h5py", "SimpleITK")
 """Each has a zygote: the fewer libraries a process has loaded, the faster it is forked."""
 
 LOG = logging.getLogger(__name__)
-_STARTS = 5  # tries to start the zygotes: one may be killed by accident
+_STARTS = 20  # tries to start the zygotes: on a busy machine several may be killed before they have a spare
 _TRIES = 2  # to read a file: memory may have run out because of another case
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 5.0

@@ -30,11 +30,11 @@ HDF5_LINK = "HDF5 external link, soft link, user-defined link, also through a gr
 HDF5_STORAGE = "HDF5 external storage, virtual dataset"
 HDF5_FILTER = "HDF5 filter plugin"
 SHORT = (
-    "`.mha`, `.nii`, HDF5, `.npy` or `.npz` data shorter than announced, so that a library returns memory that held a "
+    "`.mha`, `.nii`, HDF5, `.npy` or `.npz` data shorter than declared, so that a library returns memory that held a "
     "reference"
 )
 PICKLE = "`.npy` or `.npz` with pickled objects"
-HUGE = "a header that announces a huge image, dataset or array"
+HUGE = "a header that declares a huge image, dataset or array"
 BOMB = "a gzip, zip or deflate bomb"
 CHUNKS = "HDF5 with very many or very large chunks"
 JSON = "deep or huge JSON, a key twice, `NaN`, numbers of any length"
