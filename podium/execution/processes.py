@@ -138,7 +138,8 @@ class _Pool(Generic[Value]):
         meanwhile: Callable[[], None] | None,
     ) -> None:
         self._work = work
-        self._meanwhile = None if meanwhile is None else Thread(target=meanwhile, daemon=True)
+        # Not a daemon: Python must not end while a package is being imported.
+        self._meanwhile = None if meanwhile is None else Thread(target=meanwhile)
         self._timeout_seconds = timeout_seconds
         self._progress = progress
         self._workers: list[_Worker] = []
