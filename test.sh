@@ -8,7 +8,7 @@ usage() {
 usage: ./test.sh [--fast] [PYTEST ARGUMENTS]
 
 Runs the tests in parallel processes; other arguments are passed on to pytest.
-  --fast   under two minutes: without the tests that need a container, a browser, a cluster or many seconds, and with
+  --fast   two to three minutes: without the tests that need a container, a browser, a cluster or many seconds, and with
            fewer random examples per property test
 
 The tests that build and run the container run where a Docker engine answers and are skipped elsewhere; with
