@@ -118,7 +118,7 @@ class Located:
         """One finite number."""
         if isinstance(self.source, Entry):
             return self._row().number(self.columns[0])
-        return finite_number(self.scalar(), label=self.label)
+        return checked_number(self.scalar(), label=self.label)
 
     def numbers(self) -> Any:
         """Several numbers: a JSON list or object, or the cells of several columns."""
@@ -265,7 +265,7 @@ def _cell(value: Any) -> Any:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
-def finite_number(value: Any, *, label: str) -> float:
+def checked_number(value: Any, *, label: str) -> float:
     """A JSON number or a cell as a finite float; Refused where it is not one."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.located import Located, finite_number
+from podium.challenges.declared.located import Located, checked_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -478,7 +478,7 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
         return doubts_about_classes(self.name, list(self.settings.class_table), descriptions)
 
     def _probability(self, value: Any, label: str) -> float:
-        number = finite_number(value, label=label)
+        number = checked_number(value, label=label)
         if not 0 <= number <= 1:
             raise Refused(f"'{label}' is {number:g}; a probability is between 0 and 1.")
         return number
@@ -558,7 +558,7 @@ def _cell_number(value: Any, label: str) -> float:
             value = float(value)
         except ValueError:
             raise Refused(f"'{label}' must be a finite number.") from None
-    return finite_number(value, label=label)
+    return checked_number(value, label=label)
 
 
 def known_class(located: Located, classes: Mapping[str, Any]) -> str:

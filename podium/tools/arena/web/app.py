@@ -127,7 +127,7 @@ def make_app(arena: OpenArena) -> ASGIApp:
 
 
 class GuardedConnection(H11Protocol):
-    """A connection whose requests must arrive within 10 seconds; there are only so many, in all and of one address."""
+    """A connection whose requests must arrive within 10 seconds; their number is limited, in all and per address."""
 
     _open: ClassVar[Counter[str]] = Counter()
     _address = ""
@@ -173,7 +173,7 @@ def _most_connections() -> int:
 
 
 class FewLines(logging.Filter):
-    """Keeps a log from growing by what strangers send: so many lines per minute, the others are left out."""
+    """Limits the lines that strangers can add to a log per minute; further ones are left out."""
 
     def __init__(self) -> None:
         super().__init__()
