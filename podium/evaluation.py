@@ -31,13 +31,15 @@ from podium.challenges.format import (
     Collected,
     ReferenceProblem,
     Shapes,
-    read_challenge_folders,
+    challenge_paths,
+    read_challenge_folder,
     refuse_references,
 )
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
+from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -142,23 +144,19 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
-    """The challenge that is meant, below a ground truth folder."""
-    return choose_challenge(read_challenge_folders(ground_truth, named=named), named=named)
-
-
-def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
-    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
-    choices = ", ".join(sorted(folders))
-    if named is not None:
-        if named not in folders:
-            raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
-        return folders[named]
-    if len(folders) > 1:
+    """The named challenge below a ground truth folder, else the only one: which rules score a submission is never the
+    submission's choice. No other challenge there is read."""
+    paths = challenge_paths(ground_truth, named=named)
+    choices = ", ".join(sorted(paths))
+    if named is not None and named not in paths:
+        raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
+    if named is None and len(paths) > 1:
         raise UsageError(
             f"There are several challenges here ({choices}); name one with --challenge or the "
             "variable PODIUM_CHALLENGE."
         )
-    return next(iter(folders.values()))
+    name = named or next(iter(paths))
+    return read_challenge_folder(paths[name], name=name)
 
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
@@ -251,6 +249,10 @@ def problems_of_cases(
             "can find them in the log."
         )
         problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    for path in challenge.figures_in_use:
+        first, _, rest = path.partition(".")
+        if first == GROUPS and rest.partition(".")[0] not in groups.values():
+            problems.append(ReferenceProblem(what="A figure is of a group that no case is in.", where=path))
     return problems
 
 

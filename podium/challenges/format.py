@@ -60,25 +60,23 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
 
 
 def read_challenge_folders(root: Path, *, named: str | None = None) -> Mapping[str, ChallengeFolder]:
-    """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
+    """The challenges below `root` by name, read."""
+    return {name: read_challenge_folder(path, name=name) for name, path in challenge_paths(root, named=named).items()}
+
+
+def challenge_paths(root: Path, *, named: str | None = None) -> Mapping[str, Path]:
+    """The folders of challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders
+    that do; their content is not read.
 
     A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
-    is given. An upload that was packed one folder too deep is read all the same.
+    is given. An upload that was packed one folder too deep is found all the same.
     """
-    paths = challenge_paths(root)
-    if named is not None and root in paths.values():
-        paths = {named: root}
-    return {name: _read_folder(path, name=name) for name, path in paths.items()}
-
-
-def challenge_paths(root: Path) -> Mapping[str, Path]:
-    """The folders of challenges below `root` by name; their content is not read."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
         # The name of the platform's folder means nothing: an upload without its own folder is named after its kind.
-        name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
-        return {name: root}
+        own = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
+        return {named or own: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
     if paths:
         return {path.name: path for path in paths}
@@ -100,7 +98,8 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
     raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
 
 
-def _read_folder(path: Path, *, name: str) -> ChallengeFolder:
+def read_challenge_folder(path: Path, *, name: str) -> ChallengeFolder:
+    """The challenge in a folder, under this name."""
     file = ChallengeFile(path / CHALLENGE_FILE)
     file.known_kind()
     check_name(name, path)
