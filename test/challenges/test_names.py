@@ -206,9 +206,9 @@ def test_the_command_takes_the_same_names(tmp_path: Path, capsys: pytest.Capture
         assert [metric["name"] for metric in ranking["metrics"]] == ["mae"]
     capsys.readouterr()
     for name, sentence in {
-        "mea": "'mea' is not a metric; did you mean 'mae'?",
+        "mea": "There is no metric 'mea'; did you mean 'mae'?",
         "rmse": "'rmse' is a figure of all cases together, not of single cases; the metrics are: mae.",
-        "thing": "'thing' is not a metric; the metrics are: mae.",
+        "thing": "There is no metric 'thing'; the metrics are: mae.",
     }.items():
         assert main([*command, name]) == UsageError.exit_code
         assert capsys.readouterr().err.splitlines()[-1] == sentence

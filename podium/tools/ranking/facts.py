@@ -150,9 +150,11 @@ def _metric_name(given: str, challenge: Rules) -> str:
     found = board.find_metric(given, offline=True) or next(titled, None)
     if found is None:
         names = [metric.name for metric in board.all_metrics]
-        what = "is a figure of all cases together, not of single cases" if board.find(given) else "is not a metric"
+        what = f"There is no metric '{given}'"
+        if board.find(given):
+            what = f"'{given}' is a figure of all cases together, not of single cases"
         advice = did_you_mean(given, names) or f"; the metrics are: {', '.join(names)}."
-        raise UsageError(f"'{given}' {what}{advice}")
+        raise UsageError(what + advice)
     return found.name
 
 
