@@ -5,6 +5,7 @@ applies the resulting `RankingRule` and knows no challenge.
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -23,6 +24,10 @@ BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
 _MEAN = ".mean"
 _MOST_HEADLINE = 6
+_ABBREVIATION = re.compile(
+    r"\b(?:ap|assd|auc|auroc|ccc|ct|dsc|f1|fn|fp|froc|hd|hd95|icc|iou|map|mad|mae|masd|mcc|mri|mse|nsd|pet|pq|psnr|rmse|"
+    r"rq|sd|sq|ssim|tp|tre)\b"
+)
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 # The four tables as settings.
@@ -512,6 +517,7 @@ def _case_metrics(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[
 
 
 def title_of(name: str) -> str:
-    """`segmentation_score` as a title."""
+    """`segmentation_score` as a title; abbreviations of the field as it writes them."""
     words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
+    words = _ABBREVIATION.sub(lambda found: found[0].upper(), words[:1].lower() + words[1:])
+    return (words[:1].upper() + words[1:]).replace("MAP", "mAP").replace("IOU", "IoU")

@@ -109,7 +109,8 @@ def _titled(text: str, name: str) -> str:
 
 def _reference_names(text: str) -> list[str]:
     """What the references of all values are called."""
-    values = tomllib.loads(text)["values"].values()
+    tables = tomllib.loads(text)["values"]
+    values = [tables, *(value for value in tables.values() if isinstance(value, dict))]
     given = [value[key] for value in values for key in _REFERENCE_KEYS if key in value]
     names = [name for each in given for name in ([each] if isinstance(each, str) else each)]
     return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
