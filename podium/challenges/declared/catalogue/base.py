@@ -100,6 +100,7 @@ class MetricKind(ABC):
     definition  its formula, for the docs
     package     what computes it where no engine does
     by_engine   (settings) -> whether the challenge's engine computes it
+    needs_probability  points and boxes must have one
     """
 
     name: str
@@ -108,6 +109,7 @@ class MetricKind(ABC):
     settings_model: type[MetricSettings] = MetricSettings
     package: str = OWN
     by_engine: Callable[[Any], bool] = lambda _: False
+    needs_probability: bool = False
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:  # noqa: ARG002
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
