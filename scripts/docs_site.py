@@ -23,7 +23,7 @@ _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 
 _GALLERY_TOP = """# Gallery: published challenges as challenge.toml
 
-Each folder of [gallery/](../gallery/) is a published challenge, written down as a [declared challenge](declared.md) with
+Each folder of [gallery/](../gallery/) is a published challenge as a [declared challenge](declared.md), with
 the sources of its rules, small synthetic references and teams, and what these must score by an independent reading of
 the rules. To start from one:
 
@@ -94,7 +94,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Lead links out of docs/ to the copies and to the gallery's page. Any other stays, and is an error of the build."""
+    """Lead links out of docs/ to the copies and the gallery's page. Any other stays, and is an error of the build."""
 
     def target(link: "re.Match[str]") -> str:
         name = link[1].rstrip("/")
