@@ -115,6 +115,10 @@ class MetricKind(ABC):
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
 
+    def filled_in(self, settings: MetricSettings) -> dict[str, Any]:
+        """The metric's table with its defaults."""
+        return settings.model_dump(mode="json")
+
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         """The package that computes the metric under an engine."""
         return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
