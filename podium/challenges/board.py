@@ -7,7 +7,7 @@ applies the resulting `RankingRule` and knows no challenge.
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,9 +16,18 @@ from pydantic import Field
 from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
-from podium.formulas import FormulaError, Known, Node, parse
+from podium.formulas import FormulaError, Known, Node, evaluated, parse
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, Direction, Formula, Metric, NamedFigure, Scoreboard, Values
+from podium.metrics.declaration import (
+    CaseMetric,
+    Direction,
+    Formula,
+    Metric,
+    NamedFigure,
+    Scoreboard,
+    Undefined,
+    Values,
+)
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
@@ -38,6 +47,8 @@ class FigureSettings(Settings):
 
     direction  needed where the terms do not decide it
     range      lowest and highest value [derived from the terms]
+    undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
+               value; needed in `[figures]` where the references can leave a term without a value
     """
 
     formula: Text
@@ -45,6 +56,7 @@ class FigureSettings(Settings):
     direction: Direction | None = None
     range: tuple[Bound, Bound] | None = None
     unit: str = ""
+    undefined: Undefined | None = None
 
 
 class LeaderboardSettings(Settings):
@@ -137,6 +149,8 @@ class RankingRule:
     lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
                   order, the ranking says so first
     doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
+    limits        figures below `aggregates` that are 1 for a team beyond a limit, and absent where that is not known,
+                  each with the limit's name in a sentence; the ranking names these teams
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
 
@@ -149,6 +163,7 @@ class RankingRule:
     finalists: int | None = None
     lower_bound: str | None = None
     doubts: tuple[tuple[str, str], ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def not_live(self) -> str:
@@ -242,7 +257,12 @@ class ExtendedBoard:
                 terms[name] = found
         if len(terms) < len(set(node.names())):
             return None
-        known = node.known({name: _known(each) for name, each in terms.items()})
+        known_terms = {name: _known(each) for name, each in terms.items()}
+        known = node.known(known_terms)
+        undefined, no_value_if = _without_terms(key, settings, node, known_terms)
+        if undefined:
+            self._problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
+            return None
         direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
         if direction is None:
             self._problems.add(
@@ -260,10 +280,12 @@ class ExtendedBoard:
         return _PreparedFormula(
             node=node,
             names={name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()},
-            known=known,
+            known=replace(known, no_value_if=no_value_if),
             direction=direction,
             title=settings.title or title_of(key[-1]),
             unit=settings.unit,
+            undefined=settings.undefined,
+            worst={name: each.worst for name, each in known_terms.items()},
         )
 
     def _add_titles(self) -> None:
@@ -313,6 +335,7 @@ class ExtendedBoard:
             by_case=by_case,
             finalists=ranking.finalists,
             division=ranking.division,
+            limits=ranking.limits,
         )
 
     def _in_words(self, criterion: Criterion) -> str:
@@ -437,6 +460,8 @@ class _PreparedFormula:
     direction: Direction
     title: str
     unit: str
+    undefined: Undefined | None
+    worst: Mapping[str, float]
 
     def case_metric(self, name: str) -> CaseMetric[Any]:
         """The metric of a formula in `[case_figures]`."""
@@ -452,7 +477,7 @@ class _PreparedFormula:
             of_row=self._of_row,
             median=f"{name}.median",
             count=f"{name}.n",
-            undefined=worst if math.isfinite(worst) else None,
+            no_value_if=self.known.no_value_if,
         )
 
     def figure(self, name: str) -> Formula:
@@ -464,25 +489,59 @@ class _PreparedFormula:
             lowest=self.known.lowest,
             highest=self.known.highest,
             unit=self.unit,
+            no_value_if=self.known.no_value_if,
             of=self._of_values,
             terms=tuple(self.names.values()),
+            undefined=self.undefined,
         )
 
     def _of_values(self, values: Values) -> Floats:
-        return self.node.value({name: values[path] for name, path in self.names.items()})
+        terms = {name: values[path] for name, path in self.names.items()}
+        if self.undefined == "worst":
+            terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
+        return evaluated(self.node, terms, exclude=self.undefined == "exclude")
 
     def _of_row(self, row: Figures) -> float | None:
-        terms = {name: get(row, path) for name, path in self.names.items()}
-        if any(term is None for term in terms.values()):
-            return None
-        value = float(self.node.value({name: np.asarray(float(term)) for name, term in terms.items()}))
+        """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
+        terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
+        value = float(self._of_values(terms))
+        if math.isinf(value):
+            value = self.known.lowest if self.direction == "higher" else self.known.highest
         return value if math.isfinite(value) else None
+
+
+def _without_terms(
+    key: tuple[str, ...], settings: FigureSettings, node: Node, terms: Mapping[str, Known]
+) -> tuple[str, str]:
+    """What is wrong with how a formula treats terms that can lack a value, and when it then has none itself."""
+    lacking = {name: term for name, term in terms.items() if term.no_value_if}
+    if not lacking:
+        return "", ""
+    name, term = next(iter(lacking.items()))
+    if settings.undefined == "worst":
+        without = [each for each, term in lacking.items() if not math.isfinite(term.worst)]
+        return (f"is \"worst\", but '{without[0]}' has no finite worst value" if without else ""), ""
+    if settings.undefined is None and key[0] == "figures":
+        return (
+            f"needs to say what happens where '{name}' has no value ({term.no_value_if}): write {key[-1]} = "
+            '{ formula = "...", undefined = "exclude" }, which leaves it out of mean, min, max and harmonic, or '
+            'undefined = "worst"',
+            "",
+        )
+    values = {each: np.asarray(math.nan if term.no_value_if else 1.0) for each, term in terms.items()}
+    return "", "" if node.defined(values, exclude=settings.undefined == "exclude") else term.no_value_if
 
 
 def _known(figure: NamedFigure | Metric) -> Known:
     """What is known of a figure before anything is scored."""
     judges = figure.judges if isinstance(figure, NamedFigure) else True
-    return Known(lowest=figure.lowest, highest=figure.highest, better=_BETTER[figure.direction] if judges else 0)
+    return Known(
+        lowest=figure.lowest,
+        highest=figure.highest,
+        better=_BETTER[figure.direction] if judges else 0,
+        worst=figure.worst,
+        no_value_if=figure.no_value_if,
+    )
 
 
 def _retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:

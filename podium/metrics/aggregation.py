@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class CohortValues(Mapping[str, Floats]):
         declared = (*board.cohort_metrics, *board.formulas, *board.offline)
         self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
         self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
-        self._board = board
+        self._board, self._given = board, given
 
     def __getitem__(self, path: str) -> Floats:
         path = self._board.resolved(path)
@@ -79,8 +80,21 @@ class CohortValues(Mapping[str, Floats]):
             elif path.startswith(f"{GROUPS}.") or path.endswith(GROUP_MEAN):
                 self._known[path] = self._of_groups(path)
             else:
-                self._known[path] = evaluated(self._formulas[path], self)
+                self._known[path] = self._evaluated(self._formulas[path])
         return self._known[path]
+
+    def _evaluated(self, formula: Formula) -> Floats:
+        """A replicate that lacks other terms than all cases do is another formula: it has no value."""
+        found = evaluated(formula, self)
+        if formula.undefined is not None:
+            for term in formula.terms:
+                found = np.where(np.isnan(self[term]) == np.isnan(self._of_all_cases[term]), found, np.nan)
+        return found
+
+    @cached_property
+    def _of_all_cases(self) -> "CohortValues":
+        whole = Resamples.whole(len(self._rows))
+        return CohortValues(self._board, self._rows, whole, self._given, self._groups.tolist())
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._known, **self._metrics, **self._cohort, **self._formulas}
@@ -97,11 +111,7 @@ class CohortValues(Mapping[str, Floats]):
         if first == GROUPS:
             return self._group(name)[inner]
         inner = self._board.group_means[path.removesuffix(GROUP_MEAN)]
-        metric = self._metrics[inner][0] if inner in self._metrics else None
-        values = []
-        for group in map(self._group, sorted(set(self._groups.tolist()))):
-            is_empty = metric is not None and group._count(metric) == 0
-            values.append(np.where(is_empty, np.nan, group[inner]))
+        values = [self._group(name)[inner] for name in sorted(set(self._groups.tolist()))]
         stacked = np.stack(np.broadcast_arrays(*values))
         with np.errstate(invalid="ignore"):
             return np.asarray(np.nansum(stacked, axis=0) / np.count_nonzero(~np.isnan(stacked), axis=0))
@@ -119,7 +129,7 @@ class CohortValues(Mapping[str, Floats]):
     def _mean(self, metric: Metric) -> Floats:
         """Over the drawn cases that have a value."""
         values, resamples = self._defined(metric)
-        return np.nan_to_num(resamples.mean(values), nan=_or_nan(metric.undefined))
+        return resamples.mean(values)
 
     def _std(self, metric: Metric) -> Floats:
         values, resamples = self._defined(metric)
@@ -135,15 +145,11 @@ class CohortValues(Mapping[str, Floats]):
 
 
 def evaluated(formula: Formula, values: Values) -> Floats:
-    """The formula's value in every replicate, the worst of its range where it is not finite; NaN if that is infinite
-    too."""
+    """The formula's value in every replicate: NaN where it has none, the worst of its range where the arithmetic has no
+    result; NaN if that is infinite too."""
     found = np.asarray(formula.of(values), dtype=np.float64)
     worst = formula.worst if math.isfinite(formula.worst) else math.nan
-    return np.where(np.isfinite(found), found, worst)
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+    return np.where(np.isinf(found), worst, found)
 
 
 def aggregate(
@@ -163,7 +169,7 @@ def aggregate(
             _publish(figures, metric, values, rows)
     for curve in board.curves:
         if curve.mean:
-            means = {place: mean_of(values) for place, values in curve.by_place(rows).items()}
+            means = {place: mean_of(values) for place, values in curve.by_place(rows).items() if values}
             figures[curve.mean] = {str(place): means[place] for place in sorted(means)}
     for cohort in board.cohort_metrics:
         _publish_cohort(figures, cohort, float(values[cohort.path].item()))
@@ -187,48 +193,39 @@ def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows
         LOG.info(_NO_VALUE, metric.mean_path)
     else:
         put(figures, metric.mean_path, mean)
-    if metric.std_path and (defined or metric.undefined is not None):
-        put(figures, metric.std_path, mean_and_std(defined)[1])
-    if metric.median and defined:
-        put(figures, metric.median, float(values[metric.median].item()))
+        if metric.std_path:
+            put(figures, metric.std_path, mean_and_std(defined)[1])
+        if metric.median:
+            put(figures, metric.median, float(values[metric.median].item()))
     if metric.count:
         put(figures, metric.count, len(defined))
 
 
 def _publish_cohort(figures: dict[str, Any], cohort: CohortMetric, value: float) -> None:
-    known = _or_nan(cohort.undefined) if math.isnan(value) else value
-    if math.isnan(known):
+    if math.isnan(value):
         LOG.info(_NO_VALUE, cohort.path)
     else:
-        put(figures, cohort.path, int(known) if cohort.whole else known)
+        put(figures, cohort.path, int(value) if cohort.whole else value)
     if cohort.defined:
         put(figures, cohort.defined, int(not math.isnan(value)))
 
 
 def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) -> None:
     value = float(values[formula.path].item())
-    if not np.isfinite(formula.of(values)).all():
-        instead = f"counts as the worst of its range, {value:g}" if math.isfinite(value) else "is left out"
-        LOG.info("undefined: the figure '%s' has no finite value: it %s", formula.path, instead)
-    if math.isfinite(value):
-        put(figures, formula.path, value)
+    if math.isnan(value):
+        LOG.info(_NO_VALUE, formula.path)
+        return
+    if np.isinf(formula.of(values)).any():
+        words = "undefined: the figure '%s' has no finite value: it counts as the worst of its range, %g"
+        LOG.info(words, formula.path, value)
+    put(figures, formula.path, value)
 
 
 def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
     """Add `groups.<group>` with every figure of the group's rows, and `<name>_group_mean`, the mean over the groups."""
     figures[GROUPS] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
     for name, path in board.group_means.items():
-        metric = next((each for each in board.metrics if each.name == name), None)
-        cohort = next((each for each in board.cohort_metrics if each.path == name), None)
-        found = [
-            get(figures[GROUPS][group], path)
-            for group, rows in groups.items()
-            if holds(figures[GROUPS][group], path)
-            and (metric is None or any(get(row, metric.name) is not None for row in rows))
-            and (cohort is None or not cohort.defined or get(figures[GROUPS][group], cohort.defined))
-        ]
-        declared = metric or cohort
-        if found or (declared is not None and declared.undefined is not None):
+        if found := [get(each, path) for each in figures[GROUPS].values() if holds(each, path)]:
             put(figures, name + GROUP_MEAN, mean_of(found))
 
 

@@ -21,6 +21,7 @@ from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
 
 Direction = Literal["higher", "lower"]
+Undefined = Literal["exclude", "worst"]
 CaseT = TypeVar("CaseT")
 GROUPS = "groups"
 GROUP_MEAN = "_group_mean"
@@ -37,7 +38,7 @@ class Metric:
     mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
     mean_title  of the mean's column, where the title would not distinguish it from another figure's
-    undefined   the mean over no value at all; None for no figure
+    no_value_if  when the references leave all cases without a value, as in "has no value ...". There is then no mean
     """
 
     name: str
@@ -52,7 +53,7 @@ class Metric:
     median: str = ""
     count: str = ""
     mean_title: str = ""
-    undefined: float | None = 0.0
+    no_value_if: str = ""
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
@@ -121,7 +122,8 @@ class Curve:
 @dataclass(frozen=True, kw_only=True)
 class GivenFigure:
     """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
-    figure that is 0 where this one is unknown and its number is only a placeholder."""
+    figure that is 0 where this one is unknown and its number is only a placeholder; `no_value_if` says when the
+    references leave it without a value."""
 
     path: str
     title: str = ""
@@ -130,6 +132,7 @@ class GivenFigure:
     highest: float = math.inf
     unit: str = ""
     known: str = ""
+    no_value_if: str = ""
 
     @property
     def worst(self) -> float:
@@ -138,42 +141,53 @@ class GivenFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class CohortMetric(GivenFigure):
-    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
+    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there. A
+    figure without a value is not published.
 
     exact      of(rows): what is published, where a package of the field computes it; None where `of` does
     whole      it counts something: published as an integer
-    defined    path below `aggregates` of 1 if it has a value, else 0; the value itself is then published as 0
-    undefined  what is published where it has no value; None for no figure
+    defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
     defined: str = ""
-    undefined: float | None = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formula(GivenFigure):
-    """A figure made of others, on numbers and on bootstrap replicates by the same code. A value that is not finite
-    becomes the worst of the range; where that is infinite, there is no figure. `terms` are the paths of the others."""
+    """A figure made of others, on numbers and on bootstrap replicates by the same code.
+
+    of         NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
+               has no result, which becomes the worst of the range or, where that is infinite, no value
+    terms      the paths of the others
+    undefined  what terms without a value do: nothing is without them (None), they are left out, or count as the worst
+    """
 
     of: Callable[[Values], Floats]
     terms: tuple[str, ...] = ()
+    undefined: Undefined | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedFigure(GivenFigure):
     """A figure below `aggregates` as others name it.
 
+    lost        the worst value where it is not an end of the range
     of_case     the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
     error_path  the path of its spread
     judges      False where it says nothing about quality: a spread, a count, a fact
     """
 
+    lost: float | None = None
     of_case: str = ""
     error_path: str = ""
     judges: bool = True
+
+    @property
+    def worst(self) -> float:
+        return super().worst if self.lost is None else self.lost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,6 +322,8 @@ class Scoreboard(Generic[CaseT]):
                     lowest=metric.lowest if is_number else 0.0,
                     highest=metric.highest if is_number else math.inf,
                     unit="" if path == metric.count else metric.unit,
+                    no_value_if="" if path == metric.count else metric.no_value_if,
+                    lost=metric.worst if is_number else None,
                     of_case=metric.name,
                     error_path=metric.std_path if is_mean else "",
                     judges=is_number,
@@ -321,6 +337,7 @@ class Scoreboard(Generic[CaseT]):
                 highest=figure.highest,
                 unit=figure.unit,
                 known=figure.known,
+                no_value_if=figure.no_value_if,
                 judges=bool(figure.title),
             )
 

@@ -50,7 +50,7 @@ def uses(name: str) -> list[dict[str, Any]]:
     return [
         {"leaderboard": {"columns": [name]}},
         {"leaderboard": {"titles": {name: "Title"}}},
-        {"figures": {"x": {"formula": f"2 * {name}", "direction": "higher"}}},
+        {"figures": {"x": {"formula": f"2 * {name}", "direction": "higher", "undefined": "exclude"}}},
         {"ranking": {"by": name}},
         {"ranking": {"by": [name, name], "method": "mean_of_positions"}, "leaderboard": {"columns": [name]}},
         {"ranking": {"by": name, "tie_break": [name]}},
