@@ -4,10 +4,10 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictInt
 
 from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes
 from podium.challenges.freehand.reading import (
@@ -28,7 +28,7 @@ from podium.challenges.freehand.reading import (
     read_scan_prediction,
     refuse_unmeasurable,
 )
-from podium.challenges.settings import CasesSettings, Settings, Text
+from podium.challenges.settings import CasesSettings, Positive, Settings, Text
 from podium.errors import Refused
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
@@ -55,14 +55,22 @@ class FreehandSockets(Settings):
 class FreehandSettings(Settings):
     """The `[freehand]` table of challenge.toml.
 
-    frame_size  (height, width) in pixels
-    clip        clips every normalised error to [0, 1], as the rules say; without it a method worse than the identity
-                baseline scores below 0, as on the published leaderboards
+    edition           "2024" clips every normalised error to [0, 1]; in "2025" a method worse than the identity baseline
+                      scores below 0
+    frame_size        (height, width) in pixels
+    time_limit_hours  for all scans together: teams beyond it are marked
     """
 
+    retired: ClassVar = {"clip": 'write edition = "2024" for clip = true, or edition = "2025" for clip = false'}
+
+    edition: Literal["2024", "2025"]
     sockets: FreehandSockets = FreehandSockets()
     frame_size: tuple[Length, Length] = (480, 640)
-    clip: StrictBool = True
+    time_limit_hours: Positive | None = None
+
+    @property
+    def clip(self) -> bool:
+        return self.edition == "2024"
 
     @property
     def grid(self) -> PixelGrid:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -277,14 +277,18 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
 def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
-    areas = (("dice", "Dice"), ("dmm", "DMM"))
-    return [
-        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in areas),
+    both = (("dice", "Dice"), ("dmm", "DMM"))
+    areas = [
+        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
         *(
             _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
-            for name, title in areas
+            for name, title in both
         ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in areas),
+        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in both),
+    ]
+    without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
+    return [
+        *(replace(area, no_value_if=without) for area in areas),
         _volume(
             "final_fpv_ml",
             "Final FPV",
@@ -306,6 +310,7 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
                     highest=1.0,
                     worst=0.0,
                     count="final_component_dice.n",
+                    no_value_if="where no reference has a lesion",
                     of=lambda case: _component_dice(case, settings),
                     when_lost=lambda case: _component_dice(case, settings),
                 )
@@ -449,7 +454,11 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
         "equal weights" + (", the areas divided by the number of corrections" if suffix else ""),
         criteria=tuple(
             Criterion(
-                path=f"ranked.{name}.mean", title=f"Mean {titles[f'{name}{suffix}']}", direction="higher", weight=0.5
+                path=f"ranked.{name}.mean",
+                title=f"Mean {titles[f'{name}{suffix}']}",
+                direction="higher",
+                weight=0.5,
+                absent_is_last=True,
             )
             for name in names
         ),

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
@@ -59,9 +59,10 @@ class JudgeSettings(Settings):
     same model, or with another failure threshold may be ranked together.
     """
 
+    retired: ClassVar = {"remove_normal_findings": "write it in [reports]"}
+
     model: Text | None = None
     report_type: ReportType = "general"
-    remove_normal_findings: StrictBool = False
     max_report_characters: Count = 20_000
 
     failure_threshold: Annotated[float, Field(strict=True, ge=0, lt=1, exclude=True)] = 0.01
@@ -87,11 +88,15 @@ class ReportsSettings(Settings):
                 synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet)
     clinical    the documents do not say whether the harmonic mean is taken of the mean precision and the mean recall
                 (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`)
+    remove_normal_findings
+                whether RadFact is over abnormal findings alone; without a default, because radfact-lite's function and
+                its README disagree. Only `podium judge` needs it
     """
 
     sockets: ReportsSockets = ReportsSockets()
     captioning: Literal["leaderboard", "offline"] = "leaderboard"
     clinical: ClinicalRule = "f1_of_means"
+    remove_normal_findings: StrictBool | None = None
     weights: FinalWeights = FinalWeights()
     judge: JudgeSettings = JudgeSettings()
 

@@ -28,6 +28,7 @@ from podium.pairing import Source
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of methods that go on to the arena
+_FINDINGS = {None: "", True: "; RadFact is over abnormal findings alone", False: "; RadFact is over all findings"}
 CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "meteor_wordnet")}
 """By the setting `captioning`, the two figures whose mean is the captioning score."""
 
@@ -226,7 +227,8 @@ def ranking_rule(settings: ReportsSettings) -> RankingRule:
     weights = settings.weights
     return RankingRule(
         words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score"
-        + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else ""),
+        + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else "")
+        + _FINDINGS[settings.remove_normal_findings],
         criteria=(
             Criterion(
                 path="score_final",
