@@ -284,13 +284,17 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
     areas = (("dice", "Dice"), ("dmm", "DMM"))
+    without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
-        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in areas),
         *(
-            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
+            _area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, without, highest=longest)
             for name, title in areas
         ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in areas),
+        *(
+            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, without, highest=1.0)
+            for name, title in areas
+        ),
+        *(_area(f"final_{name}", f"Final {title}", name, _last, without, highest=1.0) for name, title in areas),
         _volume(
             "final_fpv_ml",
             "Final FPV",
@@ -312,6 +316,7 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
                     highest=1.0,
                     worst=0.0,
                     count="final_component_dice.n",
+                    no_value_if="where no reference has a lesion",
                     of=lambda case: _component_dice(case, settings),
                     when_lost=lambda case: _component_dice(case, settings),
                 )
@@ -333,7 +338,7 @@ def mean_height(values: Sequence[float]) -> float:
 
 
 def _area(
-    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
+    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], no_value_if: str, *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
 
@@ -348,6 +353,7 @@ def _area(
         highest=highest,
         worst=0.0,
         count=f"{name}.n",
+        no_value_if=no_value_if,
         of=of,
         when_lost=of,
     )
@@ -455,7 +461,11 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
         "equal weights" + (", the areas divided by the number of corrections" if suffix else ""),
         criteria=tuple(
             Criterion(
-                path=f"ranked.{name}.mean", title=f"Mean {titles[f'{name}{suffix}']}", direction="higher", weight=0.5
+                path=f"ranked.{name}.mean",
+                title=f"Mean {titles[f'{name}{suffix}']}",
+                direction="higher",
+                weight=0.5,
+                absent_is_last=True,
             )
             for name in names
         ),

@@ -34,6 +34,7 @@ from podium.readers.annotations import Annotations
 
 Share = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
+_NO_FINDING = "without a finding"
 _RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
 
 
@@ -161,24 +162,28 @@ METRICS = (
         name="f1",
         definition="2 TP / (2 TP + FP + FN), counts of all cases",
         figure=_share(title="F1"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("f1", cohort),
     ),
     _metric(
         name="precision",
         definition="TP / (TP + FP), counts of all cases",
         figure=_share(title="Precision"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("precision", cohort),
     ),
     _metric(
         name="recall",
         definition="TP / (TP + FN), counts of all cases",
         figure=_share(title="Recall"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("recall", cohort),
     ),
     _metric(
         name="froc",
         definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
         figure=_share(title="Sensitivity"),
+        no_value_if=_NO_FINDING,
         parts=lambda _: (*_RATES, "cpm"),
         fact=_facts_with_probabilities,
         of=_froc,
@@ -187,6 +192,7 @@ METRICS = (
         name="ap",
         definition="area under the precision-recall curve of all candidates",
         figure=_share(title="AP"),
+        no_value_if=_NO_FINDING,
         fact=_facts_with_probabilities,
         of=lambda cohort: average_precision(cohort.facts, cohort.resamples),
     ),
@@ -194,6 +200,7 @@ METRICS = (
         name="case_auroc",
         definition="AUROC of a case's highest probability against whether there is anything to find",
         figure=_share(title="Case AUROC"),
+        no_value_if="where all cases have a finding, or none has",
         fact=_facts_with_probabilities,
         of=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
     ),
