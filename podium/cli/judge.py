@@ -257,27 +257,27 @@ def _compare(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from podium.tools.arena.archive import write_whole
-    from podium.tools.ranking.judges import compare_judges, with_interval
+    from podium.tools.ranking.judges import compare_judges
 
     found = compare_judges(
         options.judged, confidence=options.confidence, replicates=options.replicates, seed=options.seed
     )
     if found.warning:
         print(found.warning)
-    names = [judge.name for judge in found.judges]
-    head = ("Team", *names, *(f"{name} - {names[0]}" for name in names[1:]))
+    names = list(found.judges)
+    head = ("Team", *names, *(f"{name} less {names[0]}" for name in names[1:]))
     rows = [
         (
             team.name,
             *(f"{score:.4f} ({rank})" for score, rank in zip(team.scores, team.ranks, strict=True)),
-            *(with_interval(each.value, each.interval) for each in team.differences),
+            *map(str, team.differences),
         )
         for team in found.teams
     ]
     console = Console()
     cases = f"{len(found.cases):,} cases"
     _table(console, f"Final score (rank) by each judge, over {cases} that all of them scored", head, rows)
-    taus = [(f"{each.first}, {each.second}", with_interval(each.tau, each.interval)) for each in found.agreement]
+    taus = [(", ".join(each.judges), str(each)) for each in found.taus]
     _table(console, "Agreement of the orders", ("Judges", "Kendall's tau-b"), taus)
     console.print(f"Brackets show {found.confidence * 100:g} % intervals over cases.", highlight=False)
     for note in found.notes:
