@@ -1,6 +1,6 @@
 """Times the freehand challenge on synthetic sweeps of 480x640 px against a literal torch reading and plain reading.
 
-    .venv/bin/python bench/freehand.py [FRAMES_SHORT FRAMES_LONG]
+    python bench/freehand.py [FRAMES_SHORT FRAMES_LONG]
 
 Writes some 15 GB below the temporary folder (TMPDIR) and removes them.
 Every measurement runs in a process of its own, the best of a few; those that are compared take turns.

@@ -18,8 +18,8 @@ from podium.challenges.freehand.reading import (
     frame_errors,
     open_arrays,
     read_scan_prediction,
+    refuse_unmeasurable,
 )
-from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.aggregation import mean_of
@@ -109,8 +109,7 @@ class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
                 landmarks=[found.at_landmarks(level, expected.landmarks, expected.pixel_to_mm) for level in levels],
                 threads=self.threads,
             )
-        if not all(math.isfinite(error) for error in errors.values()):
-            raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
+        refuse_unmeasurable(errors.values(), prediction.label)
         by_frame = {"frames": expected.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
         return FreehandCase(errors, largest, by_frame, prediction.runtime_seconds)
 

@@ -8,15 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
-from podium.challenges.format import Description, Format, ReferenceProblem, Shapes
+from podium.challenges.format import Description, Format, Geometries, ReferenceProblem, Shapes
 from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Text
 from podium.errors import Refused
+from podium.metrics.text import tokens_of
 from podium.pairing import Candidate, Entry, Layout, Source, Template
 from podium.platform.jobs import TIMING_FILE, Job
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.text import read_csv_rows, read_json, read_text
 
+EMPTY_REPORT = "The report is empty and scores 0."
 _ALL_IN_JSON, _ALL_IN_CSV = "reports.json", "reports.csv"
 _REPORT_KEY = "report"
 _CASE_INPUT = "cbct-image"
@@ -241,8 +243,8 @@ class ReportsFormat(Format[Source, SafeFile, str]):
         empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
         return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
 
-    def check_prediction(self, prediction: Source, shapes: Shapes | None) -> None:  # noqa: ARG002  (text has none)
-        self.read(prediction)
+    def check_prediction(self, prediction: Source, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:  # noqa: ARG002  (text has none)
+        return () if tokens_of(self.read(prediction)) else (EMPTY_REPORT,)
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return len(shapes) * _MAX_REPORT_BYTES + _MAX_REPORT_BYTES
