@@ -97,7 +97,7 @@ def score(truth: Path, submission: Path) -> float:
     from podium.challenges import challenge_from_settings
     from podium.platform.submission import open_submission
 
-    challenge = challenge_from_settings("freehand", "freehand", {})
+    challenge = challenge_from_settings("freehand", "freehand", {"freehand": {"edition": "2024"}})
     challenge.scorer.threads = THREADS
     references = challenge.format.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:
