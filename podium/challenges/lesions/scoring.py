@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -277,18 +277,18 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
 def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
-    areas = (("dice", "Dice"), ("dmm", "DMM"))
+    both = (("dice", "Dice"), ("dmm", "DMM"))
+    areas = [
+        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
+        *(
+            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
+            for name, title in both
+        ),
+        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in both),
+    ]
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
-        *(
-            _area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, without, highest=longest)
-            for name, title in areas
-        ),
-        *(
-            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, without, highest=1.0)
-            for name, title in areas
-        ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, without, highest=1.0) for name, title in areas),
+        *(replace(area, no_value_if=without) for area in areas),
         _volume(
             "final_fpv_ml",
             "Final FPV",
@@ -332,7 +332,7 @@ def mean_height(values: Sequence[float]) -> float:
 
 
 def _area(
-    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], no_value_if: str, *, highest: float
+    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
 
@@ -347,7 +347,6 @@ def _area(
         highest=highest,
         worst=0.0,
         count=f"{name}.n",
-        no_value_if=no_value_if,
         of=of,
         when_lost=of,
     )

@@ -79,7 +79,7 @@ _WHEN_ABSENT = {
     "positive": "that of the value",
     "match": "`distance` for points, `iou` for boxes and detection maps",
     "radius_mm": "required for points in mm",
-    "radius_px": "required for points with `unit = \"index\"`",
+    "radius_px": 'required for points with `unit = "index"`',
     "threshold of candidates": "required for boxes; `0.1` for detection maps",
     "probability_threshold": "all candidates count",
     "data_range": "required, unless the value has a `range`",
