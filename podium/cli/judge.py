@@ -6,19 +6,29 @@ Settings of the judge come from flags first, then from PODIUM_JUDGE_* variables,
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, inner_share, positive_int, say
+from podium.cli.arguments import (
+    Group,
+    Verbs,
+    add_verb,
+    cell,
+    chosen_executor,
+    console,
+    count,
+    inner_share,
+    positive_int,
+    say,
+    table,
+)
 from podium.errors import PodiumError, UsageError
-from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from podium.tools.ranking.result import Calibration
 
+GROUP: Group = "review"
 KEY_VARIABLE = "OPENAI_API_KEY"
 SETTING_PREFIX = "PODIUM_JUDGE_"
 _TEXTS = ("model", "base_url", "report_type")
@@ -146,9 +156,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def add_calibrate(verbs: Verbs) -> None:
-    parser = add_verb(
-        verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes, and estimate by both"
-    )
+    parser = add_verb(verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes")
     parser.add_argument("--arena", type=Path, required=True, metavar="DIR", help="the arena's folder")
     parser.add_argument(
         "--judged",
@@ -209,35 +217,22 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _print(found: "Calibration") -> None:
-    from rich.console import Console
-
     from podium.tools.ranking.output import figure_rows, team_rows
 
-    console = Console()
-    confidence = f"{found.confidence * 100:g} %"
+    output, confidence = console(), f"{found.confidence * 100:g} %"
     title = f"The judge {found.judge} and {found.votes:,} votes of {found.raters} clinicians"
-    _table(console, title, ("", "Value", f"{confidence} interval", "Of"), figure_rows(found))
-    _table(
-        console,
-        "Comparisons won, of 100",
-        ("Team", "By votes", "By the judge", "By both", "Votes", "Worth"),
-        team_rows(found),
+    of_figures = table(title, "Question", "Value", f"{confidence} interval", "Of", texts=["Question"])
+    of_teams = table(
+        *("Comparisons won, of 100", "Team", "By votes", "By the judge", "By both", "Votes", "Worth"), texts=["Team"]
     )
-    console.print(
-        f"Brackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
-        "narrow as that of as many votes as 'Worth' says.",
-        highlight=False,
+    for made, rows in ((of_figures, figure_rows(found)), (of_teams, team_rows(found))):
+        for row in rows:
+            made.add_row(*(cell(each.replace(" [", "\n[")) for each in row))
+        output.print(made)
+    output.print(
+        "",
+        cell(
+            f"Brackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
+            "narrow as that of as many votes as 'Worth' says."
+        ),
     )
-
-
-def _table(console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(escape_for_display(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(head):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(escape_for_display(cell)).replace(" [", "\n[") for cell in row))
-    console.print(table)
