@@ -6,7 +6,7 @@ applies the resulting `RankingRule` and knows no challenge.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,9 +15,18 @@ from pydantic import Field
 from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
-from podium.formulas import FormulaError, Known, Node, parse
+from podium.formulas import FormulaError, Known, Node, evaluated, parse
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, Direction, Formula, GivenFigure, Metric, Scoreboard, Values
+from podium.metrics.declaration import (
+    CaseMetric,
+    Direction,
+    Formula,
+    GivenFigure,
+    Metric,
+    Scoreboard,
+    Undefined,
+    Values,
+)
 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
@@ -33,6 +42,8 @@ class FigureSettings(Settings):
 
     direction  needed where the terms do not decide it
     range      lowest and highest value [derived from the terms]
+    undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
+               value; needed in `[figures]` where the references can leave a term without a value
     """
 
     formula: Text
@@ -40,6 +51,7 @@ class FigureSettings(Settings):
     direction: Direction | None = None
     range: tuple[Bound, Bound] | None = None
     unit: str = ""
+    undefined: Undefined | None = None
 
 
 class LeaderboardSettings(Settings):
@@ -132,6 +144,8 @@ class RankingRule:
     lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
                   order, the ranking says so first
     doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
+    limits        figures below `aggregates` that are 1 for a team beyond a limit, and absent where that is not known,
+                  each with the limit's name in a sentence; the ranking names these teams
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
 
@@ -144,6 +158,7 @@ class RankingRule:
     finalists: int | None = None
     lower_bound: str | None = None
     doubts: tuple[tuple[str, str], ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
@@ -258,6 +273,7 @@ class ExtendedBoard:
             by_case=by_case,
             finalists=ranking.finalists,
             division=ranking.division,
+            limits=ranking.limits,
         )
 
     def _in_words(self, criterion: Criterion) -> str:
@@ -388,6 +404,8 @@ class _PreparedFormula:
     direction: Direction
     title: str
     unit: str
+    undefined: Undefined | None
+    worst: Mapping[str, float]
 
     def case_metric(self, name: str) -> CaseMetric[Any]:
         """The metric of a formula in `[case_figures]`."""
@@ -403,7 +421,7 @@ class _PreparedFormula:
             of_row=self._of_row,
             median=f"{name}.median",
             count=f"{name}.n",
-            undefined=worst if math.isfinite(worst) else None,
+            no_value_if=self.known.no_value_if,
         )
 
     def figure(self, name: str) -> Formula:
@@ -415,18 +433,24 @@ class _PreparedFormula:
             lowest=self.known.lowest,
             highest=self.known.highest,
             unit=self.unit,
+            no_value_if=self.known.no_value_if,
             of=self._of_values,
             terms=tuple(self.names.values()),
+            undefined=self.undefined,
         )
 
     def _of_values(self, values: Values) -> Floats:
-        return self.node.value({name: values[path] for name, path in self.names.items()})
+        terms = {name: values[path] for name, path in self.names.items()}
+        if self.undefined == "worst":
+            terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
+        return evaluated(self.node, terms, exclude=self.undefined == "exclude")
 
     def _of_row(self, row: Figures) -> float | None:
-        terms = {name: get(row, path) for name, path in self.names.items()}
-        if any(term is None for term in terms.values()):
-            return None
-        value = float(self.node.value({name: np.asarray(float(term)) for name, term in terms.items()}))
+        """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
+        terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
+        value = float(self._of_values(terms))
+        if math.isinf(value):
+            value = self.known.lowest if self.direction == "higher" else self.known.highest
         return value if math.isfinite(value) else None
 
 
@@ -445,6 +469,10 @@ def _prepared(
     if names is None:
         return None
     known = node.known({name: terms[path] for name, path in names.items()})
+    undefined, no_value_if = _without_terms(key, settings, node, {name: terms[path] for name, path in names.items()})
+    if undefined:
+        problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
+        return None
     direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
     if direction is None:
         problems.add(
@@ -462,11 +490,35 @@ def _prepared(
     return _PreparedFormula(
         node=node,
         names=names,
-        known=known,
+        known=replace(known, no_value_if=no_value_if),
         direction=direction,
         title=settings.title or title_of(key[-1]),
         unit=settings.unit,
+        undefined=settings.undefined,
+        worst={name: terms[path].worst for name, path in names.items()},
     )
+
+
+def _without_terms(
+    key: tuple[str, ...], settings: FigureSettings, node: Node, terms: Mapping[str, Known]
+) -> tuple[str, str]:
+    """What is wrong with how a formula treats terms that can lack a value, and when it then has none itself."""
+    lacking = {name: term for name, term in terms.items() if term.no_value_if}
+    if not lacking:
+        return "", ""
+    name, term = next(iter(lacking.items()))
+    if settings.undefined == "worst":
+        without = [each for each, term in lacking.items() if not math.isfinite(term.worst)]
+        return (f"is \"worst\", but '{without[0]}' has no finite worst value" if without else ""), ""
+    if settings.undefined is None and key[0] == "figures":
+        return (
+            f"needs to say what happens where '{name}' has no value ({term.no_value_if}): write {key[-1]} = "
+            '{ formula = "...", undefined = "exclude" }, which leaves it out of mean, min, max and harmonic, or '
+            'undefined = "worst"',
+            "",
+        )
+    values = {each: np.asarray(math.nan if term.no_value_if else 1.0) for each, term in terms.items()}
+    return "", "" if node.defined(values, exclude=settings.undefined == "exclude") else term.no_value_if
 
 
 # The names of figures: what a name means, and what is known of each figure before anything is scored.
@@ -474,25 +526,39 @@ def _prepared(
 
 def _known_of(metric: Metric) -> Known:
     """Range and direction of a per-case figure and its mean."""
-    return Known(lowest=metric.lowest, highest=metric.highest, better=_BETTER[metric.direction])
+    return Known(
+        lowest=metric.lowest,
+        highest=metric.highest,
+        better=_BETTER[metric.direction],
+        worst=metric.worst,
+        no_value_if=metric.no_value_if,
+    )
 
 
 def _known_figures(board: Scoreboard[Any]) -> Iterator[tuple[str, Known]]:
     """Every figure below `aggregates` that a formula may name, with what is known of it."""
     for metric in board.metrics:
         known = _known_of(metric)
-        spread = Known(lowest=0.0, better=0)
+        count = Known(lowest=0.0, better=0)
         for path, each in (
             (metric.mean_path, known),
             (metric.median, known),
-            (metric.std_path, spread),
-            (metric.count, spread),
+            (metric.std_path, replace(count, no_value_if=metric.no_value_if)),
+            (metric.count, count),
         ):
             if path:
                 yield path, each
     for figure in (*board.cohort_metrics, *board.given, *board.formulas):
-        better = _BETTER[figure.direction] if figure.title else 0
-        yield figure.path, Known(lowest=figure.lowest, highest=figure.highest, better=better)
+        yield (
+            figure.path,
+            Known(
+                lowest=figure.lowest,
+                highest=figure.highest,
+                better=_BETTER[figure.direction] if figure.title else 0,
+                worst=figure.worst,
+                no_value_if=figure.no_value_if,
+            ),
+        )
 
 
 def _resolve(name: str, known: Mapping[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class CohortValues(Mapping[str, Floats]):
         declared = (*board.cohort_metrics, *board.formulas, *board.offline)
         self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
         self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
-        self._board = board
+        self._board, self._given = board, given
 
     def __getitem__(self, path: str) -> Floats:
         path = self._board.resolved(path)
@@ -71,8 +72,20 @@ class CohortValues(Mapping[str, Floats]):
             elif path in self._cohort:
                 self._known[path] = self._cohort[path].of(self._rows, self._resamples)
             else:
-                self._known[path] = evaluated(self._formulas[path], self)
+                self._known[path] = self._evaluated(self._formulas[path])
         return self._known[path]
+
+    def _evaluated(self, formula: Formula) -> Floats:
+        """A replicate that lacks other terms than all cases do is another formula: it has no value."""
+        found = evaluated(formula, self)
+        if formula.undefined is not None:
+            for term in formula.terms:
+                found = np.where(np.isnan(self[term]) == np.isnan(self._of_all_cases[term]), found, np.nan)
+        return found
+
+    @cached_property
+    def _of_all_cases(self) -> "CohortValues":
+        return CohortValues(self._board, self._rows, Resamples.whole(len(self._rows)), self._given)
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._known, **self._metrics, **self._cohort, **self._formulas}
@@ -88,7 +101,7 @@ class CohortValues(Mapping[str, Floats]):
     def _mean(self, metric: Metric) -> Floats:
         """Over the drawn cases that have a value."""
         values, resamples = self._defined(metric)
-        return np.nan_to_num(resamples.mean(values), nan=_or_nan(metric.undefined))
+        return resamples.mean(values)
 
     def _std(self, metric: Metric) -> Floats:
         values, resamples = self._defined(metric)
@@ -104,15 +117,11 @@ class CohortValues(Mapping[str, Floats]):
 
 
 def evaluated(formula: Formula, values: Values) -> Floats:
-    """The formula's value in every replicate, the worst of its range where it is not finite; NaN if that is infinite
-    too."""
+    """The formula's value in every replicate: NaN where it has none, the worst of its range where the arithmetic has no
+    result; NaN if that is infinite too."""
     found = np.asarray(formula.of(values), dtype=np.float64)
     worst = formula.worst if math.isfinite(formula.worst) else math.nan
-    return np.where(np.isfinite(found), found, worst)
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+    return np.where(np.isinf(found), worst, found)
 
 
 def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float]) -> dict[str, Any]:
@@ -130,7 +139,7 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
             _publish(figures, metric, values, rows)
     for curve in board.curves:
         if curve.mean:
-            means = {place: mean_of(values) for place, values in curve.by_place(rows).items()}
+            means = {place: mean_of(values) for place, values in curve.by_place(rows).items() if values}
             figures[curve.mean] = {str(place): means[place] for place in sorted(means)}
     for cohort in board.cohort_metrics:
         _publish_cohort(figures, cohort, float(values[cohort.path].item()))
@@ -154,31 +163,32 @@ def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows
         LOG.info(_NO_VALUE, metric.mean_path)
     else:
         put(figures, metric.mean_path, mean)
-    if metric.std_path and (defined or metric.undefined is not None):
-        put(figures, metric.std_path, mean_and_std(defined)[1])
-    if metric.median and defined:
-        put(figures, metric.median, float(values[metric.median].item()))
+        if metric.std_path:
+            put(figures, metric.std_path, mean_and_std(defined)[1])
+        if metric.median:
+            put(figures, metric.median, float(values[metric.median].item()))
     if metric.count:
         put(figures, metric.count, len(defined))
 
 
 def _publish_cohort(figures: dict[str, Any], cohort: CohortMetric, value: float) -> None:
-    known = _or_nan(cohort.undefined) if math.isnan(value) else value
-    if math.isnan(known):
+    if math.isnan(value):
         LOG.info(_NO_VALUE, cohort.path)
     else:
-        put(figures, cohort.path, int(known) if cohort.whole else known)
+        put(figures, cohort.path, int(value) if cohort.whole else value)
     if cohort.defined:
         put(figures, cohort.defined, int(not math.isnan(value)))
 
 
 def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) -> None:
     value = float(values[formula.path].item())
-    if not np.isfinite(formula.of(values)).all():
-        instead = f"counts as the worst of its range, {value:g}" if math.isfinite(value) else "is left out"
-        LOG.info("undefined: the figure '%s' has no finite value: it %s", formula.path, instead)
-    if math.isfinite(value):
-        put(figures, formula.path, value)
+    if math.isnan(value):
+        LOG.info(_NO_VALUE, formula.path)
+        return
+    if np.isinf(formula.of(values)).any():
+        words = "undefined: the figure '%s' has no finite value: it counts as the worst of its range, %g"
+        LOG.info(words, formula.path, value)
+    put(figures, formula.path, value)
 
 
 def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
@@ -191,14 +201,12 @@ def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], 
                 for name, rows in groups.items()
                 if any(get(row, metric.name) is not None for row in rows)
             ]
-            if defined or metric.undefined is not None:
+            if defined:
                 put(figures, f"{metric.name}_group_mean", mean_of(defined))
     for cohort in board.cohort_metrics:
         if not cohort.whole:
-            groups_figures = figures["groups"].values()
-            found = [each for each in groups_figures if not cohort.defined or get(each, cohort.defined)]
-            values = [get(each, cohort.path) for each in found if holds(each, cohort.path)]
-            if values or cohort.undefined is not None:
+            values = [get(each, cohort.path) for each in figures["groups"].values() if holds(each, cohort.path)]
+            if values:
                 put(figures, f"{cohort.path}_group_mean", mean_of(values))
 
 

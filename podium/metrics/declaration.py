@@ -19,6 +19,7 @@ from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
 
 Direction = Literal["higher", "lower"]
+Undefined = Literal["exclude", "worst"]
 CaseT = TypeVar("CaseT")
 Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in every replicate
 
@@ -32,7 +33,7 @@ class Metric:
     mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
     mean_title  of the mean's column, where the title would not distinguish it from another figure's
-    undefined   the mean over no value at all; None for no figure
+    no_value_if  when the references leave all cases without a value, as in "has no value ...". There is then no mean
     """
 
     name: str
@@ -47,7 +48,7 @@ class Metric:
     median: str = ""
     count: str = ""
     mean_title: str = ""
-    undefined: float | None = 0.0
+    no_value_if: str = ""
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
@@ -116,7 +117,8 @@ class Curve:
 @dataclass(frozen=True, kw_only=True)
 class GivenFigure:
     """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
-    figure that is 0 where this one is unknown and its number is only a placeholder."""
+    figure that is 0 where this one is unknown and its number is only a placeholder; `no_value_if` says when the
+    references leave it without a value."""
 
     path: str
     title: str = ""
@@ -125,6 +127,7 @@ class GivenFigure:
     highest: float = math.inf
     unit: str = ""
     known: str = ""
+    no_value_if: str = ""
 
     @property
     def worst(self) -> float:
@@ -133,28 +136,33 @@ class GivenFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class CohortMetric(GivenFigure):
-    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there.
+    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there. A
+    figure without a value is not published.
 
     exact      of(rows): what is published, where a package of the field computes it; None where `of` does
     whole      it counts something: published as an integer
-    defined    path below `aggregates` of 1 if it has a value, else 0; the value itself is then published as 0
-    undefined  what is published where it has no value; None for no figure
+    defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
     defined: str = ""
-    undefined: float | None = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formula(GivenFigure):
-    """A figure made of others, on numbers and on bootstrap replicates by the same code. A value that is not finite
-    becomes the worst of the range; where that is infinite, there is no figure. `terms` are the paths of the others."""
+    """A figure made of others, on numbers and on bootstrap replicates by the same code.
+
+    of         NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
+               has no result, which becomes the worst of the range or, where that is infinite, no value
+    terms      the paths of the others
+    undefined  what terms without a value do: nothing is without them (None), they are left out, or count as the worst
+    """
 
     of: Callable[[Values], Floats]
     terms: tuple[str, ...] = ()
+    undefined: Undefined | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
