@@ -337,7 +337,7 @@ def mean_height(values: Sequence[float]) -> float:
     return trapezoid_area(values) / (len(values) - 1) if len(values) > 1 else values[0]
 
 
-def _area(
+def _area(  # noqa: PLR0913  (what one figure needs)
     name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], no_value_if: str, *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
@@ -408,6 +408,7 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
                 title="DMM pooled",
                 of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
+                no_value_if="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],

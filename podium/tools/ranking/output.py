@@ -34,7 +34,15 @@ from podium.tools.ranking.result import (
     Row,
     ranking_to_json,
 )
-from podium.tools.ranking.wording import NOTHING, chance, column_decimals, even_decimals, fixed
+from podium.tools.ranking.wording import (
+    NO_VALUE,
+    NOTHING,
+    chance,
+    column_decimals,
+    even_decimals,
+    fixed,
+    undefined_words,
+)
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"
@@ -53,6 +61,7 @@ _ESCAPES = {
     "τ": r"$\tau$",
     "≤": r"$\leq$",
     "−": "$-$",
+    "†": r"\dag{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
@@ -92,14 +101,18 @@ class TableColumn:
 def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
-    scores = tuple(team.score for team in teams)
+    scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
     columns = [
         TableColumn(
             title=deciding.score_title,
             short_title=deciding.score_title,
-            cells=scores,
+            cells=[NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
+            remarks=[
+                undefined_words(deciding.undefined_replicates if team.score_interval else 0, replicates)
+                for team in teams
+            ],
             kind="score",
         )
     ]
@@ -127,9 +140,15 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         TableColumn(
             title=column.title,
             short_title=column.title,
-            cells=["unknown" if value is None else value for value in column.values],
+            cells=[
+                value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values
+            ],
             intervals=column.intervals,
             spreads=column.errors,
+            remarks=[
+                undefined_words(number if interval else 0, replicates)
+                for number, interval in zip(column.undefined, column.intervals or (), strict=False)
+            ],
             decimals=even_decimals(column.values),
             is_optional=True,
         )
@@ -205,7 +224,8 @@ def _latex_cell(column: TableColumn, number: int) -> str:
     if isinstance(cell, str):
         return latex_escape(cell)
     ends = f" [{fixed(interval[0], column.decimals)}, {fixed(interval[1], column.decimals)}]" if interval else ""
-    return latex_escape(f"{fixed(cell, column.decimals)}{ends}")
+    remark = f" ({column.remarks[number]})" if column.remarks and column.remarks[number] else ""
+    return latex_escape(f"{fixed(cell, column.decimals)}{ends}{remark}")
 
 
 # The table at the terminal.
@@ -260,7 +280,10 @@ def _terminal_cell(column: TableColumn, number: int) -> str:
         return cell.replace(" (", "\n(")
     # Figures of 0 to 1 need more places than those of 0 to 100.
     largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
-    return _figure(cell, column.interval(number), places=2 if largest > 10 else 3)
+    below = column.remarks[number].replace(" resamples", "\nresamples") if column.remarks else ""
+    return "\n".join(
+        part for part in (_figure(cell, column.interval(number), places=2 if largest > 10 else 3), below) if part
+    )
 
 
 def _figure(value: float, interval: Interval | None, *, places: int) -> str:
