@@ -29,6 +29,7 @@ from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
     ChallengeFolder,
     Collected,
+    Geometries,
     ReferenceProblem,
     Shapes,
     read_challenge_folders,
@@ -68,6 +69,7 @@ class CheckedReference:
     """What is known of a reference once it is checked; `packed` is its content where that is kept."""
 
     shapes: Shapes
+    geometries: Geometries
     digest: bytes
     packed: bytes | None = None
 
@@ -202,6 +204,7 @@ def prepare(
         content = challenge.format.read_reference(references[case])
         return CheckedReference(
             shapes=challenge.format.shapes(content),
+            geometries=challenge.format.geometries(content),
             digest=challenge.format.reference_digest(references[case]),
             packed=_packed(content, most_bytes=_KEPT_BYTES // len(references)),
         )
@@ -349,7 +352,7 @@ def write_evaluation(
     Raises SubmissionError (after writing) when not a single case could be scored.
     """
     common = task.folder.common
-    for line in summarise_warnings(results):
+    for line in summarise_warnings({result.case: result.warnings for result in results}):
         LOG.info("warning: %s", line)
     evaluation = MetricsFile(
         schema=SCHEMA_NAME,

@@ -1,6 +1,7 @@
 """The docs keep up with the code: links lead somewhere, and no setting, command, path or named test is left behind."""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -195,6 +196,11 @@ def test_the_first_declared_challenge_of_the_docs_works(tmp_path: Path) -> None:
     scored = evaluate(folder / "references", ground_truth=folder, executor=Serial())
     assert scored.aggregates["score"] == 100
     assert scored.aggregates["dice"]["tumour"]["n"] == 2
+
+
+def test_the_page_of_the_gallery_is_that_of_the_folders() -> None:
+    made = runpy.run_path(str(ROOT / "scripts/docs_site.py"))["gallery_page"]()
+    assert (ROOT / "docs/gallery.md").read_text(encoding="utf-8") == made, "run: python scripts/docs_site.py"
 
 
 def test_every_setting_of_the_arena_is_documented() -> None:

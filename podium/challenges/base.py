@@ -516,9 +516,10 @@ def _assemble_file(name: str, kind_name: str, file: ChallengeFile) -> Assembled:
 
 def published_settings(challenge: AnyChallenge) -> dict[str, Any]:
     """The settings as metrics.json holds them: the tables of challenge.toml, defaults filled in."""
-    board = challenge.board.model_dump(mode="json", exclude_defaults=True)
-    own = KINDS[challenge.kind].published(challenge.settings)
-    return {CASES: challenge.cases.model_dump(mode="json"), **own, **board}
+    tables = challenge.board.model_dump(mode="json")
+    board = {name: tables[name] for name in challenge.board.model_dump(exclude_defaults=True)}
+    cases = {**challenge.cases.model_dump(mode="json"), "ignore_case": challenge.format.layout.ignore_case}
+    return {CASES: cases, **KINDS[challenge.kind].published(challenge.settings), **board}
 
 
 def challenge_from_settings(name: str, kind: str, settings: Mapping[str, Any]) -> AnyChallenge:

@@ -6,7 +6,7 @@ applies the resulting `RankingRule` and knows no challenge.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -144,6 +144,8 @@ class RankingRule:
     lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
                   order, the ranking says so first
     doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
+    limits        figures below `aggregates` that are 1 for a team beyond a limit, and absent where that is not known,
+                  each with the limit's name in a sentence; the ranking names these teams
     finalists     how many of the best go on to the arena, whose ratings then decide among them
     """
 
@@ -156,6 +158,7 @@ class RankingRule:
     finalists: int | None = None
     lower_bound: str | None = None
     doubts: tuple[tuple[str, str], ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
@@ -270,6 +273,7 @@ class ExtendedBoard:
             by_case=by_case,
             finalists=ranking.finalists,
             division=ranking.division,
+            limits=ranking.limits,
         )
 
     def _in_words(self, criterion: Criterion) -> str:

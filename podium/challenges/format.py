@@ -27,6 +27,7 @@ PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet 
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
+Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
 _SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
 _DIRECTION_TOLERANCE = 1e-3
@@ -162,6 +163,9 @@ class Description:
 class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
     """Files and jobs. What reads a file reads it in full and raises `Refused` for what the file's author has to fix."""
 
+    has_geometry: bool = False
+    """Whether the headers of a prediction's images are compared with the reference's."""
+
     @property
     @abstractmethod
     def layout(self) -> Layout:
@@ -196,6 +200,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
     def shapes(self, content: ContentT) -> Shapes:
         """The shapes that a prediction's arrays must have."""
 
+    def geometries(self, content: ContentT) -> Geometries:  # noqa: ARG002  (most have none)
+        """The geometries that the headers of a prediction's images should have."""
+        return {}
+
     @abstractmethod
     def describe_reference(self, content: ContentT) -> Description:
         """What `podium check` shows of a reference."""
@@ -205,8 +213,9 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
         return ()
 
     @abstractmethod
-    def check_prediction(self, prediction: PredictionT, shapes: Shapes | None) -> None:
-        """Read a prediction as scoring would, without a reference."""
+    def check_prediction(self, prediction: PredictionT, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
+        """Read a prediction as scoring would, without a reference; the warnings that scoring would give. Without
+        shapes and geometries, these are not checked."""
 
     @abstractmethod
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

@@ -132,7 +132,7 @@ def dask_executor(
     options: argparse.Namespace, *, case_timeout_seconds: float, resources: Mapping[str, float] | None = None
 ) -> "Callable[[ProgressFactory], Executor]":
     """The Dask cluster of --scheduler, once it is known how to show progress."""
-    require("distributed", extra="cluster")
+    require("distributed", extra="score,cluster")
     from podium.tools.batch.dask import Dask
 
     return lambda progress: Dask(

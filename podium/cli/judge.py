@@ -53,7 +53,9 @@ def add_judge(verbs: Verbs) -> None:
         "--report-type", choices=("general", "toothfairy", "bite2text"), help="which prompts to use [general]"
     )
     parser.add_argument(
-        "--remove-normal-findings", action="store_const", const=True, help="judge only abnormal findings"
+        "--remove-normal-findings",
+        action=argparse.BooleanOptionalAction,
+        help="judge only abnormal findings, or all; must be given here or in challenge.toml",
     )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions asked at the same time [8]")
     parser.add_argument(
@@ -125,7 +127,7 @@ def _overrides(options: argparse.Namespace, environment: Mapping[str, str]) -> d
     from podium.challenges.reports.format import JudgeSettings
 
     chosen: dict[str, Any] = {}
-    for name in JudgeSettings.model_fields:
+    for name in (*JudgeSettings.model_fields, "remove_normal_findings"):
         text = environment.get(f"{SETTING_PREFIX}{name.upper()}")
         if text:
             chosen[name] = text if name in _TEXTS else _value(name, text)

@@ -32,7 +32,7 @@ from podium.platform.metrics_file import CaseResult
 
 OWN_METRICS = "own_metrics"
 _FASTEST: Mapping[str, str] = {"fixed": "2/3", "cohort": "1/3"}  # shares of the baseline by rule
-_SLOWEST = "2"
+_SLOWEST = dict.fromkeys(_FASTEST, "2")
 _TAKEN = {"facts", "groups", "confusion_matrix"}
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
 
@@ -97,8 +97,8 @@ class TimeSettings(Settings):
 
     rule: Literal["fixed", "cohort", "none"]
     baseline_seconds: Positive | None = None
-    fastest: Share | None = None
-    slowest: Share | None = None
+    fastest: Share | None = Field(default_factory=lambda given: _FASTEST.get(given.get("rule", "")))
+    slowest: Share | None = Field(default_factory=lambda given: _SLOWEST.get(given.get("rule", "")))
     clock: Literal["exec", "invoke", "any"] = "any"
 
     @model_validator(mode="after")
@@ -115,11 +115,9 @@ class TimeSettings(Settings):
     def bounds(self) -> TimeBounds:
         """The times between which the score falls; under the cohort rule the widest that they can be."""
         assert self.baseline_seconds is not None
-        return time_bounds(
-            self.baseline_seconds,
-            fastest=Fraction(self.fastest or _FASTEST[self.rule]),
-            slowest=Fraction(self.slowest or _SLOWEST),
-        )
+        assert self.fastest is not None
+        assert self.slowest is not None
+        return time_bounds(self.baseline_seconds, fastest=Fraction(self.fastest), slowest=Fraction(self.slowest))
 
     def figures(self) -> tuple[GivenFigure, ...]:
         """What `[time]` publishes."""
@@ -182,8 +180,10 @@ class DeclaredSettings(Settings):
     own_metrics: tuple[OwnMetric, ...] = ()
 
     @model_serializer(mode="wrap")
-    def _without_nothing(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _filled_in(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """With every default of the metrics, and without own metrics where there are none."""
         content: dict[str, Any] = serialize(self)
+        content["metrics"] = [kind.filled_in(metric) for kind, metric in metrics_of(self)]
         return content if self.own_metrics else {key: each for key, each in content.items() if key != OWN_METRICS}
 
 

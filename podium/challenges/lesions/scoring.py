@@ -11,7 +11,13 @@ import numpy as np
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
 from podium.challenges.format import differing_geometry
-from podium.challenges.lesions.format import LesionReference, LesionsFormat, LesionsPrediction, LesionsSettings
+from podium.challenges.lesions.format import (
+    LesionReference,
+    LesionsFormat,
+    LesionsPrediction,
+    LesionsSettings,
+    unusable_steps,
+)
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
@@ -215,8 +221,10 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
             del volume, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
-        warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["status"] == "failed"]
-        warnings += _missing_warnings([step["step"] for step in steps if step["status"] == "missing"])
+        warnings += unusable_steps(
+            {step["step"]: step["error"] for step in steps if step["status"] == "failed"},
+            [step["step"] for step in steps if step["status"] == "missing"],
+        )
         return LesionsCase(expected, steps, final, warnings)
 
     def score_missing(self, expected: LesionReference) -> LesionsCase:
@@ -261,20 +269,6 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
         radius_mm=radius_mm,
     )
     return _counts_of(found)
-
-
-def _missing_warnings(steps: Sequence[int]) -> list[str]:
-    """One warning for all missing steps of a case, such as "steps 1, 6-7 missing"."""
-    if not steps:
-        return []
-    runs: list[list[int]] = []
-    for step in steps:
-        if runs and runs[-1][-1] == step - 1:
-            runs[-1].append(step)
-        else:
-            runs.append([step])
-    listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return [f"step{'s' if len(steps) > 1 else ''} {listed} missing"]
 
 
 # The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.

@@ -46,6 +46,8 @@ def make_arena(
     """
     folder.mkdir(parents=True, exist_ok=True)
     settings = (settings or ArenaSettings(matchups_per_rater=10)).model_copy(update={"practice_matchups": practice})
+    if "votes_per_minute" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"votes_per_minute": 100_000})  # tests vote faster than people
     texts = reports or {
         method: {case: f"{case}: findings number {number}." for case in cases} for number, method in enumerate(methods)
     }

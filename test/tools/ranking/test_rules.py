@@ -38,7 +38,7 @@ def freehand_document(scores: Sequence[float], runtime: float | None) -> dict[st
         "kind": "freehand",
         "title": "Freehand in small",
         "version": "1",
-        "settings": FreehandSettings().model_dump(mode="json"),
+        "settings": FreehandSettings(edition="2024").model_dump(mode="json"),
         "aggregates": {
             "score": round(mean, 3),
             "final_score": mean,

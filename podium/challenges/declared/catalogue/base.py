@@ -100,6 +100,7 @@ class MetricKind(ABC):
     definition  its formula, for the docs
     package     what computes it where no engine does
     by_engine   (settings) -> whether the challenge's engine computes it
+    needs_probability  points and boxes must have one
     """
 
     name: str
@@ -108,10 +109,15 @@ class MetricKind(ABC):
     settings_model: type[MetricSettings] = MetricSettings
     package: str = OWN
     by_engine: Callable[[Any], bool] = lambda _: False
+    needs_probability: bool = False
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:  # noqa: ARG002
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
+
+    def filled_in(self, settings: MetricSettings) -> dict[str, Any]:
+        """The metric's table with its defaults."""
+        return settings.model_dump(mode="json")
 
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         """The package that computes the metric under an engine."""

@@ -15,7 +15,7 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Finite, Positive
-from podium.errors import Refused, ValidationProblem
+from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.detection import (
     FROC_RATES,
@@ -30,7 +30,6 @@ from podium.metrics.detection import (
     match_detection_map,
     match_points,
 )
-from podium.readers.annotations import Annotations
 
 Share = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
@@ -110,16 +109,6 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
     return match_boxes(**shared, iou_threshold=settings.threshold or 0.0)
 
 
-def _facts_with_probabilities(
-    case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings
-) -> Mapping[str, object]:
-    """The same, Refused where candidates have no probability."""
-    found = case.values[value.name].prediction
-    if isinstance(found, Annotations) and found.probabilities is None and len(found):
-        raise Refused(f"The {value.settings.kind} of '{value.name}' have no probability, which is needed here.")
-    return _facts(case, value, settings)
-
-
 def _counted(figure: CountedFigure, cohort: CohortFacts) -> Floats:
     least = cohort.settings.least_probability(cohort.value)
     return counted(figure, cohort.facts, cohort.resamples, threshold=least)
@@ -185,7 +174,7 @@ METRICS = (
         figure=_share(title="Sensitivity"),
         no_value_if=_NO_FINDING,
         parts=lambda _: (*_RATES, "cpm"),
-        fact=_facts_with_probabilities,
+        needs_probability=True,
         of=_froc,
     ),
     _metric(
@@ -193,7 +182,7 @@ METRICS = (
         definition="area under the precision-recall curve of all candidates",
         figure=_share(title="AP"),
         no_value_if=_NO_FINDING,
-        fact=_facts_with_probabilities,
+        needs_probability=True,
         of=lambda cohort: average_precision(cohort.facts, cohort.resamples),
     ),
     _metric(
@@ -201,7 +190,7 @@ METRICS = (
         definition="AUROC of a case's highest probability against whether there is anything to find",
         figure=_share(title="Case AUROC"),
         no_value_if="where all cases have a finding, or none has",
-        fact=_facts_with_probabilities,
+        needs_probability=True,
         of=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
     ),
 )

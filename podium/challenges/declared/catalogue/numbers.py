@@ -358,7 +358,7 @@ _TEXT_METRICS = (
     ),
     CaseValueMetric(
         name="meteor",
-        definition="METEOR of exact and stem matches",
+        definition="METEOR of exact matches only, without stems and synonyms",
         compares=("text",),
         figure=Figure(title="METEOR", direction="higher", highest=1.0),
         of=_meteor,

@@ -404,6 +404,15 @@ class RegionMetric(MetricKind):
             )
         return found
 
+    def filled_in(self, settings: Any) -> dict[str, Any]:
+        """Also what empty regions count, where there is one figure and no formula decides."""
+        table = super().filled_in(settings)
+        [figure, *others] = self.figures.values()
+        for key in () if others or self._is_pooled(settings) else ("both_empty", "prediction_empty", "reference_empty"):
+            if table[key] is None and getattr(figure, key) != FORMULA:
+                table[key] = getattr(figure, key)
+        return table
+
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         return OWN if self._is_pooled(settings) else super().computed_by(settings, engine)
 

@@ -43,6 +43,7 @@ from podium.tools.arena.store import (
 from podium.tools.arena.voting import Matchup, RaterProgress
 from podium.tools.arena.web.site import (
     LANGUAGES,
+    PerMinute,
     Site,
     StoreThreads,
     checked_form,
@@ -50,7 +51,7 @@ from podium.tools.arena.web.site import (
     words_of,
 )
 
-_NOTICES = ("answered", "undone", "kept")
+_NOTICES = ("answered", "undone", "kept", "skipped", "stays")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
 _PLOT_WIDTH = 200.0
 START_SECONDS = 3.0
@@ -98,13 +99,15 @@ class RaterPages:
     def __init__(self, arena: OpenArena, site: Site, threads: StoreThreads) -> None:
         self._arena, self._site = arena, site
         self._ask = threads.ask
+        self._votes = PerMinute(arena.settings.votes_per_minute, "too_many_votes")
+        self._openings = PerMinute(raters.MOST_SESSIONS, "too_many_openings")
 
     async def enter(self, request: Request) -> Response:
         """Exchange a link's token for a cookie. The response is a page, not a redirect: after a click in webmail (a
         cross-site navigation), a browser would not send a Strict cookie along with a redirect."""
 
         def open_session(token: str) -> tuple[str, Visitor, RaterProgress, bool] | None:
-            cookie = raters.open_session(self._arena.store, token)
+            cookie = raters.open_session(self._arena.store, token, self._openings.count)
             visitor = cookie and raters.find_visitor(self._arena.store, cookie)
             if not cookie or not visitor:
                 return None
@@ -163,6 +166,7 @@ class RaterPages:
             csrf=csrf_token(situation.visitor),
             notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
+            instructions=paragraphs(self._arena.settings.instructions),
             reasons=self._arena.settings.reasons,
             presets=self._arena.settings.window_presets,
             keys=_KEYS,
@@ -184,13 +188,19 @@ class RaterPages:
         )
         if outcome == "refused":
             raise HTTPException(404, "not_yours")
-        return self._back("answered" if outcome == "already" else None)
+        return self._back({"already": "answered", "skipped": "skipped"}.get(outcome))
 
     async def undo(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
         matchup = fields.get("matchup", "")
         undone = await self._ask(lambda: voting.undo(self._arena.store, visitor.id, matchup=matchup))
         return self._back("undone" if undone else "kept")
+
+    async def skip(self, request: Request) -> Response:
+        visitor, fields = await self._posted(request)
+        matchup = fields.get("matchup", "")
+        skipped = await self._ask(lambda: voting.skip(self._arena.store, visitor.id, matchup=matchup))
+        return self._back("skipped" if skipped else "stays")
 
     def _back(self, notice: str | None) -> Response:
         """To the next matchup."""
@@ -228,6 +238,7 @@ class RaterPages:
         """The sender of a form, and its fields."""
         cookie = self._site.cookie(request)
         visitor = await self._ask(lambda: _admitted(self._arena, cookie, organiser=False))
+        self._votes.count(visitor.id)
         return visitor, await checked_form(request, visitor, url=self._site.url)
 
 

@@ -5,7 +5,10 @@ import asyncio
 import hashlib
 import hmac
 import json
+import math
 import re
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -190,7 +193,21 @@ class StoreThreads:
         self._threads.shutdown(wait=True)
 
 
-# Protection of the web server: headers, forged forms, limits on request bodies. Errors are keys of languages/.
+# Protection of the web server: headers, rates, forged forms, limits on request bodies. Errors are keys of languages/.
+
+
+class PerMinute:
+    """Refuses with 429 what a person of the arena does more than `most` times within 60 seconds."""
+
+    def __init__(self, most: int, sentence: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sentence, self._clock = sentence, clock
+        self._moments: defaultdict[int, deque[float]] = defaultdict(lambda: deque([-math.inf] * most, most))
+
+    def count(self, person: int) -> None:
+        moments, now = self._moments[person], self._clock()
+        if now < moments[0] + 60:
+            raise HTTPException(429, self._sentence, {"Retry-After": str(math.ceil(moments[0] + 60 - now))})
+        moments.append(now)
 
 
 class SecureHeaders:
