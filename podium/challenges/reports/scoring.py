@@ -28,11 +28,7 @@ from podium.pairing import Source
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of methods that go on to the arena
-<<<<<<< HEAD
-EMPTY_REPORT = "The report is empty and scores 0."
 _FINDINGS = {None: "", True: "; RadFact is over abnormal findings alone", False: "; RadFact is over all findings"}
-=======
->>>>>>> validate
 CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "meteor_wordnet")}
 """By the setting `captioning`, the two figures whose mean is the captioning score."""
 
