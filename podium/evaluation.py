@@ -36,7 +36,15 @@ from podium.challenges.format import (
     read_challenge_folder,
     refuse_references,
 )
-from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
+from podium.errors import (
+    OWN_METRIC_FAILED,
+    GroundTruthError,
+    OrganiserError,
+    Refused,
+    SubmissionError,
+    UsageError,
+    preload_readers,
+)
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
@@ -351,7 +359,8 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored.
+    Raises SubmissionError (after writing) when not a single case could be scored; OrganiserError (before) where an
+    organiser's own metric is the reason.
     """
     common = task.folder.common
     for line in summarise_warnings({result.case: result.warnings for result in results}):
@@ -368,6 +377,8 @@ def write_evaluation(
         computed_by=_with_versions(task.challenge.computed_by),
         results=results,
     )
+    if evaluation.counts.scored == 0:
+        _refuse_own_failure(results)
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
@@ -405,6 +416,15 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
             public_key=public_key,
         )
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
+
+
+def _refuse_own_failure(results: Sequence[CaseResult]) -> None:
+    errors = [result.error for result in results if (result.error or "").startswith(OWN_METRIC_FAILED)]
+    if errors and errors[0] is not None:
+        raise OrganiserError(
+            f"{errors[0].partition(' on this case')[0]} on every case that it was given. The organisers have to fix "
+            "it; they can find details in the log."
+        )
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

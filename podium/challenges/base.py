@@ -142,7 +142,16 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
         """A case without a usable prediction."""
 
     def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
-        """Copies of the reference with faults, compared with it: on these the two engines can be compared."""
+        """The reference and copies of it with faults, compared with it: on these metrics can be tried."""
+        return ()
+
+    def try_own_metrics(self, expected: ContentT) -> tuple[Sequence[Figures], Sequence[str]]:  # noqa: ARG002
+        """Compare a reference with copies of itself by the organiser's own metrics: what rows keep of each copy and of
+        a missing prediction, and everything that the organiser's code raises."""
+        return (), ()
+
+    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the organiser's own metrics of all cases raise on such rows."""
         return ()
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)

@@ -29,6 +29,7 @@ ContentT = TypeVar("ContentT")  # one case's reference, read
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
+_NAMED = 5  # cases that a line names
 _SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
 _DIRECTION_TOLERANCE = 1e-3
 _ORIGIN_TOLERANCE_MM = 0.1
@@ -128,7 +129,25 @@ class ReferenceProblem:
 def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
     """Raises GroundTruthError where there are problems: the first in its message, all of them in the log."""
     if problems:
-        raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
+        raise GroundTruthError(problems[0].what, detail="\n".join(lines_of(problems)))
+
+
+def lines_of(problems: Sequence[ReferenceProblem]) -> Sequence[str]:
+    """A line for every problem; where many are the same, one for all of them."""
+    places: dict[str, list[str]] = {}
+    for each in problems:
+        places.setdefault(each.what, []).append(each.where)
+    return [
+        f"{line}: {what}"
+        for what, where in places.items()
+        for line in (where if len(where) <= _NAMED else [listed(where)])
+    ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 # Files and jobs.
