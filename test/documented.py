@@ -15,7 +15,8 @@ from places import ROOT
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _SUBMISSION = "ln -s test/submissions/carotid/aorta my-submission"
 _CASES = "podium manifest --ground-truth ground-truth/carotid --output cases.json"
-_SCORED = "podium evaluate --ground-truth ground-truth/carotid --input test/submissions/carotid/{team} --output results/{team}"
+_TEAM = "test/submissions/carotid/{team} --output results/{team}"
+_SCORED = f"podium evaluate --ground-truth ground-truth/carotid --input {_TEAM}"
 
 AT_HAND = {
     "README.md": [_SUBMISSION, _CASES],
