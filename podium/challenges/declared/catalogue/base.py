@@ -37,7 +37,7 @@ class MetricSettings(Settings):
 
     kind    which metric of the catalogue
     name    where its figures are [the kind]
-    of      the values that it compares [the only one that fits]
+    of      the values that it compares [all that fit]
     title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
     """
@@ -150,9 +150,8 @@ def fitting_values(
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
             problems.append(ValidationProblem(key=("of",), words=words))
-    if not wanted and len(fitting) != 1:
-        listed = f"there are {', '.join(fitting)}" if fitting else "there is none"
-        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and {listed}"
+    if not wanted and not fitting:
+        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and there is none"
         problems.append(ValidationProblem(key=("of",), words=words))
     chosen = wanted or tuple(fitting)
     return {name: fitting[name] for name in chosen if name in fitting}, problems
