@@ -280,7 +280,10 @@ class _Sorter:
         layout, names = self._layout, self._names
         inputs = [job.inputs[slug].name for slug in layout.inputs if slug in job.inputs]
         named = next((name for name in inputs if name), None)
-        if named is not None and (case := names.of_file(named)) is not None:
+        case = names.of_file(named) if named is not None else None
+        if case is None and layout.any_input and not names.are_known:
+            case = job.label  # which of its inputs names the case is not known either
+        if case is not None:
             return case, ""
         if not layout.any_input:
             slugs = " or ".join(f"'{slug}'" for slug in layout.inputs)

@@ -5,8 +5,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
+from podium.readers.images import Geometry
 from podium.sandbox.decoders import decoders
 
 MISSING = "is missing."
@@ -28,11 +29,12 @@ _UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the pred
 
 
 class Manifest(BaseModel):
-    """A challenge's published rules, and the names and array shapes of its cases. No reference value is in it."""
+    """A challenge's published rules, the names of its cases, and the shapes and geometries of their arrays: no value of
+    a reference. Files of the second version have no geometries."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_name: Literal["podium-manifest-2"] = "podium-manifest-2"
+    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = "podium-manifest-3"
     challenge: str
     kind: str
     title: str
@@ -40,6 +42,7 @@ class Manifest(BaseModel):
     submission: SubmissionShape = "any"
     settings: Mapping[str, Any]
     cases: Mapping[str, Mapping[str, tuple[int, ...]]]
+    geometries: Mapping[str, Mapping[str, Geometry]] | None = None
 
     def load_challenge(self) -> AnyChallenge:
         """The challenge under the manifest's settings."""
@@ -56,6 +59,7 @@ def make_manifest(task: Task) -> Manifest:
         submission=task.folder.common.submission,
         settings=published_settings(task.challenge),
         cases={case: task.shapes[case] for case in task.cases},
+        geometries={case: task.checked[case].geometries for case in task.cases},
     )
 
 
@@ -88,12 +92,19 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReport:
-    """What was checked, what is wrong with it, and sentences on what is not wrong but may cost points."""
+    """What was checked, and what is wrong with it.
+
+    warnings       what is not wrong but may cost points
+    case_warnings  the same by case
+    not_checked    what the evaluation checks and could not be checked here
+    """
 
     challenge: str
     cases: int
     problems: Sequence[Problem]
     warnings: Sequence[str] = ()
+    case_warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    not_checked: Sequence[str] = ()
 
 
 def validate(
@@ -131,9 +142,10 @@ def validate(
     ):
         collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
 
-        def check(case: str) -> bool:
-            chosen.format.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
-            return True
+        def check(case: str) -> Sequence[str]:
+            shapes = manifest.cases[case] if manifest else None
+            geometries = (manifest.geometries or {}).get(case, {}) if manifest else {}
+            return chosen.format.check_prediction(collected.predictions[case], shapes, geometries)
 
         predicted = sorted(collected.predictions)
         if found is None:
@@ -158,7 +170,19 @@ def validate(
         cases=len(collected.predictions),
         problems=problems,
         warnings=[collected.runtime.warning] if collected.runtime.warning else [],
+        case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
+        not_checked=list(_not_checked(chosen, manifest)),
     )
+
+
+def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator[str]:
+    """What only a case list says, or a newer one."""
+    if manifest is None:
+        yield "which cases are expected"
+        if challenge.format.libraries:
+            yield "the sizes of arrays and images"
+    if challenge.format.has_geometry and (manifest is None or manifest.geometries is None):
+        yield "the spacing, origin and direction of images"
 
 
 def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:

@@ -4,9 +4,9 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -45,9 +45,13 @@ _ASSIGNMENT = re.compile(
 
 
 class Settings(BaseModel):
-    """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading."""
+    """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading.
+
+    retired  keys of former versions, with what to write instead
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    retired: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -56,14 +60,17 @@ class Settings(BaseModel):
         try:
             return validate(content)
         except ValidationError as error:
-            problems = [_renamed(each, cls.model_fields) for each in error.errors()]
+            found = sorted(error.errors(), key=lambda each: each["loc"][-1:] not in [(key,) for key in cls.retired])
+            problems = [_renamed(each, cls.model_fields, cls.retired) for each in found]
             raise ValidationError.from_exception_data(error.title, problems) from None
 
 
-def _renamed(problem: Any, known: Collection[str]) -> InitErrorDetails:
+def _renamed(problem: Any, known: Collection[str], retired: Mapping[str, str]) -> InitErrorDetails:
     kind, message, location = problem["type"], problem["msg"], problem["loc"]
     if kind == "extra_forbidden" and len(location) == 1:
-        kind, message = UNKNOWN_KEY, unknown_key(location[0], known)
+        instead = retired.get(location[0])
+        kind = UNKNOWN_KEY
+        message = f"is no longer a key: {instead}" if instead else unknown_key(location[0], known)
     return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
 
 

@@ -29,7 +29,7 @@ CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
 TIME_LIMIT_VARIABLE = "PODIUM_TIME_LIMIT"
 EXIT_CODES = (
     "exit codes: 0: success; 1: error in the submission; "
-    "2: error in the ground truth, the configuration or the arguments"
+    "2: error in the ground truth, the configuration or the arguments; 130: stopped on request"
 )
 
 _LOG = logging.getLogger("podium")
@@ -132,7 +132,7 @@ def dask_executor(
     options: argparse.Namespace, *, case_timeout_seconds: float, resources: Mapping[str, float] | None = None
 ) -> "Callable[[ProgressFactory], Executor]":
     """The Dask cluster of --scheduler, once it is known how to show progress."""
-    require("distributed", extra="cluster")
+    require("distributed", extra="score,cluster")
     from podium.tools.batch.dask import Dask
 
     return lambda progress: Dask(

@@ -1,4 +1,4 @@
-"""`podium judge` and `podium judge calibrate`.
+"""`podium judge`, `podium judge calibrate` and `podium judge compare`.
 
 Settings of the judge come from flags first, then from PODIUM_JUDGE_* variables, then from challenge.toml.
 """
@@ -27,6 +27,7 @@ _TEXTS = ("model", "base_url", "report_type")
 def add_verbs(verbs: Verbs) -> None:
     add_judge(verbs)
     add_calibrate(verbs)
+    add_compare(verbs)
 
 
 def add_judge(verbs: Verbs) -> None:
@@ -53,7 +54,9 @@ def add_judge(verbs: Verbs) -> None:
         "--report-type", choices=("general", "toothfairy", "bite2text"), help="which prompts to use [general]"
     )
     parser.add_argument(
-        "--remove-normal-findings", action="store_const", const=True, help="judge only abnormal findings"
+        "--remove-normal-findings",
+        action=argparse.BooleanOptionalAction,
+        help="judge only abnormal findings, or all; must be given here or in challenge.toml",
     )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions asked at the same time [8]")
     parser.add_argument(
@@ -125,7 +128,7 @@ def _overrides(options: argparse.Namespace, environment: Mapping[str, str]) -> d
     from podium.challenges.reports.format import JudgeSettings
 
     chosen: dict[str, Any] = {}
-    for name in JudgeSettings.model_fields:
+    for name in (*JudgeSettings.model_fields, "remove_normal_findings"):
         text = environment.get(f"{SETTING_PREFIX}{name.upper()}")
         if text:
             chosen[name] = text if name in _TEXTS else _value(name, text)
@@ -170,6 +173,10 @@ def add_calibrate(verbs: Verbs) -> None:
         metavar="FILE",
         help="for 'podium rank --calibration' [%(default)s]",
     )
+    _add_bootstrap(parser)
+
+
+def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
     )
@@ -178,7 +185,7 @@ def add_calibrate(verbs: Verbs) -> None:
         type=positive_int,
         default=1000,
         metavar="N",
-        help="number of bootstrap replicates over cases, for agreement and biases [%(default)s]",
+        help="number of bootstrap replicates over cases [%(default)s]",
     )
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
@@ -228,6 +235,57 @@ def _print(found: "Calibration") -> None:
         "narrow as that of as many votes as 'Worth' says.",
         highlight=False,
     )
+
+
+# `podium judge compare`: the same submissions by several judges.
+
+
+def add_compare(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "judge compare", _compare, "compare judges that scored the same submissions")
+    parser.add_argument(
+        "judged",
+        type=Path,
+        nargs="+",
+        metavar="JUDGED",
+        help="what 'podium judge' wrote, one for every judge: its folder, or the metrics.json of one team",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the comparison as JSON")
+    _add_bootstrap(parser)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from podium.tools.arena.archive import write_whole
+    from podium.tools.ranking.judges import compare_judges
+
+    found = compare_judges(
+        options.judged, confidence=options.confidence, replicates=options.replicates, seed=options.seed
+    )
+    if found.warning:
+        print(found.warning)
+    names = list(found.judges)
+    head = ("Team", *names, *(f"{name} less {names[0]}" for name in names[1:]))
+    rows = [
+        (
+            team.name,
+            *(f"{score:.4f} ({rank})" for score, rank in zip(team.scores, team.ranks, strict=True)),
+            *map(str, team.differences),
+        )
+        for team in found.teams
+    ]
+    console = Console()
+    cases = f"{len(found.cases):,} cases"
+    _table(console, f"Final score (rank) by each judge, over {cases} that all of them scored", head, rows)
+    taus = [(", ".join(each.judges), str(each)) for each in found.taus]
+    _table(console, "Agreement of the orders", ("Judges", "Kendall's tau-b"), taus)
+    console.print(f"Brackets show {found.confidence * 100:g} % intervals over cases.", highlight=False)
+    for note in found.notes:
+        say(note)
+    if options.output is not None:
+        write_whole(options.output, found.to_json())
+        say(f"Written to {options.output}.")
+    return 0
 
 
 def _table(console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

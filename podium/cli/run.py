@@ -210,7 +210,7 @@ def add_simulate(verbs: Verbs) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    require("skimage", "networkx", "matplotlib", extra="simulate")
+    require("skimage", "networkx", "matplotlib", extra="score,simulate")
     from podium.tools.simulation.run import Plan, find_cases, simulate, simulate_on
 
     if options.steps < 1 or not options.step_timeout > 0:
@@ -306,7 +306,7 @@ def add_scribbles(verbs: Verbs) -> None:
 
 
 def _scribbles(options: argparse.Namespace) -> int:
-    require("skimage", "networkx", "matplotlib", extra="simulate")
+    require("skimage", "networkx", "matplotlib", extra="score,simulate")
     from podium.sandbox.decoders import decoders
     from podium.tools.simulation.run import draw_step, find_cases, read_step
 

@@ -211,11 +211,12 @@ def _validate(options: argparse.Namespace) -> int:
         ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
     )
     _print_report(report)
+    unknown = f" Not checked: {', '.join(report.not_checked)}." if report.not_checked else ""
     if report.problems:
         count = len(report.problems)
         found = "1 problem; fix it" if count == 1 else f"{count} problems; fix them"
-        return end(f"Found {found} before you submit.", 1)
-    return end("The submission is ready.")
+        return end(f"Found {found} before you submit.{unknown}", 1)
+    return end(f"The submission is ready.{unknown}")
 
 
 def _print_report(report: "ValidationReport") -> None:
@@ -224,8 +225,10 @@ def _print_report(report: "ValidationReport") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from podium.platform.metrics_file import summarise_warnings
+
     console = Console()
-    for warning in report.warnings:
+    for warning in (*report.warnings, *summarise_warnings(report.case_warnings)):
         console.print(Text(f"Warning: {warning}"))
     if not report.problems:
         console.print(f"{report.cases} predictions for '{report.challenge}' are fine.")

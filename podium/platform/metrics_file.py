@@ -85,21 +85,21 @@ class CaseScore:
     warnings: tuple[str, ...] = field(default=())
 
 
-def summarise_warnings(results: Sequence[CaseResult]) -> list[str]:
-    """A line for each kind of warning, with the number of its cases, in the order of first appearance.
+def summarise_warnings(warnings: Mapping[str, Sequence[str]]) -> list[str]:
+    """Of warnings by case, a line for each kind with the number of its cases, in the order of first appearance.
 
     Warnings that quote a file's name are of one kind if they differ in that name and in numbers alone.
     """
     kinds: dict[str, dict[str, set[str]]] = {}  # kind -> text -> its cases
-    for result in results:
-        for text in result.warnings:
+    for case, given in warnings.items():
+        for text in given:
             kind, quoted = _QUOTED.subn("''", text)
             texts = kinds.setdefault(_NUMBER.sub("0", kind) if quoted else text, {})
-            texts.setdefault(text, set()).add(result.case)
+            texts.setdefault(text, set()).add(case)
     lines = []
     for texts in kinds.values():
         first = escape_for_display(next(iter(texts)), longest=_LONGEST_WARNING)
-        share = f"in {len(set().union(*texts.values()))} of {len(results)} cases"
+        share = f"in {len(set().union(*texts.values()))} of {len(warnings)} cases"
         lines.append(f"{share}, such as: {first}" if len(texts) > 1 else f"{first.removesuffix('.')} {share}")
     return lines
 

@@ -9,7 +9,9 @@ from podium.challenges.base import assemble
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
+SCORED = {"lesions": {"empty_reference": "score"}}  # without it Dice can lack a value, and formulas must say what then
 TABLES = {
+    **SCORED,
     "case_figures": {"both": "(auc_dice + auc_dmm) / 2"},
     "figures": {
         "total": "100 * mean(auc_dice, auc_dmm)",
@@ -21,7 +23,7 @@ TABLES = {
 
 
 def problems(tables: dict[str, Any]) -> list[str]:
-    return [str(problem) for problem in assemble("pet", "lesions", tables).problems]
+    return [str(problem) for problem in assemble("pet", "lesions", {**SCORED, **tables}).problems]
 
 
 def test_the_tables_extend_a_kind_in_code() -> None:
@@ -78,7 +80,7 @@ def test_figures_are_computed_with_the_others() -> None:
 
 
 def test_a_figure_that_is_not_finite_is_the_worst_of_its_range(caplog: pytest.LogCaptureFixture) -> None:
-    tables = {"figures": {"odd": {"formula": "auc_dice / 0", "range": [0, 5], "direction": "higher"}}}
+    tables = {**SCORED, "figures": {"odd": {"formula": "auc_dice / 0", "range": [0, 5], "direction": "higher"}}}
     with caplog.at_level("INFO", logger="podium"):
         aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
     assert aggregates["odd"] == 0
@@ -86,11 +88,11 @@ def test_a_figure_that_is_not_finite_is_the_worst_of_its_range(caplog: pytest.Lo
 
 
 def test_without_a_range_it_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    tables = {"figures": {"odd": {"formula": "log(0 * auc_dice)", "direction": "higher"}}}
+    tables = {**SCORED, "figures": {"odd": {"formula": "log(0 * auc_dice)", "direction": "higher"}}}
     with caplog.at_level("INFO", logger="podium"):
         aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
     assert "odd" not in aggregates
-    assert "the figure 'odd' has no finite value: it is left out" in caplog.text
+    assert "the figure 'odd' has no value for these cases: it is left out" in caplog.text
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [

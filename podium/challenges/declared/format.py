@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from podium.challenges.declared.catalogue.base import fitting_values
 from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles, located_prediction, located_reference
-from podium.challenges.declared.settings import DeclaredSettings, values_of
+from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values import ExpectedPrediction
-from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
+from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.pairing import (
@@ -189,6 +190,17 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         self._cases, self._settings = cases, settings
         self.values = values_of(settings)
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
+        self.has_geometry = any(
+            getattr(value, "geometry", "ignore") != "ignore"
+            and not all(name.lower().endswith(HDF5_ENDINGS) for name in as_tuple(value.reference))
+            for value in settings.values.values()
+        )
+        self._with_probability = {
+            name
+            for kind, metric in metrics_of(settings)
+            if kind.needs_probability
+            for name in fitting_values(kind, metric, self.values)[0]
+        }
 
     @cached_property
     def layout(self) -> Layout:
@@ -272,6 +284,10 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         found = {name: value.shape(content[name]) for name, value in self.values.items()}
         return {name: shape for name, shape in found.items() if shape is not None}
 
+    def geometries(self, content: Mapping[str, object]) -> Geometries:
+        found = {name: getattr(each, "geometry", None) for name, each in content.items()}
+        return {name: geometry for name, geometry in found.items() if geometry is not None}
+
     # Predictions
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
@@ -334,20 +350,26 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             return job_runtime(pairing.jobs, clock=None if rule.clock == "any" else rule.clock)
         return file_runtime(pairing.beside[TIMING_FILE], name=TIMING_FILE, cases=pairing.candidates.keys())
 
-    def check_prediction(self, prediction: Sources, shapes: Shapes | None) -> None:
-        with OpenFiles() as files:
-            for name, value in self._predicted.items():
-                shape = shapes.get(name) if shapes else None
-                located = located_prediction(value.settings, prediction[name], files)
-                value.read_prediction(located, ExpectedPrediction(shape=shape))
+    def check_prediction(self, prediction: Sources, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
+        warnings: list[str] = []
+        self._read(prediction, shapes or {}, geometries, warnings)
+        return warnings
 
     def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
         """Every value of a prediction, checked against the reference."""
+        return self._read(prediction, self.shapes(expected), self.geometries(expected), warnings)
+
+    def _read(
+        self, prediction: Sources, shapes: Shapes, geometries: Geometries, warnings: list[str]
+    ) -> Mapping[str, object]:
         found: dict[str, object] = {}
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 wanted = ExpectedPrediction(
-                    reference=expected[name], shape=value.shape(expected[name]), warnings=warnings
+                    shape=shapes.get(name),
+                    geometry=geometries.get(name),
+                    needs_probability=name in self._with_probability,
+                    warnings=warnings,
                 )
                 located = located_prediction(value.settings, prediction[name], files)
                 found[name] = value.read_prediction(located, wanted)

@@ -211,6 +211,7 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
+    yield from _about_limits(facts)
     if official and official.rule.finalists is not None:
         yield from _about_the_finalists(official, official.rule.finalists)
     if arena is not None and arena.stop_rule_holds is False:
@@ -298,6 +299,15 @@ def _about_clocks(facts: Facts) -> Iterator[str]:
             f"Warning: runtimes were measured by different clocks: {named}. exec_duration includes starting the "
             "container, invoke_duration does not, so they are not comparable."
         )
+
+
+def _about_limits(facts: Facts) -> Iterator[str]:
+    for path, limit in (facts.rule.limits if facts.rule is not None else {}).items():
+        found = {team: figure_at(figures, path) for team, figures in zip(facts.teams, facts.aggregates, strict=True)}
+        if over := [team for team, value in found.items() if value]:
+            yield f"Warning: beyond {limit}: {', '.join(over)}."
+        if unknown := [team for team, value in found.items() if value is None]:
+            yield f"Not known to be within {limit}: {', '.join(unknown)}."
 
 
 def _about_the_finalists(official: Official, places: int) -> Iterator[str]:

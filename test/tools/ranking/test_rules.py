@@ -38,7 +38,7 @@ def freehand_document(scores: Sequence[float], runtime: float | None) -> dict[st
         "kind": "freehand",
         "title": "Freehand in small",
         "version": "1",
-        "settings": FreehandSettings().model_dump(mode="json"),
+        "settings": FreehandSettings(edition="2024").model_dump(mode="json"),
         "aggregates": {
             "score": round(mean, 3),
             "final_score": mean,
@@ -159,13 +159,13 @@ def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
     assert ranking.deciding.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
 
 
-def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None:
+def test_replicates_leave_out_undefined_cases_and_an_empty_one_has_no_value() -> None:
     challenge = lesions(LesionsSettings())
     rows = [row["metrics"] for row in lesions_document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
     found = resampled(challenge, rows, {}, resamples)
-    assert found["ranked.auc_dice.mean"].tolist() == [4.25, 4.0, 0.0]
-    assert found["ranked.auc_dmm.mean"].tolist() == [1.25, 1.5, 0.0]
+    assert found["ranked.auc_dice.mean"].tolist() == pytest.approx([4.25, 4.0, np.nan], nan_ok=True)
+    assert found["ranked.auc_dmm.mean"].tolist() == pytest.approx([1.25, 1.5, np.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class MetricSettings(Settings):
 
     kind    which metric of the catalogue
     name    where its figures are [the kind]
-    of      the values that it compares [the only one that fits]
+    of      the values that it compares [all that fit]
     title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
     """
@@ -100,6 +100,7 @@ class MetricKind(ABC):
     definition  its formula, for the docs
     package     what computes it where no engine does
     by_engine   (settings) -> whether the challenge's engine computes it
+    needs_probability  points and boxes must have one
     """
 
     name: str
@@ -108,10 +109,15 @@ class MetricKind(ABC):
     settings_model: type[MetricSettings] = MetricSettings
     package: str = OWN
     by_engine: Callable[[Any], bool] = lambda _: False
+    needs_probability: bool = False
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:  # noqa: ARG002
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
+
+    def filled_in(self, settings: MetricSettings) -> dict[str, Any]:
+        """The metric's table with its defaults."""
+        return settings.model_dump(mode="json")
 
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         """The package that computes the metric under an engine."""
@@ -144,9 +150,8 @@ def fitting_values(
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
             problems.append(ValidationProblem(key=("of",), words=words))
-    if not wanted and len(fitting) != 1:
-        listed = f"there are {', '.join(fitting)}" if fitting else "there is none"
-        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and {listed}"
+    if not wanted and not fitting:
+        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and there is none"
         problems.append(ValidationProblem(key=("of",), words=words))
     chosen = wanted or tuple(fitting)
     return {name: fitting[name] for name in chosen if name in fitting}, problems
@@ -171,6 +176,7 @@ class CaseValueMetric(MetricKind):
     lost          (case, value, settings) -> the same where it depends on the reference
     tells         whether the figure, together with one's own prediction, reveals the reference
     needed        what a worst value would need, for the message
+    no_value_if   (value) -> when the references leave all cases without a value
     check         what is wrong with settings that are well-formed
     """
 
@@ -180,6 +186,7 @@ class CaseValueMetric(MetricKind):
     lost: OfCase | None = None
     tells: bool = False
     needed: str = ""
+    no_value_if: Callable[[AnyValueKind], str] = lambda _: ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -219,7 +226,7 @@ class CaseValueMetric(MetricKind):
             unit=getattr(value.settings, "unit", "") or self.figure.unit,
             median=f"{path}.median",
             count=f"{path}.n",
-            undefined=worst if math.isfinite(worst) else None,
+            no_value_if=self.no_value_if(value),
             of=lambda case: self.of(case, value, settings),
             when_lost=lambda case: self._of_failed(case, value, settings),
         )
@@ -274,6 +281,7 @@ class CohortValueMetric(MetricKind):
     exact    the published figure by an engine; None where that is replicate zero, all cases once
     fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
     check    what is wrong with settings that are well-formed
+    no_value_if   when the references leave it without a value
     """
 
     figure: Figure
@@ -281,6 +289,7 @@ class CohortValueMetric(MetricKind):
     of: Callable[[CohortFacts], Floats]
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
+    no_value_if: str = ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -327,5 +336,5 @@ class CohortValueMetric(MetricKind):
             unit=self.figure.unit,
             of=lambda rows, resamples: self.of(cohort(rows, resamples)),
             exact=None if self.exact is None else exact,
-            undefined=None,
+            no_value_if=self.no_value_if,
         )

@@ -411,7 +411,7 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 
 
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
-_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
+_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A lost case has the counts of an empty prediction: nothing found, no false positive.
     "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
@@ -429,6 +429,7 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
         direction="lower",
         unit="mm",
         of=_hd95,
+        both_empty="exclude",
         nothing=_nothing,
         worst=lambda _, settings: settings.miss_mm,
     ),
