@@ -178,8 +178,8 @@ def mask_names(texts: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, dict[s
         cases = sorted({case for of_team in naming.values() for case in of_team})
         if cases and (len("".join(parts)) < SHORTEST_NAME or sum(map(bool, naming.values())) > 1 + bool(naming[name])):
             notes.append(
-                f"'{name}' is a word of several reports ({_some(cases)}) and is not masked: if it names the team there, "
-                "correct these reports and create the arena again."
+                f"'{name}' is a word of several reports ({_some(cases)}) and is not masked: if it names the team "
+                "there, correct these reports and create the arena again."
             )
         elif cases:
             for team, of_team in naming.items():
