@@ -317,7 +317,7 @@ def test_every_named_file_exists(page: Path) -> None:
 def verbs() -> list[str]:
     command = [sys.executable, "-m", "podium", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    return re.findall(r"^ {4}([a-z]+)\b", shown, re.MULTILINE)
+    return re.findall(r"^ {2}([a-z]+(?: [a-z]+)?) {2,}", shown, re.MULTILINE)
 
 
 def test_every_command_is_documented() -> None:
