@@ -87,7 +87,9 @@ def project_copy(folder: Path) -> Path:
 def _install(tree: Path) -> None:
     """.venv of the tests themselves, stamped as setup-venv.sh does, which then has nothing to install."""
     (tree / ".venv").mkdir()
-    (tree / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    for path in Path(sys.prefix).iterdir():
+        if path.name != ".pins":
+            (tree / ".venv" / path.name).symlink_to(path)
     files = "scripts/requirements-dev.lock pyproject.toml scripts/install-torch.sh scripts/setup-venv.sh"
     subprocess.run(["bash", "-c", f"cat {files} <(pwd) | sha256sum > .venv/.pins"], cwd=tree, check=True)
 
