@@ -19,7 +19,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import podium
-from podium.cli.main import _parser
+from podium.cli.main import make_parser
 from podium.errors import PodiumError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def _code(names: Mapping[str, object] | Sequence[str]) -> str:
 
 def commands_page() -> str:
     """The help of every command, as the terminal shows it."""
-    parser, _ = _parser()
+    parser, _ = make_parser()
     shown = [f"## {name}\n\n```text\n{each.format_help().strip()}\n```\n" for name, each in _commands("podium", parser)]
     return "\n".join(["# Commands\n\nWhat `--help` shows.\n", *shown])
 

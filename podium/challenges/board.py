@@ -5,15 +5,16 @@ applies the resulting `RankingRule` and knows no challenge.
 """
 
 import math
+import operator
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
+from podium.challenges.settings import FigureName, Finite, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, evaluated, parse
@@ -22,6 +23,7 @@ from podium.metrics.declaration import (
     CaseMetric,
     Direction,
     Formula,
+    Gate,
     Metric,
     NamedFigure,
     Scoreboard,
@@ -37,6 +39,8 @@ _ABBREVIATION = re.compile(
     r"\b(?:ap|assd|auc|auroc|ccc|ct|dsc|f1|fn|fp|froc|hd|hd95|icc|iou|map|mad|mae|masd|mcc|mri|mse|nsd|pet|pq|psnr|rmse|"
     r"rq|sd|sq|ssim|tp|tre)\b"
 )
+_COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+Otherwise = Finite | Literal["exclude"]
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 # The four tables as settings.
@@ -49,6 +53,7 @@ class FigureSettings(Settings):
     range      lowest and highest value [derived from the terms]
     undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
                value; needed in `[figures]` where the references can leave a term without a value
+    where      in `[case_figures]`: a condition on the case's figures; where it does not hold, the figure is `otherwise`
     """
 
     formula: Text
@@ -57,6 +62,8 @@ class FigureSettings(Settings):
     range: tuple[Bound, Bound] | None = None
     unit: str = ""
     undefined: Undefined | None = None
+    where: Text | None = None
+    otherwise: Otherwise | None = None
 
 
 class LeaderboardSettings(Settings):
@@ -204,6 +211,7 @@ class ExtendedBoard:
         self.board, self._settings = board, settings
         self.confidential = list(confidential)
         self._problems = _Problems(excused=excused, figures=settings.figures)
+        self._add_gates()
         self._add_case_figures()
         self._add_figures()
         self._add_titles()
@@ -214,6 +222,45 @@ class ExtendedBoard:
     def problems(self) -> Sequence[ValidationProblem]:
         return self._problems.found
 
+    def _add_gates(self) -> None:
+        """Resolve the conditions of metrics, which may name the figures of metrics before them."""
+        for number, metric in enumerate(self.board.metrics):
+            if metric.gate is not None:
+                before = replace(self.board, metrics=self.board.metrics[:number])
+                gated = replace(metric, gate=self._gate(metric.gate, metric, before))
+                self.board = replace(self.board, metrics=(*before.metrics, gated, *self.board.metrics[number + 1 :]))
+
+    def _gate(self, gate: Gate, metric: Metric, before: Scoreboard[Any]) -> Gate:
+        """The gate with its condition resolved; where that is wrong, the problems say so."""
+        left, *signs_and_sides = re.split(r"(>=|<=|>|<)", gate.where)
+        if len(signs_and_sides) != 2:
+            self._problems.add((*gate.key, "where"), "is not a condition such as 'dice.liver >= 0.2'")
+            return gate
+        sign, right = signs_and_sides
+        try:
+            sides = parse(left), parse(right)
+        except FormulaError as error:
+            self._problems.add((*gate.key, "where"), str(error))
+            return gate
+        if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
+            words = f"is {gate.otherwise:g}, outside the figure's range of {metric.lowest:g} to {metric.highest:g}"
+            self._problems.add((*gate.key, "otherwise"), words)
+        names = {
+            name: self._found_metric((*gate.key, "where"), name, before) for side in sides for name in side.names()
+        }
+        hidden = tuple(f"{path}." for path in self.confidential)
+        if any(f"{term.name}.".startswith(hidden) for term in names.values() if term is not None):
+            self.confidential.append(metric.name)
+
+        def applied(row: Figures, figure: float | None) -> float | None:
+            terms = {name: np.asarray(get(row, term.name), np.float64) for name, term in names.items() if term}
+            one, other = (float(side.value(terms)) for side in sides)
+            if figure is None or math.isnan(one) or math.isnan(other):  # nothing decides: there is no figure
+                return None
+            return figure if _COMPARISONS[sign](one, other) else gate.otherwise
+
+        return replace(gate, applied=applied)
+
     def _add_case_figures(self) -> None:
         for name, given in self._settings.case_figures.items():
             key = ("case_figures", name)
@@ -223,14 +270,25 @@ class ExtendedBoard:
                 self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
             elif prepared is not None:
                 metric = prepared.case_metric(name)
+                if not isinstance(given, str) and (gate := self._gate_of(given, key)) is not None:
+                    metric = replace(metric, of_row=_behind(self._gate(gate, metric, self.board), prepared.of_row))
                 self.board = replace(self.board, metrics=(*self.board.metrics, metric))
                 hidden = tuple(f"{path}." for path in self.confidential)
                 if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
                     self.confidential.append(name)
 
+    def _gate_of(self, settings: FigureSettings, key: tuple[str, ...]) -> Gate | None:
+        found, problems = gate_of(settings.where, settings.otherwise, key)
+        for problem in problems:
+            self._problems.add(problem.key, problem.words)
+        return found
+
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():
             key = ("figures", name)
+            if isinstance(given, FigureSettings) and (given.where or given.otherwise is not None):
+                self._problems.add((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
+                continue
             terms = self.board.named
             prepared = self._prepared(key, given, of_case=False)
             if name in terms or any(term.startswith(f"{name}.") for term in terms):
@@ -369,11 +427,13 @@ class ExtendedBoard:
             self._problems.unknown(key, name, self.board, of_case=False)
         return found
 
-    def _found_metric(self, key: tuple[str, ...], name: str) -> Metric | None:
-        """The same of single cases."""
-        found = self.board.find_metric(name)
+    def _found_metric(
+        self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any] | None = None
+    ) -> Metric | None:
+        """The same of single cases; `board` has those that may be named [all]."""
+        found = (board or self.board).find_metric(name)
         if found is None:
-            self._problems.unknown(key, name, self.board, of_case=True)
+            self._problems.unknown(key, name, board or self.board, of_case=True)
         return found
 
     def _add_leaderboard(self) -> None:
@@ -405,6 +465,23 @@ class ExtendedBoard:
         return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
 
 
+def _behind(gate: Gate, of_row: Callable[[Figures], float | None]) -> Callable[[Figures], float | None]:
+    return lambda row: gate.applied(row, of_row(row))
+
+
+def gate_of(
+    where: str | None, otherwise: float | str | None, key: tuple[str | int, ...]
+) -> tuple[Gate | None, Sequence[ValidationProblem]]:
+    """The gate of a table with `where` and `otherwise`, None where it has none; and what is wrong with the two."""
+    if where is None and otherwise is None:
+        return None, ()
+    if where is None or otherwise is None:
+        lacking = "where" if where is None else "otherwise"
+        words = "is missing: 'where' is a condition, 'otherwise' what the figure is where it does not hold"
+        return None, [ValidationProblem(key=(*key, lacking), words=words)]
+    return Gate(where=where, otherwise=None if isinstance(otherwise, str) else otherwise, key=key), ()
+
+
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
     listed = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
     if settings.method == "positions_by_case":
@@ -427,16 +504,16 @@ class _Problems:
         self.excused = set(excused)
         self._figures = figures
 
-    def add(self, key: tuple[str, ...], words: str) -> None:
+    def add(self, key: tuple[str | int, ...], words: str) -> None:
         """Something is wrong at a key of the tables."""
         self.found.append(ValidationProblem(key=key, words=words))
         if key[0] in ("figures", "case_figures"):
-            self.excused.add(key[1])  # using it is no second problem
+            self.excused.add(str(key[1]))  # using it is no second problem
 
-    def unknown(self, key: tuple[str, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
+    def unknown(self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
         """A name at a key means no figure of all cases, or none of single cases."""
         if name.split(".", maxsplit=1)[0] in self.excused:
-            self.excused.add(key[1])
+            self.excused.add(str(key[1]))
             return
         words = f"names '{name}', which does not exist"
         if of_case and board.find(name) is not None:
@@ -474,7 +551,7 @@ class _PreparedFormula:
             highest=self.known.highest,
             worst=worst,
             unit=self.unit,
-            of_row=self._of_row,
+            of_row=self.of_row,
             median=f"{name}.median",
             count=f"{name}.n",
             no_value_if=self.known.no_value_if,
@@ -501,7 +578,7 @@ class _PreparedFormula:
             terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
         return evaluated(self.node, terms, exclude=self.undefined == "exclude")
 
-    def _of_row(self, row: Figures) -> float | None:
+    def of_row(self, row: Figures) -> float | None:
         """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
         terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
         value = float(self._of_values(terms))

@@ -1,4 +1,4 @@
-"""Commands that prepare a challenge: new, check, figures, manifest, leaderboard, bundle, keys, doctor."""
+"""Commands that prepare a challenge: new, check, figures, manifest, leaderboard, bundle, keys, doctor, completion."""
 
 import argparse
 import json
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from podium import __version__
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
+    Group,
     Verbs,
     add_case_timeout,
     add_challenge,
@@ -23,10 +24,13 @@ from podium.cli.arguments import (
     add_group,
     add_verb,
     add_workers,
+    cell,
     chosen_challenge,
     chosen_executor,
+    console,
     end,
     say,
+    table,
 )
 from podium.errors import UsageError
 from podium.readers.files import escape_for_display
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from podium.checking import Checked, EngineComparison
     from podium.metrics.declaration import GivenFigure, Metric
 
+GROUP: Group = "prepare"
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
 _TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
@@ -52,6 +57,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_bundle(verbs)
     add_keys(verbs)
     add_doctor(verbs)
+    add_completion(verbs)
 
 
 def add_new(verbs: Verbs) -> None:
@@ -120,7 +126,7 @@ def _reference_names(text: str) -> list[str]:
 
 
 def add_check(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "check", _check, "check settings and references of a challenge before a build")
+    parser = add_verb(verbs, "check", _check, "check a challenge's settings and references before a build")
     parser.add_argument(
         "folder",
         type=Path,
@@ -171,12 +177,12 @@ def _print_engines(found: "Mapping[str, EngineComparison]") -> None:
     if not found:
         print("  engines: no figure of this challenge is computed by an engine")
         return
-    width = max(map(len, found))
-    print(f"  {'metric':<{width}}  largest difference  monai, CPU s  native, CPU s  ratio")
+    made = table("", "Metric", "Largest difference", "monai, CPU s", "native, CPU s", "Ratio", texts=["Metric"])
     for metric, each in found.items():
-        theirs, ours = each.seconds["monai"], each.seconds["native"]
-        times = "" if each.ratio is None else f"  {theirs:>12.3f}  {ours:>13.3f}  {each.ratio:>5.1f}"
-        print(f"  {metric:<{width}}  {each.difference:>18.1e}{times}", flush=True)
+        times = [] if each.ratio is None else [each.seconds["monai"], each.seconds["native"]]
+        ratio = "" if each.ratio is None else f"{each.ratio:.1f}"
+        made.add_row(metric, f"{each.difference:.1e}", *(f"{seconds:.3f}" for seconds in times), ratio)
+    console().print(made)
 
 
 def _count(number: int, thing: str) -> str:
@@ -206,21 +212,15 @@ def _figures(options: argparse.Namespace) -> int:
         "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:": of_cases,
         "Figures that offline tools add, for podium rank alone:": offline,
     }
-    rows = [("name", "title", "better", "range", "unit")]
-    for table in tables.values():
-        rows += [
-            (name, each.title, each.direction, f"{each.lowest:g} to {each.highest:g}", each.unit)
-            for name, each in table.items()
-        ]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = iter(["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows])
-    print(f"  {next(lines)}")
-    for heading, table in tables.items():
-        if table:
-            print(heading)
-            for _ in table:
-                print(f"  {next(lines)}")
-    print("A name that ends in .mean may be written without it.")
+    output, head = console(), ("name", "title", "better", "range", "unit")
+    for heading, figures in tables.items():
+        if figures:
+            made = table(heading, *head, texts=head)
+            for name, each in figures.items():
+                bounds = f"{each.lowest:g} to {each.highest:g}"
+                made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
+            output.print(made)
+    print("\nA name that ends in .mean may be written without it.")
     if board.group_of is not None:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
     return 0
@@ -230,7 +230,7 @@ def _figures(options: argparse.Namespace) -> int:
 
 
 def add_manifest(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "manifest", _manifest, "write the public case list that participants validate against")
+    parser = add_verb(verbs, "manifest", _manifest, "write the public case list for 'podium validate'")
     parser.add_argument(
         "--output", type=Path, default=Path("cases.json"), metavar="FILE", help="the file to write [cases.json]"
     )
@@ -325,7 +325,7 @@ def _codabench(options: argparse.Namespace) -> int:
 
 def add_keys(verbs: Verbs) -> None:
     tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
-    new = add_verb(tools, "new", _new_key, "make a key pair: write the secret key, print the public key")
+    new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
     new.add_argument("file", type=Path, metavar="FILE", help="where to write the secret key; keep it and back it up")
 
 
@@ -341,7 +341,7 @@ def _new_key(options: argparse.Namespace) -> int:
 
 
 def add_doctor(verbs: Verbs) -> None:
-    add_verb(verbs, "doctor", _doctor, "show what this machine offers: cores, memory, isolation, disk, versions")
+    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
 
 
 def _doctor(_: argparse.Namespace) -> int:
@@ -386,3 +386,21 @@ def _layers_in_force() -> list[str]:
         return []
     with started(Limits()) as found:
         return list(found.layers)
+
+
+# `podium completion`: commands and options at the TAB key.
+
+
+def add_completion(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
+    parser.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), help="the line for its start-up file is in docs/organisers.md"
+    )
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from podium.cli.completion import SCRIPTS
+    from podium.cli.main import make_parser
+
+    print(SCRIPTS[options.shell](make_parser()[0]), end="")
+    return 0

@@ -69,6 +69,17 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gate:
+    """`where` and `otherwise` of the table in challenge.toml that has this key: what a figure is where the condition
+    does not hold, None for no value. `applied` (row, figure) is the figure behind the gate."""
+
+    where: str
+    otherwise: float | None
+    key: tuple[str | int, ...]
+    applied: Callable[[Figures, float | None], float | None] = lambda _, figure: figure
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
     """A metric with its function: `of` a case, or `of_row`, made of the row's other figures.
 
@@ -78,6 +89,7 @@ class CaseMetric(Metric, Generic[CaseT]):
     of: Callable[[CaseT], float | None] | None = None
     of_row: Callable[[Figures], float | None] | None = None
     when_lost: Callable[[CaseT], float | None] | None = None
+    gate: Gate | None = None
 
     def score_missing(self, case: CaseT) -> float | None:
         """The figure of a case without a usable prediction."""
@@ -232,6 +244,8 @@ class Scoreboard(Generic[CaseT]):
         for metric in self.metrics:
             if metric.of_row is not None:
                 put(row, metric.name, metric.of_row(row))
+            elif metric.gate is not None and not is_missing:
+                put(row, metric.name, metric.gate.applied(row, get(row, metric.name)))
         return row
 
     def resolved(self, path: str) -> str:

@@ -109,7 +109,7 @@ def test_the_case_list_says_which_shape_the_phase_takes(podium: Any, tmp_path: P
         assert json.loads(cases.read_text())["submission"] == shape
         if shape == "predictions":
             ended = podium("validate", files, "--cases", cases)
-            assert "predictions.json │ belongs to no case" in ended.out
+            assert re.search("predictions.json +belongs to no case", ended.out)
             assert "a_pred.h5" not in ended.out
         else:
             assert podium("validate", jobs, "--cases", cases).last_line == "The submission is ready."

@@ -144,9 +144,9 @@ def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
     declared = []
-    for kind, metric in metrics_of(settings):
+    for number, (kind, metric) in enumerate(metrics_of(settings)):
         chosen, _ = fitting_values(kind, metric, values)
-        declared.append(kind.declare(metric, chosen, engine_named(settings.engine)))
+        declared.append(kind.gated(kind.declare(metric, chosen, engine_named(settings.engine)), metric, number))
     return declared
 
 

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from podium.challenges.base import Examined
+from podium.challenges.board import gate_of
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
@@ -34,7 +35,7 @@ from podium.challenges.settings import (
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
-from podium.metrics.engines import EngineName
+from podium.metrics.engines import EngineName, engine_named
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -459,4 +460,12 @@ def _metric_problems(
         return found
     settings = kind.settings_model.model_validate(right)
     chosen, problems = fitting_values(kind, settings, values)
+    found += gate_of(settings.where, settings.otherwise, ())[1]
+    if (
+        settings.where is not None
+        and not problems
+        and not kind.declare(settings, chosen, engine_named("native")).metrics
+    ):
+        words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"
+        found.append(ValidationProblem(key=("where",), words=words))
     return [*found, *problems] if problems else [*found, *kind.problems(settings, chosen)]

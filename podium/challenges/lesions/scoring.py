@@ -404,6 +404,7 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
                 highest=1.0,
                 of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
+                no_value_if="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],
