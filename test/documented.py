@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import h5py
 import numpy as np
 import SimpleITK as sitk
 from places import ROOT
@@ -15,10 +16,8 @@ from places import ROOT
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _SUBMISSION = "ln -s test/submissions/carotid/aorta my-submission"
 _CASES = "podium manifest --ground-truth ground-truth/carotid --output cases.json"
-_SCORED = (
-    "podium evaluate --ground-truth ground-truth/carotid --input test/submissions/carotid/{team} "
-    "--output results/{team}"
-)
+_TEAM = "test/submissions/carotid/{team} --output results/{team}"
+_SCORED = f"podium evaluate --ground-truth ground-truth/carotid --input {_TEAM}"
 
 AT_HAND = {
     "README.md": [_SUBMISSION, _CASES],
@@ -94,17 +93,19 @@ def _install(tree: Path) -> None:
 
 
 def write_kidneys(challenge: Path, toml: str) -> None:
-    """Two cases with the regions and classes of the examples."""
+    """Two cases with the regions and classes of the examples, in HDF5 or as images."""
     (challenge / "references").mkdir(parents=True)
     (challenge / "challenge.toml").write_text(toml, encoding="utf-8")
     for number in range(2):
         volume = np.zeros((4, 6, 8), np.uint8)
         volume[1:3, 1:4, 1 + number : 6], volume[1, 2, 3] = 1, 2
-        image = sitk.GetImageFromArray(volume)
-        image.SetSpacing((0.8, 0.8, 3.0))
-        sitk.WriteImage(image, challenge / f"references/case0{number}.nii.gz")
-        if "[values.grade]" in toml:
-            (challenge / f"references/case0{number}.json").write_text(f'{{"grade": {number}}}')
+        if ".h5" in toml:
+            with h5py.File(challenge / f"references/case0{number}.h5", "w") as file:
+                file["left_mask"], file["right_mask"], file["grade"] = volume, volume[::-1], number
+        else:
+            image = sitk.GetImageFromArray(volume)
+            image.SetSpacing((0.8, 0.8, 3.0))
+            sitk.WriteImage(image, challenge / f"references/case0{number}.nii.gz")
 
 
 def run_page(tree: Path, page: str, *, with_docker: bool) -> None:
