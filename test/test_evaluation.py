@@ -733,7 +733,7 @@ def test_a_name_decides(name: str) -> None:
 
 
 def test_the_only_challenge_needs_no_name() -> None:
-    assert find_challenge(ROOT / "ground-truth/carotid", None).name == "carotid"
+    assert find_challenge(ROOT / "ground-truth" / "carotid", None).name == "carotid"
 
 
 def test_several_challenges_need_a_name() -> None:

@@ -135,7 +135,9 @@ def add_check(verbs: Verbs) -> None:
         metavar="FOLDER",
         help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
-    parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="images to compare the references with: size and geometry"
+    )
     parser.add_argument(
         "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
     )
