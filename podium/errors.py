@@ -207,6 +207,8 @@ class LazyPackage:
         return getattr(_load(self._name, self._extra), attribute)
 
 
+pandas: Any = LazyPackage("pandas", extra="dev")
+
 h5py: Any = LazyPackage("h5py", extra="score")
 
 SimpleITK: Any = LazyPackage("SimpleITK", extra="score")

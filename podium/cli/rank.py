@@ -262,13 +262,6 @@ def _table_options(options: argparse.Namespace) -> "TableOptions":
     )
 
 
-def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
-    """Rank the teams below `paths`, write the ranking and print it."""
-    from podium.tools.ranking.documents import read_cohorts
-
-    rank_cohorts(read_cohorts(paths), output, wanted)
-
-
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
     from podium.tools.ranking.consensus import consensus

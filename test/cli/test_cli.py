@@ -171,7 +171,7 @@ def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
     write_case(tmp_path / "s" / "good_pred.h5")
     (tmp_path / "s" / "x").symlink_to("good_pred.h5")
     assert (
-        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+        "belongs to no case: 'x' is a symbolic link; send the file itself.\n" in podium("validate", tmp_path / "s").out
     )
 
 
