@@ -58,7 +58,7 @@ rm -rf "$arena"
 .venv/bin/podium arena init "$arena" --ranking demo-output/reports/ranking/ranking.json --submissions test/submissions/reports \
   --cases test/arena-cases >demo-output/organiser-link.txt 2>demo-output/arena.txt
 link=$(.venv/bin/podium arena invite "$arena" "Dr Demo" 2>>demo-output/arena.txt)
-echo "Start it with  .venv/bin/podium arena serve $arena  and vote at
+echo "Start it with  podium arena serve $arena  (after  . .venv/bin/activate)  and vote at
   $link
 The organiser's page: $(<demo-output/organiser-link.txt)"
 echo

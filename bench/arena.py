@@ -1,6 +1,6 @@
 """Loads `podium arena serve`: 20 voters at once, each reading the page and voting as fast as the server answers.
 
-    .venv/bin/python bench/arena.py [--voters 20] [--matchups 300] [--rate VOTES_A_SECOND]
+    python bench/arena.py [--voters 20] [--matchups 300] [--rate VOTES_A_SECOND]
 
 With --rate they vote at that rate, all together: what a page takes then tells how much room is left.
 The server is a process of its own on a loopback port, the database on this machine's disk. Both share the cores.

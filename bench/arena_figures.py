@@ -1,6 +1,6 @@
 """Times the arena's figures: 1000 bootstrap replicates by our batch solver and by evalica, and the averaged Elo.
 
-    .venv/bin/python bench/arena_figures.py [VOTES]
+    python bench/arena_figures.py [VOTES]
 
 The votes are drawn from one seed. docs/performance.md has figures and how to read them.
 """

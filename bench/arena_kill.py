@@ -1,6 +1,6 @@
 """Kills `podium arena serve` five times within a minute while 20 raters vote, and checks every confirmed vote.
 
-    .venv/bin/python bench/arena_kill.py
+    python bench/arena_kill.py
 
 The suite does the same within seconds (test/tools/arena/test_kill.py). It ends with an error where a confirmed vote is
 lost or counts twice.

@@ -1,6 +1,6 @@
 """Do 95 % of the intervals of `podium judge calibrate` hold the truth? Simulated challenges with a known answer.
 
-    .venv/bin/python bench/calibration.py [--challenges 1000]
+    python bench/calibration.py [--challenges 1000]
 
 Every challenge has reports of varying quality, a judge that sees the quality with noise and favours long reports, and
 an arena with the real pairing on some of the cases. The truth is each team's mean of points against every other team

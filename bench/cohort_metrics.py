@@ -1,6 +1,6 @@
 """Times the figures of a cohort on 10,000 cases and 1,000 bootstrap replicates, beside the field's packages in a loop.
 
-    .venv/bin/python bench/cohort_metrics.py
+    python bench/cohort_metrics.py
 
 Cases are made on the fly from one seed. The loop writes out the cases of a replicate and calls the package; its time is
 scaled up from a few replicates. Both must give the same figures to 1e-9, or the run fails.

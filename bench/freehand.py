@@ -1,6 +1,6 @@
 """Times the freehand challenge on synthetic sweeps of 480x640 px against a literal torch reading and plain reading.
 
-    .venv/bin/python bench/freehand.py [FRAMES_SHORT FRAMES_LONG]
+    python bench/freehand.py [FRAMES_SHORT FRAMES_LONG]
 
 Writes some 15 GB below the temporary folder (TMPDIR) and removes them.
 Every measurement runs in a process of its own, the best of a few; those that are compared take turns.
@@ -97,7 +97,7 @@ def score(truth: Path, submission: Path) -> float:
     from podium.challenges import challenge_from_settings
     from podium.platform.submission import open_submission
 
-    challenge = challenge_from_settings("freehand", "freehand", {})
+    challenge = challenge_from_settings("freehand", "freehand", {"freehand": {"edition": "2024"}})
     challenge.scorer.threads = THREADS
     references = challenge.format.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:

@@ -1,6 +1,6 @@
 """What decoding apart from scoring costs: whole evaluations with it and without it, in turns.
 
-    .venv/bin/python bench/isolation.py [--cases N] [--rounds N]
+    python bench/isolation.py [--cases N] [--rounds N]
 
 Every run is a process of its own, from its start to its end; the best of each counts. What one more lesions case costs
 is the difference between runs of many and of few cases: starting the decoders is paid once for all of them. Files are

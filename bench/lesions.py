@@ -1,6 +1,6 @@
 """Times lesions: the metric core against a literal reading, a six-step case against its own decompression, memory.
 
-    .venv/bin/python bench/lesions.py [--large]
+    python bench/lesions.py [--large]
 
 Everything is made on the fly from one seed and removed afterwards. `--large` adds a 512 x 512 x 1024 case, stored as
 uint8, as float32 and as noise, and MONAI's Dice per component. docs/performance.md has figures and how to read them.

@@ -1,7 +1,7 @@
 """A large multi-organ challenge, made up: metrics.json of 40 teams with two metrics of 13 organs, to look at its page.
 
-    .venv/bin/python bench/multi_organ.py FOLDER [--teams 40] [--cases 100]
-    .venv/bin/podium rank FOLDER --output ranking
+    python bench/multi_organ.py FOLDER [--teams 40] [--cases 100]
+    podium rank FOLDER --output ranking
 
 The challenge is gallery/flare22, ranked by the mean Dice. Some teams lose a few cases, some organs are in few cases.
 """

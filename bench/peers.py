@@ -1,7 +1,7 @@
 """The same rules, as one would first write them with the field's packages; each runs in its own process.
 
 
-    .venv/bin/python bench/peers.py carotid|carotid_monai|lesions|freehand|organs FOLDER
+    python bench/peers.py carotid|carotid_monai|lesions|freehand|organs FOLDER
 
 FOLDER has what bench/subjects.py wrote: the ground truth and one submission. The means are printed as JSON.
 """

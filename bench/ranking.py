@@ -1,6 +1,6 @@
 """Times `podium rank`: every scheme with its bootstrap, the tests, and the whole command from files to files.
 
-    .venv/bin/python bench/ranking.py
+    python bench/ranking.py
 
 Teams are made on the fly from one seed and removed afterwards. See docs/ranking.md for figures and how to read them.
 """

@@ -1,6 +1,6 @@
 """What a cluster costs: local processes and a Dask cluster on this machine, on the same submissions in one run.
 
-    .venv/bin/python bench/scale.py [--lesions N] [--carotid N N ...] [--json FILE]
+    python bench/scale.py [--lesions N] [--carotid N N ...] [--json FILE]
 
 Lesions cases (6 steps of 400 x 400 x 326) show the overhead on long cases, carotid cases that on short ones and how
 cost and memory grow with their number. Each row is the batch of one team with nothing kept yet, the references checked

@@ -1,6 +1,6 @@
 """What a second worker brings, and how cost and memory grow with the number of cases: whole evaluations by the command.
 
-    .venv/bin/python bench/scaling.py [--cases N N ...] [--lesions N] [--rounds N]
+    python bench/scaling.py [--cases N N ...] [--lesions N] [--rounds N]
 
 Best of N rounds, the two numbers of workers in turn. Everything is made on the fly and removed afterwards.
 """

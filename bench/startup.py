@@ -1,6 +1,6 @@
 """How long it takes until the work begins: CPU seconds of whole processes, the best of some runs.
 
-    .venv/bin/python bench/startup.py [--image IMAGE]
+    python bench/startup.py [--image IMAGE]
 
 The samples are a few small cases: scoring them is little more than importing packages and starting processes. With
 --image the same is measured inside containers, where the bytecode is compiled already.

@@ -30,7 +30,7 @@ LESION_CASES = 10
 SHORT_FRAMES, LONG_FRAMES = 100, 1400
 SCANS = ("LH_Par_S_DtP", "LH_Par_S_PtD", "RH_Par_S_DtP")
 ENGINES = ("monai", "native")
-FREEHAND = 'kind = "freehand"\ntitle = "Benchmark"\nversion = "1"\nper_case = "full"\n'
+FREEHAND = 'kind = "freehand"\ntitle = "Benchmark"\nversion = "1"\nper_case = "full"\n[freehand]\nedition = "2024"\n'
 ORGANS = f"""\
 kind = "declared"
 title = "Benchmark"

@@ -1,6 +1,6 @@
 """Times Dice, NSD and HD95 of 13 regions of one 3-D label image: Podium, MONAI and surface-distance, and our memory.
 
-    .venv/bin/python bench/surfaces.py
+    python bench/surfaces.py
 
 Everything is made from one seed. All figures of one row are computed in one run and must agree.
 """

@@ -1,6 +1,6 @@
 """Whole evaluations while their processes are killed: metrics.json must be the same, byte for byte.
 
-    .venv/bin/python bench/under_fire.py [--runs N] [--cases N] [--seconds S] [--seed N]
+    python bench/under_fire.py [--runs N] [--cases N] [--seconds S] [--seed N]
 
 A random process of the evaluation but its first (workers, zygotes and their spares, decoders) gets SIGKILL every S
 seconds on average, from its start to its end, so also while the references are checked. Ends with code 1 where a run

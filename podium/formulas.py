@@ -4,6 +4,8 @@ on arrays of bootstrap replicates.
     expression   numbers, dotted names, + - * / **, parentheses
     functions    mean min max clip sqrt exp log abs harmonic
 
+A figure without a value is NaN, and so is a formula that needs it; arithmetic without a result, as 1 / 0, is infinite.
+
 Nothing else is a formula: no text of a challenge.toml is ever run as Python.
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.metrics import Floats
 
@@ -30,20 +33,26 @@ _TOKEN = re.compile(
 # What the operators and functions of formulas compute, on numbers or on arrays of replicates.
 
 
-def _harmonic(*values: Floats) -> Floats:
+Kept = NDArray[np.bool_]  # [argument, ...]: those that count
+
+
+def _harmonic(values: Floats, kept: Kept) -> Floats:
     """Harmonic mean of values that are not negative: 0 where one of them is 0."""
-    stacked = np.stack(np.broadcast_arrays(*values))
-    mean = len(values) / np.sum(1 / stacked, axis=0)
-    return np.where((stacked == 0).any(axis=0), 0.0, mean)
+    mean = np.count_nonzero(kept, axis=0) / np.sum(1 / values, axis=0, where=kept)
+    return np.where(((values == 0) & kept).any(axis=0), 0.0, mean)
 
 
 def _clip(value: Floats, lowest: Floats, highest: Floats) -> Floats:
     return np.asarray(np.minimum(np.maximum(value, lowest), highest))
 
 
-def _stacked(reduce: Callable[..., Floats]) -> Callable[..., Floats]:
-    return lambda *values: reduce(np.stack(np.broadcast_arrays(*values)), axis=0)
-
+REDUCTIONS: Mapping[str, Callable[[Floats, Kept], Floats]] = {
+    "mean": lambda values, kept: np.sum(np.where(kept, values, 0.0), axis=0) / np.count_nonzero(kept, axis=0),
+    "min": lambda values, kept: np.min(values, axis=0, where=kept, initial=np.inf),
+    "max": lambda values, kept: np.max(values, axis=0, where=kept, initial=-np.inf),
+    "harmonic": _harmonic,
+}
+"""What can leave out terms without a value."""
 
 ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
     "+": np.add,
@@ -52,15 +61,11 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
     "/": np.true_divide,
     "**": lambda base, power: np.power(np.asarray(base, dtype=np.float64), power),
     "negative": np.negative,
-    "mean": _stacked(np.mean),
-    "min": _stacked(np.min),
-    "max": _stacked(np.max),
     "clip": _clip,
     "sqrt": np.sqrt,
     "exp": np.exp,
     "log": np.log,
     "abs": np.abs,
-    "harmonic": _harmonic,
 }
 
 
@@ -71,12 +76,16 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
 class Known:
     """What is known of a figure before anything is scored.
 
-    better   1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
+    better       1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
+    worst        what it counts as where it has no value and a formula asks for its worst
+    no_value_if  when the references leave it without a value, as in "has no value ..."
     """
 
     lowest: float = -math.inf
     highest: float = math.inf
     better: int | None = 0
+    worst: float = math.nan
+    no_value_if: str = ""
 
     @property
     def is_positive(self) -> bool:
@@ -229,8 +238,13 @@ class Node(ABC):
     """A part of a parsed formula."""
 
     @abstractmethod
-    def value(self, values: Mapping[str, Floats]) -> Floats:
-        """On numbers or on replicates; not finite where the arithmetic has no result."""
+    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
+        """On numbers or on replicates; not finite where the arithmetic has no result. With `exclude`, means, minima and
+        maxima leave out what is not defined."""
+
+    @abstractmethod
+    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
+        """Whether everything that it needs has a value."""
 
     @abstractmethod
     def known(self, terms: Mapping[str, Known]) -> Known:
@@ -247,8 +261,11 @@ class Constant(Node):
 
     number: float
 
-    def value(self, values: Mapping[str, Floats]) -> Floats:  # noqa: ARG002  (the interface)
+    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:  # noqa: ARG002  (the interface)
         return np.asarray(self.number)
+
+    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:  # noqa: ARG002  (the interface)
+        return np.asarray(True)
 
     def known(self, terms: Mapping[str, Known]) -> Known:  # noqa: ARG002  (the interface)
         return Known(lowest=self.number, highest=self.number)
@@ -260,8 +277,11 @@ class Name(Node):
 
     name: str
 
-    def value(self, values: Mapping[str, Floats]) -> Floats:
+    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:  # noqa: ARG002  (the interface)
         return values[self.name]
+
+    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:  # noqa: ARG002  (the interface)
+        return ~np.isnan(values[self.name])
 
     def known(self, terms: Mapping[str, Known]) -> Known:
         return terms[self.name]
@@ -277,9 +297,21 @@ class Operation(Node):
     operator: str
     arguments: tuple[Node, ...]
 
-    def value(self, values: Mapping[str, Floats]) -> Floats:
+    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
+        found = [each.value(values, exclude=exclude) for each in self.arguments]
         with np.errstate(all="ignore"):
-            return np.asarray(ARITHMETIC[self.operator](*[each.value(values) for each in self.arguments]))
+            if self.operator not in REDUCTIONS:
+                return np.asarray(ARITHMETIC[self.operator](*found))
+            stacked = np.stack(np.broadcast_arrays(*found))
+            kept = self._defined(values, exclude=True) if exclude else np.asarray(True)
+            return np.asarray(REDUCTIONS[self.operator](stacked, np.broadcast_to(kept, stacked.shape)))
+
+    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
+        some = exclude and self.operator in REDUCTIONS
+        return np.asarray((np.any if some else np.all)(self._defined(values, exclude=exclude), axis=0))
+
+    def _defined(self, values: Mapping[str, Floats], *, exclude: bool) -> Kept:
+        return np.stack(np.broadcast_arrays(*(each.defined(values, exclude=exclude) for each in self.arguments)))
 
     def known(self, terms: Mapping[str, Known]) -> Known:
         return RANGES[self.operator](*[each.known(terms) for each in self.arguments])
@@ -287,6 +319,12 @@ class Operation(Node):
     def names(self) -> Iterator[str]:
         for each in self.arguments:
             yield from each.names()
+
+
+def evaluated(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
+    """The formula's value, NaN where something that it needs has none, infinite where the arithmetic has no result."""
+    found, defined = node.value(values, exclude=exclude), node.defined(values, exclude=exclude)
+    return np.where(defined, np.where(np.isnan(found), np.inf, found), np.nan)
 
 
 # From the text of a formula to its nodes.

@@ -5,12 +5,12 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges import KINDS, challenge_for_format, challenge_from_settings, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
@@ -19,8 +19,10 @@ from podium.errors import UsageError, first_problem, preload_readers
 from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
+from podium.figures import html_table
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
+from podium.readers.images import Geometry
 from podium.sandbox.decoders import decoders
 
 MISSING = "is missing."
@@ -28,11 +30,12 @@ _UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the pred
 
 
 class Manifest(BaseModel):
-    """A challenge's published rules, and the names and array shapes of its cases. No reference value is in it."""
+    """A challenge's published rules, the names of its cases, and the shapes and geometries of their arrays: no value of
+    a reference. Files of the second version have no geometries."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)  # before: the key "schema_name"
 
-    schema_name: Literal["podium-manifest-2"] = "podium-manifest-2"
+    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = Field("podium-manifest-3", alias="schema")
     challenge: str
     kind: str
     title: str
@@ -40,6 +43,7 @@ class Manifest(BaseModel):
     submission: SubmissionShape = "any"
     settings: Mapping[str, Any]
     cases: Mapping[str, Mapping[str, tuple[int, ...]]]
+    geometries: Mapping[str, Mapping[str, Geometry]] | None = None
 
     def load_challenge(self) -> AnyChallenge:
         """The challenge under the manifest's settings."""
@@ -56,12 +60,13 @@ def make_manifest(task: Task) -> Manifest:
         submission=task.folder.common.submission,
         settings=published_settings(task.challenge),
         cases={case: task.shapes[case] for case in task.cases},
+        geometries={case: task.checked[case].geometries for case in task.cases},
     )
 
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """As JSON, the same bytes for the same manifest."""
-    content = sorted_outside(manifest.model_dump(mode="json"))
+    content = sorted_outside(manifest.model_dump(mode="json", by_alias=True))
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
@@ -86,14 +91,33 @@ class Problem:
     what: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ValidationReport:
-    """What was checked, what is wrong with it, and sentences on what is not wrong but may cost points."""
+    """What was checked, and what is wrong with it.
+
+    warnings       what is not wrong but may cost points
+    case_warnings  the same by case
+    not_checked    what the evaluation checks and could not be checked here
+    """
 
     challenge: str
     cases: int
     problems: Sequence[Problem]
     warnings: Sequence[str] = ()
+    case_warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    not_checked: Sequence[str] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with what was checked."""
+        return not self.problems
+
+    def __repr__(self) -> str:
+        found = "ready" if self.ok else f"{len(self.problems)} problems"
+        return f"<{self.challenge}: {self.cases} predictions, {found}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self)[1:-1], ["where", "what"], [(each.where, each.what) for each in self.problems])
 
 
 def validate(
@@ -131,9 +155,10 @@ def validate(
     ):
         collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
 
-        def check(case: str) -> bool:
-            chosen.format.check_prediction(collected.predictions[case], manifest.cases[case] if manifest else None)
-            return True
+        def check(case: str) -> Sequence[str]:
+            shapes = manifest.cases[case] if manifest else None
+            geometries = (manifest.geometries or {}).get(case, {}) if manifest else {}
+            return chosen.format.check_prediction(collected.predictions[case], shapes, geometries)
 
         predicted = sorted(collected.predictions)
         if found is None:
@@ -158,7 +183,19 @@ def validate(
         cases=len(collected.predictions),
         problems=problems,
         warnings=[collected.runtime.warning] if collected.runtime.warning else [],
+        case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
+        not_checked=list(_not_checked(chosen, manifest)),
     )
+
+
+def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator[str]:
+    """What only a case list says, or a newer one."""
+    if manifest is None:
+        yield "which cases are expected"
+        if challenge.format.libraries:
+            yield "the sizes of arrays and images"
+    if challenge.format.has_geometry and (manifest is None or manifest.geometries is None):
+        yield "the spacing, origin and direction of images"
 
 
 def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:

@@ -1,6 +1,6 @@
 """How large the house is: files, lines, doors and walks, as a report.
 
-    .venv/bin/python scripts/house.py [--walk carotid|rank]
+    python scripts/house.py [--walk carotid|rank]
 
 A door is a module with exactly one importer. A walk counts the files of podium/ whose functions run in the main process
 of one evaluation or ranking, the command line left out; --walk lists them in the order in which they are entered.

@@ -47,7 +47,7 @@ def _place(item: pytest.Item) -> int:
 
 SERIAL = {
     *("challenges", "declared", "platforms", "report", "ranking", "judge", "literal", "gallery"),
-    *("test_cli.py", "test_evaluation.py", "test_freehand.py"),
+    *("test_cli.py", "test_evaluation.py", "test_freehand.py", "test_validation.py"),
 }
 # What they read submitted files with.
 DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.tools.report.overlays.decoders")

@@ -177,11 +177,15 @@ def test_these_commands_need_the_base_install_only(arguments: tuple[str | Path, 
         (
             ("simulate", "--algorithm", "command:x", "--images", ".", "--references", ".", "--output", "."),
             "skimage, networkx, matplotlib",
-            "simulate",
+            "score,simulate",
         ),
         (("arena", "serve", "."), "starlette, uvicorn", "arena"),
         (("judge", REPORTS / "molar", "--references", ROOT / "ground-truth/reports"), "radfact-lite", "judge"),
-        (("batch", REPORTS, "--output", "/dev/null", "--scheduler", "tcp://localhost:1"), "distributed", "cluster"),
+        (
+            ("batch", REPORTS, "--output", "/dev/null", "--scheduler", "tcp://localhost:1"),
+            "distributed",
+            "score,cluster",
+        ),
     ],
     ids=["validate", "manifest", "validate-images", "simulate", "arena", "judge", "batch"],
 )
@@ -193,6 +197,16 @@ def test_what_is_missing_is_said_with_the_command_to_run(
     assert done.stderr == (
         f"This command needs {packages}: run \"pip install '.[{extra}]'\" in the folder of Podium's source.\n"
     )
+
+
+def test_messages_name_the_installs_of_the_readme() -> None:
+    """The table "Install" of the README; every extra in the code stands in a call with `extra=`."""
+    listed = set(re.findall(r"pip install '\.\[([a-z,]+)\]'", (ROOT / "README.md").read_text(encoding="utf-8")))
+    listed |= {"arena,volumes", "viewer"}  # in the words of the row of the arena
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "podium").rglob("*.py"))
+    named = set(re.findall(r'\bextra="([a-z,]+)"', code)) - {"forbid", "ignore"}
+    assert len(named) > 5
+    assert named - listed == set()
 
 
 def test_a_package_that_scoring_misses_is_named(tmp_path: Path) -> None:

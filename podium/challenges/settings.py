@@ -4,11 +4,12 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -31,12 +32,23 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+def _is_a_slug(text: str) -> str:
+    if not _SLUG.fullmatch(text):
+        like = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-") or "organ-segmentation"
+        raise ValueError(f"a socket goes by its slug, of lower-case letters, digits and hyphens, such as '{like}'")
+    return text
+
+
+Slug = Annotated[Text, AfterValidator(_is_a_slug)]
 KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each; see KINDS in podium/challenges/base.py
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 GROUP = "group"  # the named part of `groups` that becomes the group's name
+_SLUG = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*")
 _DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(
@@ -45,9 +57,13 @@ _ASSIGNMENT = re.compile(
 
 
 class Settings(BaseModel):
-    """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading."""
+    """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading.
+
+    retired  keys of former versions, with what to write instead
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    retired: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -56,14 +72,17 @@ class Settings(BaseModel):
         try:
             return validate(content)
         except ValidationError as error:
-            problems = [_renamed(each, cls.model_fields) for each in error.errors()]
+            found = sorted(error.errors(), key=lambda each: each["loc"][-1:] not in [(key,) for key in cls.retired])
+            problems = [_renamed(each, cls.model_fields, cls.retired) for each in found]
             raise ValidationError.from_exception_data(error.title, problems) from None
 
 
-def _renamed(problem: Any, known: Collection[str]) -> InitErrorDetails:
+def _renamed(problem: Any, known: Collection[str], retired: Mapping[str, str]) -> InitErrorDetails:
     kind, message, location = problem["type"], problem["msg"], problem["loc"]
     if kind == "extra_forbidden" and len(location) == 1:
-        kind, message = UNKNOWN_KEY, unknown_key(location[0], known)
+        instead = retired.get(location[0])
+        kind = UNKNOWN_KEY
+        message = f"is no longer a key: {instead}" if instead else unknown_key(location[0], known)
     return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
 
 
@@ -105,7 +124,7 @@ class CasesSettings(Settings):
     groups       a pattern over case names with a part named `group`; figures are then also given per group
     """
 
-    input: Text | None = None
+    input: Slug | None = None
     ignore_case: bool | None = None
     groups: str | None = None
 

@@ -33,8 +33,8 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
 }
 """Each category is the mean of two normalised errors."""
 
-STILL_MM = 1e-6
-"""A nanometre: less is rounding, not motion. Only asked where the reference itself does not move."""
+STILL_MM = 1e-4
+"""Less is rounding in float32, not motion. Only asked where the reference itself does not move."""
 
 Matrices = NDArray[np.float64]  # (n, 4, 4)
 Coefficients = NDArray[np.float64]  # (n, 3 components, 3): a, b, c of d = a + b x + c y, mm and mm per pixel

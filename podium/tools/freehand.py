@@ -207,7 +207,7 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError(missing_packages("matplotlib", extra="simulate")) from None
+        raise UsageError(missing_packages("matplotlib", extra="score,simulate")) from None
     with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 11, "axes.edgecolor": _INK}):
         figure = Figure(figsize=(12, 6), dpi=100, facecolor="white")
         FigureCanvasAgg(figure)

@@ -30,7 +30,7 @@ def lesions(settings: Any = None, **cases: Any) -> AnyChallenge:
 
 
 def freehand(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return FREEHAND.build("freehand", CasesSettings(**cases), settings or FREEHAND.settings_model())
+    return FREEHAND.build("freehand", CasesSettings(**cases), settings or FREEHAND.settings_model(edition="2024"))
 
 
 def reports(settings: Any = None, **cases: Any) -> AnyChallenge:

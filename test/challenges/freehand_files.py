@@ -21,6 +21,7 @@ version = "1.0"
 per_case = "full"
 
 [freehand]
+edition = "2024"
 frame_size = [4, 5]
 """
 
@@ -41,13 +42,14 @@ def write_ground_truth(
     scans: Mapping[str, Any] | None = None,
     landmarks: Any = golden.LANDMARKS,
     extra: str = "",
+    edition: str = "2024",
     keys: bool = True,
 ) -> Path:
     """One scan (or some: case -> tforms), all with the same landmarks."""
     references = folder / "references"
     shutil.rmtree(folder, ignore_errors=True)
     references.mkdir(parents=True)
-    (folder / "challenge.toml").write_text(CONFIGURATION + extra)
+    (folder / "challenge.toml").write_text(CONFIGURATION.replace("2024", edition) + extra)
     scans = {SCAN: golden.TOOL_TO_CAMERA} if scans is None else scans
     for case, poses in scans.items():
         subject, scan = case.removeprefix("sub").split("__", 1)

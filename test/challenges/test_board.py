@@ -6,10 +6,13 @@ import pytest
 
 from podium.challenges import challenge_from_settings, published_settings
 from podium.challenges.base import assemble
+from podium.challenges.board import title_of
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
+SCORED = {"lesions": {"empty_reference": "score"}}  # without it Dice can lack a value, and formulas must say what then
 TABLES = {
+    **SCORED,
     "case_figures": {"both": "(auc_dice + auc_dmm) / 2"},
     "figures": {
         "total": "100 * mean(auc_dice, auc_dmm)",
@@ -21,7 +24,7 @@ TABLES = {
 
 
 def problems(tables: dict[str, Any]) -> list[str]:
-    return [str(problem) for problem in assemble("pet", "lesions", tables).problems]
+    return [str(problem) for problem in assemble("pet", "lesions", {**SCORED, **tables}).problems]
 
 
 def test_the_tables_extend_a_kind_in_code() -> None:
@@ -78,7 +81,7 @@ def test_figures_are_computed_with_the_others() -> None:
 
 
 def test_a_figure_that_is_not_finite_is_the_worst_of_its_range(caplog: pytest.LogCaptureFixture) -> None:
-    tables = {"figures": {"odd": {"formula": "auc_dice / 0", "range": [0, 5], "direction": "higher"}}}
+    tables = {**SCORED, "figures": {"odd": {"formula": "auc_dice / 0", "range": [0, 5], "direction": "higher"}}}
     with caplog.at_level("INFO", logger="podium"):
         aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
     assert aggregates["odd"] == 0
@@ -86,11 +89,31 @@ def test_a_figure_that_is_not_finite_is_the_worst_of_its_range(caplog: pytest.Lo
 
 
 def test_without_a_range_it_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    tables = {"figures": {"odd": {"formula": "log(0 * auc_dice)", "direction": "higher"}}}
+    tables = {**SCORED, "figures": {"odd": {"formula": "log(0 * auc_dice)", "direction": "higher"}}}
     with caplog.at_level("INFO", logger="podium"):
         aggregates = challenge_from_settings("pet", "lesions", tables).aggregate([row(0.5)], Runtime())
     assert "odd" not in aggregates
-    assert "the figure 'odd' has no finite value: it is left out" in caplog.text
+    assert "the figure 'odd' has no value for these cases: it is left out" in caplog.text
+
+
+def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision() -> None:
+    """Where no reference has a lesion, `empty_reference = "undefined"` leaves Dice without a value."""
+
+    def found(figures: dict[str, Any]) -> list[str]:
+        return [str(problem) for problem in assemble("pet", "lesions", {"figures": figures}).problems]
+
+    (problem,) = found({"x": "auc_dice / 2"})
+    assert problem.startswith(
+        "'figures.x' needs to say what happens where 'auc_dice' has no value (where no reference has a lesion): write "
+        'x = { formula = "...", undefined = "exclude" }'
+    )
+    assert found({"x": {"formula": "auc_dice / 2", "undefined": "worst"}, "y": "x + 1"}) == []
+    assert found({"x": {"formula": "mean(auc_dice, 1)", "undefined": "exclude"}, "y": "x + 1"}) == []
+    (problem,) = found({"x": {"formula": "mean(auc_dice, auc_dmm)", "undefined": "exclude"}, "y": "x + 1"})
+    assert problem.startswith("'figures.y' needs to say what happens where 'x' has no value (where no reference has")
+    (problem,) = found({"x": {"formula": "auc_dice.std", "undefined": "worst", "direction": "lower"}})
+    assert problem == "'figures.x.undefined' is \"worst\", but 'auc_dice.std' has no finite worst value"
+    assert assemble("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
@@ -138,3 +161,26 @@ def test_a_direction_that_the_terms_do_not_decide_must_be_given() -> None:
 def test_a_figure_made_of_a_wrong_one_is_no_second_problem() -> None:
     found = problems({"figures": {"x": "auc_dcie", "y": "2 * x"}, "ranking": {"by": "y"}})
     assert len(found) == 1, found
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("segmentation_score", "Segmentation score"),
+        ("sd", "SD"),
+        ("map", "mAP"),
+        ("map_at_50", "mAP at 50"),
+        ("mean_iou", "Mean IoU"),
+        ("hd95_liver", "HD95 liver"),
+        ("mapping", "Mapping"),
+    ],
+)
+def test_titles_write_abbreviations_as_the_field_does(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+def test_a_unit_is_not_said_twice() -> None:
+    figure = {"formula": "final_fpv_ml", "title": "FPV (ml)", "unit": "ml", "undefined": "exclude"}
+    tables = {"figures": {"x": figure}, "leaderboard": {"columns": ["x", "final_fpv_ml"]}}
+    titles = [column.title for column in challenge_from_settings("pet", "lesions", tables).columns()]
+    assert titles[-2:] == ["FPV (ml)", "Final FPV (ml)"]

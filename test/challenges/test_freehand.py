@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from challenges.built import freehand
 from challenges.freehand_files import (
+    CONFIGURATION,
     SCAN,
     off_by_5_mm,
     reference_sets,
@@ -25,8 +26,12 @@ from evaluating import evaluate, evaluate_command
 from metrics import made as golden
 from places import ROOT
 
-from podium.challenges import challenge_for_format
+from podium.challenges import challenge_for_format, load_challenge
+from podium.challenges.format import ChallengeFolder
+from podium.challenges.freehand.format import FreehandSettings
+from podium.challenges.settings import ChallengeFile
 from podium.cli import main
+from podium.errors import ConfigurationError
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import submission_names
@@ -172,19 +177,69 @@ def test_pixels_in_the_wrong_order_cost_what_the_worked_example_says(tmp_path: P
     assert {name: row[name] for name in ("gpe", "lpe")} == pytest.approx(golden.COLUMN_MAJOR, abs=1e-5)
 
 
-@pytest.mark.parametrize("clip", [True, False])
-def test_worse_than_identity(clip: bool, tmp_path: Path) -> None:
-    truth = write_ground_truth(tmp_path / "truth", extra=f"clip = {str(clip).lower()}\n")
+@pytest.mark.parametrize(("edition", "expected"), [("2024", 0), ("2025", -1)])
+def test_worse_than_identity(edition: str, expected: int, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth", edition=edition)
     write_npy(tmp_path / "submission" / SCAN, {name: -values for name, values in reference_sets().items()})
     found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
     row, total = found["results"][SCAN]["metrics"], found["aggregates"]
-    expected = 0 if clip else -1
     assert row["unclipped"] == pytest.approx(dict.fromkeys(NAMES, -1), abs=1e-5)
     assert row["normalised"] == pytest.approx(dict.fromkeys(NAMES, expected), abs=1e-5)
     assert total["score"] == expected
     assert total["final_score_unclipped"] == pytest.approx(-1, abs=1e-5)
     assert total["global_score"] == pytest.approx(expected, abs=1e-5)
     assert total["as_written"]["global_score"] == pytest.approx(1 - expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ("", "line 6: 'freehand.edition' is missing."),
+        ('edition = "2023"', "line 7: 'freehand.edition' is wrong: input should be '2024' or '2025'."),
+        (
+            "clip = true",
+            'line 7: \'freehand.clip\' is no longer a key: write edition = "2024" for clip = true, or edition = "2025" '
+            "for clip = false.",
+        ),
+        ('edition = "2025"\ntime_limit_hours = 0', "line 8: 'freehand.time_limit_hours' is wrong: "),
+    ],
+)
+def test_the_edition_must_be_named(table: str, problem: str, tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth")
+    (truth / "challenge.toml").write_text(CONFIGURATION.replace('edition = "2024"', table))
+    file = ChallengeFile(truth / "challenge.toml")
+    with pytest.raises(ConfigurationError) as error:
+        load_challenge(ChallengeFolder(name="freehand", path=truth, file=file, common=file.common()))
+    assert str(error.value).startswith(f"challenge.toml, {problem}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [((6.0, 1.2), 0), ((6.0, 1.3), 1), ((6.0, None), None), ((7.3, None), 1)]
+)
+def test_a_time_limit_for_all_scans(seconds: tuple[float | None, ...], expected: int | None) -> None:
+    """Of an unknown runtime only the known part counts: it may be beyond the limit, but is never known to be within."""
+    board = freehand(FreehandSettings(edition="2025", time_limit_hours=0.002))
+    results = [
+        CaseResult(case=each, status="missing", metrics=dict(board.score_missing(None)), error="-") for each in "ab"
+    ]
+    known = {case: each for case, each in zip("ab", seconds, strict=True) if each is not None}
+    assert board.aggregate(results, Runtime(by_case=known)).get("over_time_limit") == expected
+    assert "over_time_limit" not in freehand().aggregate(results, Runtime(by_case=known))
+
+
+def test_teams_beyond_the_time_limit_are_named(tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path / "truth", extra="time_limit_hours = 0.5\n", edition="2025")
+    for name, seconds in (("slow", 1801.0), ("fast", 1800.0), ("unknown", None)):
+        write_npy(tmp_path / name / SCAN, reference_sets())
+        if seconds is not None:
+            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds}))
+        evaluate(tmp_path / name, truth, tmp_path / "teams" / name)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking")]) == 0
+    notes = json.loads((tmp_path / "ranking/ranking.json").read_text())["notes"]
+    assert [note for note in notes if "time limit" in note] == [
+        "Warning: beyond the time limit of 0.5 h for all cases: slow.",
+        "Not known to be within the time limit of 0.5 h for all cases: unknown.",
+    ]
 
 
 def test_a_scan_that_did_not_move(tmp_path: Path) -> None:
@@ -217,12 +272,12 @@ def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, truth: 
 
 
 def test_errors_whose_squares_would_be_no_numbers_cost_their_scan(tmp_path: Path) -> None:
-    """A probe that moved by 0.001 mm: standing still gives E* = 0, 8e153 mm would give -8e156."""
+    """A probe that moved by 0.001 mm: standing still gives E* = 0, 8e49 mm would give -8e52."""
     other = "sub051__RH_rotation"
     poses = np.tile(np.eye(4), (3, 1, 1))
     poses[1:, 0, 3] = 0.001
     truth = write_ground_truth(tmp_path / "truth", scans={SCAN: poses, other: poses})
-    for scan, distance in ((SCAN, 0.0), (other, 8e153)):
+    for scan, distance in ((SCAN, 0.0), (other, 8e49)):
         write_npy(
             tmp_path / "submission" / scan,
             {name: np.full_like(values, distance / 3**0.5) for name, values in reference_sets().items()},

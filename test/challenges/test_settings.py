@@ -236,3 +236,27 @@ def test_the_engine_is_published_outside_of_tables_and_read_back() -> None:
     assert "engine" not in settings["lesions"]
     assert published_settings(challenge_from_settings("x", "lesions", settings)) == settings
     assert published_settings(challenge_from_settings("x", "lesions", {}))["engine"] == "monai"
+
+
+def test_published_settings_have_the_defaults_filled_in(tmp_path: Path) -> None:
+    """So a file that spells a default out and one that leaves it out are scored by the same settings."""
+    spelled = VALID.replace('kind = "dice"', 'kind = "dice"\nboth_empty = 1.0\nprediction_empty = 0\nfailed = "worst"')
+    spelled = spelled.replace("baseline_seconds", 'fastest = "2/3"\nslowest = "2"\nbaseline_seconds')
+    spelled = spelled.replace("[values.mask]", "[cases]\nignore_case = false\n[values.mask]")
+    settings = published_settings(parse(spelled, tmp_path))
+    assert settings == published_settings(parse(VALID, tmp_path))
+    dice, nsd, _ = settings["metrics"]
+    assert (dice["failed"], dice["both_empty"], dice["reference_empty"], dice["over"]) == ("worst", 1.0, 0.0, "cases")
+    assert (nsd["boundary"], nsd["tolerance_px"]) == ("voxels", 3.0)
+    assert settings["time"]["slowest"] == "2"
+    assert settings["ranking"]["tie_break"] == []
+    assert published_settings(challenge_from_settings("csv", "declared", settings)) == settings
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "ignored"), [("reports", {}, True), ("freehand", {"freehand": {"edition": "2024"}}, False)]
+)
+def test_the_published_way_to_compare_case_names_is_filled_in(
+    kind: str, given: dict[str, object], ignored: bool
+) -> None:
+    assert published_settings(challenge_from_settings("x", kind, given))["cases"]["ignore_case"] is ignored

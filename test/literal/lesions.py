@@ -180,8 +180,11 @@ def aggregates(rows: Sequence[Row], *, group_of: Mapping[str, str], regime: str 
     figures["groups"] = {name: summary([row for row in rows if group_of[row.case] == name]) for name in names}
     for figure in rows[0].figures():
         means = [group[figure]["mean"] for group in figures["groups"].values() if group[figure]["n"] > 0]
-        figures[f"{figure}_group_mean"] = mean(means)
-    figures["dmm_pooled_group_mean"] = mean([group["dmm_pooled"] for group in figures["groups"].values()])
+        if means:
+            figures[f"{figure}_group_mean"] = mean(means)
+    figures["dmm_pooled_group_mean"] = mean(
+        [group["dmm_pooled"] for group in figures["groups"].values() if "dmm_pooled" in group]
+    )
     return figures
 
 
@@ -194,20 +197,25 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         curve = {}
         for k in range(longest):
             values = [getattr(row.steps[k], name) for row in rows if len(row.steps) > k]
-            curve[str(k)] = mean([value for value in values if value is not None])
+            defined = [value for value in values if value is not None]
+            if defined:
+                curve[str(k)] = mean(defined)
         result[f"{name}_by_step"] = curve
     tp, fp, fn = (sum(getattr(row.steps[-1], name) for row in rows) for name in ("tp", "fp", "fn"))
-    result["dmm_pooled"] = 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0
+    if tp + fp + fn:
+        result["dmm_pooled"] = 2 * tp / (2 * tp + fp + fn)
     result["final_detections"] = {"tp": tp, "fp": fp, "fn": fn}
     return result
 
 
 def spread(values: Sequence[float | None]) -> dict[str, float]:
     defined = [value for value in values if value is not None]
+    if not defined:
+        return {"n": 0}
     middle = mean(defined)
     variance = mean([(value - middle) ** 2 for value in defined])
     return {"mean": middle, "std": math.sqrt(variance), "n": len(defined)}
 
 
 def mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else 0.0
+    return math.fsum(values) / len(values)

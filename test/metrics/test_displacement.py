@@ -285,7 +285,17 @@ def test_coefficients_are_the_literal_fields_of_random_affine_scans(frames: int,
 
 @pytest.mark.parametrize(
     ("error_mm", "largest", "expected"),
-    [(0, 0, 1), (0.5, 0, 0), (0, 10, 1), (10, 10, 0), (30, 10, -2), (2.5, 10, 0.75)],
+    [
+        (0, 0, 1),
+        (0.5, 0, 0),
+        (9e-5, 3e-5, 1),
+        (2e-4, 9e-5, 0),
+        (4e-4, 2e-4, -1),
+        (0, 10, 1),
+        (10, 10, 0),
+        (30, 10, -2),
+        (2.5, 10, 0.75),
+    ],
 )
 def test_normalised_error(error_mm: float, largest: float, expected: float) -> None:
     assert normalised_error(error_mm, largest=largest) == expected

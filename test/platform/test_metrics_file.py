@@ -234,11 +234,8 @@ def test_a_folder_that_vanishes(tmp_path: Path) -> None:
 # The summary of all rows' warnings.
 
 
-def rows(*warnings: tuple[str, ...]) -> list[CaseResult]:
-    return [
-        CaseResult(case=f"c{number}", status="scored", metrics={}, warnings=said)
-        for number, said in enumerate(warnings)
-    ]
+def rows(*warnings: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    return {f"c{number}": said for number, said in enumerate(warnings)}
 
 
 def test_equal_warnings_are_counted() -> None:

@@ -133,7 +133,7 @@ def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     from podium.tools.freehand import scan_trajectory
 
     folder = write_ground_truth(tmp_path / "truth")
-    files = freehand(FreehandSettings(frame_size=(4, 5))).format
+    files = freehand(FreehandSettings(edition="2024", frame_size=(4, 5))).format
     truth = read_reference_scan(files.find_references(folder / "references")[SCAN], files.grid)
     corners = [0, 4, 19, 15]
     start = np.array([[0.5, 0.25, 0], [2.5, 0.25, 0], [2.5, 1, 0], [0.5, 1, 0]])

@@ -6,7 +6,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -30,9 +30,9 @@ from podium.challenges.declared.value_settings import (
 )
 from podium.challenges.format import Description, differing_geometry, doubts_about_spacing
 from podium.errors import Refused
-from podium.figures import LARGEST_FIGURE, Figures
+from podium.figures import Figures
 from podium.metrics.components import find_lesions, label_components
-from podium.metrics.overlap import voxel_ml
+from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
 from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
@@ -42,6 +42,7 @@ SettingsT = TypeVar("SettingsT", bound=ValueSettings)
 PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
+LARGEST_VALUE = 1e24  # of a number or a pixel: the square of a difference is then below LARGEST_FIGURE
 BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
 _BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _PRESENT, _EMPTY = "present", "empty"
@@ -74,12 +75,13 @@ class Compared(Generic[PredictionT, ReferenceT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectedPrediction(Generic[ReferenceT]):
+class ExpectedPrediction:
     """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
     know is added to `warnings`."""
 
-    reference: ReferenceT | None = None
     shape: tuple[int, ...] | None = None
+    geometry: Geometry | None = None
+    needs_probability: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
@@ -98,7 +100,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """The reference, checked; Refused where it is wrong."""
 
     @abstractmethod
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[ReferenceT]) -> PredictionT:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> PredictionT:
         """The prediction, checked against what it must agree with; Refused where it is wrong."""
 
     def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)
@@ -108,6 +110,10 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
+
+    @abstractmethod
+    def answers(self, reference: ReferenceT) -> Sequence[PredictionT]:
+        """Predictions that a check compares with the reference: the right one, then wrong ones."""
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
         """An upper bound of what one honest prediction takes."""
@@ -122,15 +128,13 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return ()
 
 
-def check_geometry(name: str, found: Geometry | None, expected: ExpectedPrediction[Any], rule: str) -> None:
+def check_geometry(name: str, found: Geometry | None, expected: ExpectedPrediction, rule: str) -> None:
     """Refused, or a warning, where a header differs from the reference's, as the setting `geometry` says."""
-    if expected.reference is None or rule == "ignore":
-        return
-    sentence = differing_geometry(name, found, expected.reference.geometry)
+    sentence = None if rule == "ignore" else differing_geometry(name, found, expected.geometry)
     if sentence is None:
         return
     if rule == "strict":
-        raise Refused(sentence)
+        raise Refused(f"{sentence.rpartition(';')[0]}; save it with the geometry of the image.")
     expected.warnings.append(sentence)
 
 
@@ -175,7 +179,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
             raise Refused(f"'{located.label}' must have 2 or 3 axes, it has {labels.ndim}.")
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[LabelImage]) -> LabelImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> LabelImage:
         labels, geometry = located.labels(shape=expected.shape)
         check_geometry(located.label, geometry, expected, self.settings.geometry)
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
@@ -185,6 +189,9 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
         return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
+        return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
 
     def describe(self, reference: LabelImage) -> Description:
         counts = {region: int(np.isin(reference.labels, values).sum()) for region, values in self.regions.items()}
@@ -290,7 +297,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
         pixels, geometry = located.image(shape=None)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
         check_geometry(located.label, geometry, expected, self.settings.geometry)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
@@ -300,6 +307,9 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
         return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+        return [reference, replace(reference, pixels=np.roll(reference.pixels, 1, axis=-1))]
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
@@ -312,8 +322,8 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
             raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             raise Refused(f"'{name}' holds NaN or infinite values.")
-        if pixels.dtype.itemsize == 8 and pixels.dtype.kind == "f" and np.abs(pixels).max(initial=0) > LARGEST_FIGURE:
-            raise Refused(f"'{name}' holds values beyond {LARGEST_FIGURE:g}.")
+        if pixels.dtype.kind == "f" and max(pixels.max(initial=0), -pixels.min(initial=0)) > LARGEST_VALUE:
+            raise Refused(f"'{name}' holds values beyond {LARGEST_VALUE:g}.")
         return pixels
 
 
@@ -326,13 +336,19 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
     def read_reference(self, located: Located) -> Annotations:
         return self._kept(located.annotations(self.settings.kind))
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[Annotations]) -> Annotations:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Annotations:
         found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
+        if expected.needs_probability and found.probabilities is None and len(found):
+            raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
         if len(found) <= most:
             return found
         those = f"first {most:,}" if found.probabilities is None else f"{most:,} most confident"
         expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {those} count.")
         return found.most_confident(most)
+
+    def answers(self, reference: Annotations) -> Sequence[Annotations]:
+        sure = replace(reference, probabilities=np.ones(len(reference)))
+        return [sure, sure.most_confident(1), sure.most_confident(0)]
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
@@ -356,7 +372,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         labels, geometry = located.labels(shape=None)
         return ContinuousImage(labels, geometry)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[ContinuousImage]) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
         check_geometry(located.label, geometry, expected, self.settings.geometry)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
@@ -379,6 +395,10 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
         return reference.pixels.shape
 
+    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+        found = (reference.pixels != 0).astype(np.float32)
+        return [replace(reference, pixels=each) for each in (found, found * 0)]
+
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
@@ -396,7 +416,15 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return Description(
             shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (findings)": self.references(reference)},
+            doubts=self._doubts(reference),
         )
+
+    def _doubts(self, reference: ContinuousImage) -> Sequence[str]:
+        labels = [each for each in np.unique(reference.pixels).tolist() if each]
+        apart = [self.references(replace(reference, pixels=reference.pixels == each)) for each in labels]
+        if len(labels) < 2 or sum(apart) == self.references(reference):
+            return ()
+        return [f"Findings of '{self.name}' with different labels touch: voxels that touch are one finding."]
 
 
 # Values that are a number, a class, a probability, a text or a survival time.
@@ -408,11 +436,14 @@ class NumberValue(Value[NumberSettings, float, float]):
     def read_reference(self, located: Located) -> float:
         return self._checked(located)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[float]) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
         return self._checked(located)
 
     def facts(self, compared: Compared[float, float]) -> Figures:
         return {"reference": compared.reference, "prediction": compared.prediction}
+
+    def answers(self, reference: float) -> Sequence[float]:
+        return [reference, *(self.settings.range or (reference + 1, 0.0))]
 
     def describe(self, reference: float) -> Description:
         return Description(shapes={}, figures={self.name: reference})
@@ -427,7 +458,7 @@ class ClassValue(Value[ClassSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return known_class(located, self.settings.classes)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
         return known_class(located, self.settings.classes)
 
     def facts(self, compared: Compared[str, str]) -> Figures:
@@ -436,6 +467,10 @@ class ClassValue(Value[ClassSettings, str, str]):
             "prediction": compared.prediction,
             "correct": int(compared.prediction == compared.reference),
         }
+
+    def answers(self, reference: str) -> Sequence[str]:
+        names = list(self.settings.classes)
+        return [reference, names[(names.index(reference) + 1) % len(names)], reference]
 
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
@@ -450,7 +485,7 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
     def read_reference(self, located: Located) -> str:
         return known_class(located, self.settings.class_table)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
             positive = self._probability(located.number(), located.label)
@@ -471,6 +506,12 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
             "prediction": None if compared.prediction is None else dict(compared.prediction),
         }
 
+    def answers(self, reference: str) -> Sequence[Mapping[str, float]]:
+        """Ever less sure ones."""
+        names = list(self.settings.class_table)
+        rest = len(names) - 1
+        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
 
@@ -490,8 +531,11 @@ class TextValue(Value[TextSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return located.text()
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[str]) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
         return located.text()
+
+    def answers(self, reference: str) -> Sequence[str]:
+        return [reference, ""]
 
     def describe(self, reference: str) -> Description:
         doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)
@@ -517,7 +561,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
         return SurvivalTime(time, event == 1)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction[SurvivalTime]) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:
@@ -526,6 +570,9 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             "event": int(compared.reference.event),
             "prediction": compared.prediction,
         }
+
+    def answers(self, reference: SurvivalTime) -> Sequence[float]:
+        return [*(self.settings.range or (-reference.time, reference.time))]
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(
@@ -543,7 +590,8 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
 def number_within(located: Located, bounds: tuple[float, float] | None) -> float:
     """A finite number, Refused outside of the bounds."""
     number = located.number()
-    if bounds is not None and not bounds[0] <= number <= bounds[1]:
+    bounds = bounds or (-LARGEST_VALUE, LARGEST_VALUE)
+    if not bounds[0] <= number <= bounds[1]:
         raise Refused(f"'{located.label}' is {number:g}; it must be between {bounds[0]:g} and {bounds[1]:g}.")
     return number
 

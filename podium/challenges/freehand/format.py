@@ -4,15 +4,16 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictInt
 
-from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes
+from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes
 from podium.challenges.freehand.reading import (
     ARRAYS,
     CALIBRATION_FILE,
+    PIXEL_SETS,
     ComparedField,
     ExpectedSizes,
     FreehandPrediction,
@@ -25,8 +26,9 @@ from podium.challenges.freehand.reading import (
     path_length_mm,
     read_reference_scan,
     read_scan_prediction,
+    refuse_unmeasurable,
 )
-from podium.challenges.settings import CasesSettings, Settings, Text
+from podium.challenges.settings import CasesSettings, Positive, Settings, Slug
 from podium.errors import Refused
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
@@ -47,20 +49,28 @@ Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
 class FreehandSockets(Settings):
     """`[freehand.sockets]`: the slug of an algorithm's output."""
 
-    fields: Text = "displacement-fields"
+    fields: Slug = "displacement-fields"
 
 
 class FreehandSettings(Settings):
     """The `[freehand]` table of challenge.toml.
 
-    frame_size  (height, width) in pixels
-    clip        clips every normalised error to [0, 1], as the rules say; without it a method worse than the identity
-                baseline scores below 0, as on the published leaderboards
+    edition           "2024" clips every normalised error to [0, 1]; in "2025" a method worse than the identity baseline
+                      scores below 0
+    frame_size        (height, width) in pixels
+    time_limit_hours  for all scans together: teams beyond it are marked
     """
 
+    retired: ClassVar = {"clip": 'write edition = "2024" for clip = true, or edition = "2025" for clip = false'}
+
+    edition: Literal["2024", "2025"]
     sockets: FreehandSockets = FreehandSockets()
     frame_size: tuple[Length, Length] = (480, 640)
-    clip: StrictBool = True
+    time_limit_hours: Positive | None = None
+
+    @property
+    def clip(self) -> bool:
+        return self.edition == "2024"
 
     @property
     def grid(self) -> PixelGrid:
@@ -177,17 +187,27 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan
         values = sum(math.prod(shape) for case in shapes for shape in case.values())
         return values * _BYTES_PER_VALUE + len(shapes) * _BYTES_PER_CASE
 
-    def check_prediction(self, prediction: FreehandPrediction, shapes: Shapes | None) -> None:
+    def check_prediction(
+        self,
+        prediction: FreehandPrediction,
+        shapes: Shapes | None,
+        geometries: Geometries,  # noqa: ARG002  (fields have none)
+    ) -> Sequence[str]:
+        """Compares the fields with no displacement at all: whether they are finite and can be measured. The calibration
+        is a part of the references, so a pixel is taken for a millimetre."""
         expected = ExpectedSizes.of(shapes) if shapes else None
-        with open_arrays(prediction, expected) as source:
+        with np.errstate(over="ignore", invalid="ignore"), open_arrays(prediction, expected) as source:
             found = read_scan_prediction(source, expected, name=prediction.label)
+            fields = [found.pixels(level, np.eye(4)) for level in PIXEL_SETS]
             streams = list(found.fields.values())
-            # A frame of another size counts as one row: this only checks that values are finite.
+            # A frame of another size counts as one row.
             known = not streams or streams[0].shape[2] == self.grid.pixels
             grid = self.grid if known else PixelGrid(height=1, width=streams[0].shape[2])
-            frame_errors(
-                [ComparedField(stream, np.zeros((stream.shape[0], 3, 3))) for stream in streams], grid, threads=1
-            )
+            compared = [ComparedField(field, np.zeros((field.shape[0], 3, 3))) for field in fields]
+            frames = frame_errors(compared, grid, threads=1)
+            landmarks = [np.linalg.norm(each, axis=0) for each in found.landmarks.values()]
+            refuse_unmeasurable([float(each.mean()) for each in (*frames, *landmarks) if each.size], prediction.label)
+        return ()
 
 
 def _keys(file: SafeFile, problems: list[ReferenceProblem]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ running product, or its inverse).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
+from podium.figures import LARGEST_FIGURE
 from podium.metrics import Floats
 from podium.metrics.displacement import (
     Coefficients,
@@ -397,6 +398,12 @@ class ComparedField:
 
     prediction: FrameStream | Coefficients
     reference: Coefficients
+
+
+def refuse_unmeasurable(errors: Iterable[float], label: str) -> None:
+    """Refuse errors that are NaN, infinite or beyond what a figure may be."""
+    if not all(error <= LARGEST_FIGURE for error in errors):
+        raise Refused(f"'{label}' holds displacements too large to be measured.")
 
 
 def frame_errors(fields: Sequence[ComparedField], grid: PixelGrid, *, threads: int) -> list[Floats]:

@@ -18,8 +18,8 @@ from podium.challenges.freehand.reading import (
     frame_errors,
     open_arrays,
     read_scan_prediction,
+    refuse_unmeasurable,
 )
-from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.aggregation import mean_of
@@ -44,6 +44,8 @@ from podium.readers.frames import FrameStream
 
 _TIE_BREAK_SHARE = 0.0005
 """The most the runtime can add to the ranking score: half of the third decimal, so it can only break ties."""
+
+_OVER_TIME_LIMIT = "over_time_limit"
 
 _FAILED = 0.0
 """The normalised errors of a missing scan: those of the identity baseline."""
@@ -107,8 +109,7 @@ class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
                 landmarks=[found.at_landmarks(level, expected.landmarks, expected.pixel_to_mm) for level in levels],
                 threads=self.threads,
             )
-        if not all(math.isfinite(error) for error in errors.values()):
-            raise Refused(f"'{prediction.label}' holds displacements too large to be measured.")
+        refuse_unmeasurable(errors.values(), prediction.label)
         by_frame = {"frames": expected.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
         return FreehandCase(errors, largest, by_frame, prediction.runtime_seconds)
 
@@ -274,16 +275,21 @@ def _ranking_score(values: Values) -> Floats:
     return np.asarray(values["score"] + share)
 
 
-def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, float]:
-    """The mean runtime over all scans, and the number of scans by status.
+def given_figures(settings: FreehandSettings, results: Sequence[CaseResult], runtime: Runtime) -> dict[str, float]:
+    """The mean runtime over all scans, whether their sum is beyond the time limit, and the number of scans by status.
 
     If the runtime of a scan is unknown, so is the mean; the figure is then the mean over the other scans. If all are
-    unknown, it is the longest duration: no column may show an unknown runtime as the fastest.
+    unknown, it is the longest duration: no column may show an unknown runtime as the fastest. The known runtimes alone
+    can be beyond the limit, but not within it.
     """
     counts = {status: sum(each.status == status for each in results) for status in ("scored", "failed", "missing")}
     known = [runtime.by_case[each.case] for each in results if each.case in runtime.by_case]
+    is_known = len(known) == len(results)
+    limit = settings.time_limit_hours
+    is_over = limit is not None and math.fsum(known) > limit * 3600
     return {
-        "runtime_known": int(len(known) == len(results)),
+        **({_OVER_TIME_LIMIT: int(is_over)} if limit is not None and (is_over or is_known) else {}),
+        "runtime_known": int(is_known),
         "runtime_seconds": mean_of(known) if known else LONGEST_SECONDS,
         **runtime.clock_figures(),
         "scans.expected": len(results),
@@ -291,11 +297,15 @@ def given_figures(results: Sequence[CaseResult], runtime: Runtime) -> dict[str, 
     }
 
 
-RANKING = RankingRule(
-    words="teams are ranked by the final score, the mean over all scans rounded to 3 decimals",
-    criteria=(Criterion(path="final_score", title="Final score", direction="higher", decimals=3),),
-    tie_breaks=(
-        Criterion(path="runtime_seconds", title="Mean runtime", direction="lower", known_path="runtime_known"),
-    ),
-    case_metrics=("final_score",),
-)
+def ranking_rule(settings: FreehandSettings) -> RankingRule:
+    """By the final score, then by the runtime."""
+    limit = settings.time_limit_hours
+    return RankingRule(
+        words="teams are ranked by the final score, the mean over all scans rounded to 3 decimals",
+        criteria=(Criterion(path="final_score", title="Final score", direction="higher", decimals=3),),
+        tie_breaks=(
+            Criterion(path="runtime_seconds", title="Mean runtime", direction="lower", known_path="runtime_known"),
+        ),
+        case_metrics=("final_score",),
+        limits={} if limit is None else {_OVER_TIME_LIMIT: f"the time limit of {limit:g} h for all cases"},
+    )

@@ -13,8 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, StrictInt, model_serializer, model_validator
 
-from podium.challenges.format import Collected, Description, Format, ReferenceProblem, Shapes, doubts_about_spacing
-from podium.challenges.settings import CasesSettings, Positive, Settings, Text
+from podium.challenges.format import (
+    Collected,
+    Description,
+    Format,
+    Geometries,
+    ReferenceProblem,
+    Shapes,
+    differing_geometry,
+    doubts_about_spacing,
+)
+from podium.challenges.settings import CasesSettings, Positive, Settings, Slug
 from podium.errors import Refused
 from podium.metrics.components import (
     Components,
@@ -49,9 +58,9 @@ _EMPTY = "empty"
 class LesionsSockets(Settings):
     """`[lesions.sockets]`: the slugs of an algorithm's output and of the inputs that identify the step."""
 
-    segmentation: Text = "tumor-lesion-segmentation"
-    clicks: Text = "lesion-clicks"
-    step: Text = "interaction-step"
+    segmentation: Slug = "tumor-lesion-segmentation"
+    clicks: Slug = "lesion-clicks"
+    step: Slug = "interaction-step"
 
 
 class LesionsSettings(Settings):
@@ -172,6 +181,8 @@ class LesionsPrediction:
 class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
     """A sequence of masks per case."""
 
+    has_geometry = True
+
     def __init__(self, cases: CasesSettings, settings: LesionsSettings) -> None:
         self._settings = settings
         self._layout = Layout(
@@ -264,6 +275,9 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
     def shapes(self, content: LesionReference) -> Shapes:
         return {VOLUME: content.lesions.shape}
 
+    def geometries(self, content: LesionReference) -> Geometries:
+        return {VOLUME: content.geometry}
+
     def describe_reference(self, content: LesionReference) -> Description:
         spacing = content.geometry.spacing
         return Description(
@@ -283,19 +297,28 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
             return ["All references are empty: there is no lesion to find."]
         return ()
 
-    def check_prediction(self, prediction: LesionsPrediction, shapes: Shapes | None) -> None:
-        """Reads every step; reports the first problem and how many steps have one."""
-        problems: list[str] = []
-        for step in self.expected_steps(prediction):
+    def check_prediction(
+        self, prediction: LesionsPrediction, shapes: Shapes | None, geometries: Geometries
+    ) -> Sequence[str]:
+        """Reads every step. Scoring only warns about a step that is unusable or missing, where another can be used;
+        here it is refused, since it costs points: with everything that scoring would say of the case."""
+        warnings: list[str] = []
+        failed: dict[int, str] = {}
+        for step, source in prediction.steps.items():
             try:
-                if step not in prediction.steps:
-                    raise Refused(f"There is no prediction for step {step}.")
-                read_mask_volume(prediction.steps[step].file(), shape=shapes[VOLUME] if shapes else None)
+                file = source.file()
+                volume = read_mask_volume(file, shape=shapes[VOLUME] if shapes else None)
             except Refused as refusal:
-                problems.append(str(refusal))
-        if problems:
-            more = f" ({len(problems)} steps of this case have a problem.)" if len(problems) > 1 else ""
-            raise Refused(problems[0] + more)
+                failed[step] = str(refusal)
+                continue
+            sentence = differing_geometry(file.name, volume.geometry, geometries.get(VOLUME))
+            warnings += [sentence] if sentence else []
+        unusable = unusable_steps(
+            failed, [step for step in self.expected_steps(prediction) if step not in prediction.steps]
+        )
+        if unusable:
+            raise Refused(" ".join(f"{each.removesuffix('.')}." for each in (*unusable, *warnings)))
+        return warnings
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         steps = self._settings.steps if self._settings.regime == "simulated" else _CLINICIAN_STEPS
@@ -309,6 +332,19 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
         if volume.voxels is None:
             return volume, label_components(volume.labels.view(np.bool_), connectivity=connectivity), file.name
         return volume, label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity), file.name
+
+
+def unusable_steps(failed: Mapping[int, str], missing: Sequence[int]) -> list[str]:
+    """A warning for every step that failed, and one for all that are missing, such as "steps 1, 6-7 missing"."""
+    warnings = [f"step {step}: {error}" for step, error in failed.items()]
+    runs: list[list[int]] = []
+    for step in missing:
+        if runs and runs[-1][-1] == step - 1:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return [*warnings, f"step{'s' if len(missing) > 1 else ''} {listed} missing"] if missing else warnings
 
 
 def _numbered(candidates: Sequence[Candidate], settings: LesionsSettings) -> list[tuple[int, Candidate]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,13 @@ import numpy as np
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
 from podium.challenges.format import differing_geometry
-from podium.challenges.lesions.format import LesionReference, LesionsFormat, LesionsPrediction, LesionsSettings
+from podium.challenges.lesions.format import (
+    LesionReference,
+    LesionsFormat,
+    LesionsPrediction,
+    LesionsSettings,
+    unusable_steps,
+)
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
@@ -22,6 +28,7 @@ from podium.metrics.declaration import (
     CaseMetric,
     CohortMetric,
     Curve,
+    Direction,
     Scoreboard,
 )
 from podium.metrics.engines import OWN, engine_named
@@ -215,8 +222,10 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
             del volume, components
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
-        warnings += [f"step {step['step']}: {step['error']}" for step in steps if step["status"] == "failed"]
-        warnings += _missing_warnings([step["step"] for step in steps if step["status"] == "missing"])
+        warnings += unusable_steps(
+            {step["step"]: step["error"] for step in steps if step["status"] == "failed"},
+            [step["step"] for step in steps if step["status"] == "missing"],
+        )
         return LesionsCase(expected, steps, final, warnings)
 
     def score_missing(self, expected: LesionReference) -> LesionsCase:
@@ -263,34 +272,24 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
     return _counts_of(found)
 
 
-def _missing_warnings(steps: Sequence[int]) -> list[str]:
-    """One warning for all missing steps of a case, such as "steps 1, 6-7 missing"."""
-    if not steps:
-        return []
-    runs: list[list[int]] = []
-    for step in steps:
-        if runs and runs[-1][-1] == step - 1:
-            runs[-1].append(step)
-        else:
-            runs.append([step])
-    listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return [f"step{'s' if len(steps) > 1 else ''} {listed} missing"]
-
-
 # The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.
 
 
 def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
-    areas = (("dice", "Dice"), ("dmm", "DMM"))
-    return [
-        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in areas),
+    both = (("dice", "Dice"), ("dmm", "DMM"))
+    areas = [
+        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
         *(
             _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
-            for name, title in areas
+            for name, title in both
         ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in areas),
+        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in both),
+    ]
+    without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
+    return [
+        *(replace(area, no_value_if=without) for area in areas),
         _volume(
             "final_fpv_ml",
             "Final FPV",
@@ -312,6 +311,7 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
                     highest=1.0,
                     worst=0.0,
                     count="final_component_dice.n",
+                    no_value_if="where no reference has a lesion",
                     of=lambda case: _component_dice(case, settings),
                     when_lost=lambda case: _component_dice(case, settings),
                 )
@@ -400,8 +400,11 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
             CohortMetric(
                 path="dmm_pooled",
                 title="DMM pooled",
+                lowest=0.0,
+                highest=1.0,
                 of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
+                no_value_if="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],
@@ -420,7 +423,11 @@ def _count_metrics(facts: str) -> list[CohortMetric]:
     def of(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
         return lambda rows, resamples: _total(facts, name, rows, resamples)
 
-    return [CohortMetric(path=f"{facts}.{name}", of=of(name), whole=True) for name in ("tp", "fp", "fn")]
+    directions: dict[str, Direction] = {"tp": "higher", "fp": "lower", "fn": "lower"}
+    return [
+        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, of=of(name), whole=True)
+        for name, direction in directions.items()
+    ]
 
 
 def _centroid_metrics() -> list[CohortMetric]:
@@ -428,6 +435,8 @@ def _centroid_metrics() -> list[CohortMetric]:
         *_count_metrics("final_centroid_hits"),
         CohortMetric(
             path="final_centroid_hits.f1",
+            lowest=0.0,
+            highest=1.0,
             of=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
         ),
     ]
@@ -455,7 +464,11 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
         "equal weights" + (", the areas divided by the number of corrections" if suffix else ""),
         criteria=tuple(
             Criterion(
-                path=f"ranked.{name}.mean", title=f"Mean {titles[f'{name}{suffix}']}", direction="higher", weight=0.5
+                path=f"ranked.{name}.mean",
+                title=f"Mean {titles[f'{name}{suffix}']}",
+                direction="higher",
+                weight=0.5,
+                absent_is_last=True,
             )
             for name in names
         ),

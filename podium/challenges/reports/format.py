@@ -4,19 +4,21 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
-from podium.challenges.format import Description, Format, ReferenceProblem, Shapes
-from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Text
+from podium.challenges.format import Description, Format, Geometries, ReferenceProblem, Shapes
+from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Slug, Text
 from podium.errors import Refused
+from podium.metrics.text import tokens_of
 from podium.pairing import Candidate, Entry, Layout, Source, Template
 from podium.platform.jobs import TIMING_FILE, Job
 from podium.platform.submission import SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.text import read_csv_rows, read_json, read_text
 
+EMPTY_REPORT = "The report is empty and scores 0."
 _ALL_IN_JSON, _ALL_IN_CSV = "reports.json", "reports.csv"
 _REPORT_KEY = "report"
 _CASE_INPUT = "cbct-image"
@@ -57,9 +59,10 @@ class JudgeSettings(Settings):
     same model, or with another failure threshold may be ranked together.
     """
 
+    retired: ClassVar = {"remove_normal_findings": "write it in [reports]"}
+
     model: Text | None = None
     report_type: ReportType = "general"
-    remove_normal_findings: StrictBool = False
     max_report_characters: Count = 20_000
 
     failure_threshold: Annotated[float, Field(strict=True, ge=0, lt=1, exclude=True)] = 0.01
@@ -75,7 +78,7 @@ class JudgeSettings(Settings):
 class ReportsSockets(Settings):
     """`[reports.sockets]`: the slug of an algorithm's output."""
 
-    report: Text = "diagnostic-imaging-report"
+    report: Slug = "diagnostic-imaging-report"
 
 
 class ReportsSettings(Settings):
@@ -85,11 +88,15 @@ class ReportsSettings(Settings):
                 synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet)
     clinical    the documents do not say whether the harmonic mean is taken of the mean precision and the mean recall
                 (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`)
+    remove_normal_findings
+                whether RadFact is over abnormal findings alone; without a default, because radfact-lite's function and
+                its README disagree. Only `podium judge` needs it
     """
 
     sockets: ReportsSockets = ReportsSockets()
     captioning: Literal["leaderboard", "offline"] = "leaderboard"
     clinical: ClinicalRule = "f1_of_means"
+    remove_normal_findings: StrictBool | None = None
     weights: FinalWeights = FinalWeights()
     judge: JudgeSettings = JudgeSettings()
 
@@ -236,8 +243,8 @@ class ReportsFormat(Format[Source, SafeFile, str]):
         empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
         return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
 
-    def check_prediction(self, prediction: Source, shapes: Shapes | None) -> None:  # noqa: ARG002  (text has none)
-        self.read(prediction)
+    def check_prediction(self, prediction: Source, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:  # noqa: ARG002  (text has none)
+        return () if tokens_of(self.read(prediction)) else (EMPTY_REPORT,)
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         return len(shapes) * _MAX_REPORT_BYTES + _MAX_REPORT_BYTES

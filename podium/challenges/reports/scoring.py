@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.reports.format import ReportsFormat, ReportsSettings
+from podium.challenges.reports.format import EMPTY_REPORT, ReportsFormat, ReportsSettings
 from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics import Floats
@@ -28,7 +28,7 @@ from podium.pairing import Source
 from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
 
 FINALISTS = 7  # the number of methods that go on to the arena
-EMPTY_REPORT = "The report is empty and scores 0."
+_FINDINGS = {None: "", True: "; RadFact is over abnormal findings alone", False: "; RadFact is over all findings"}
 CAPTIONING = {"leaderboard": ("bleu_4", "meteor"), "offline": ("bleu_13a", "meteor_wordnet")}
 """By the setting `captioning`, the two figures whose mean is the captioning score."""
 
@@ -227,7 +227,8 @@ def ranking_rule(settings: ReportsSettings) -> RankingRule:
     weights = settings.weights
     return RankingRule(
         words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score"
-        + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else ""),
+        + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else "")
+        + _FINDINGS[settings.remove_normal_findings],
         criteria=(
             Criterion(
                 path="score_final",

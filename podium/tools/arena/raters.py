@@ -9,7 +9,7 @@ import io
 import secrets
 import sqlite3
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,7 @@ from podium.tools.arena.store import Store, clean_name, closed_at, read_cases, r
 from podium.tools.arena.voting import MatchupPlanner, Planned, new_key
 
 LONGEST_NAME = 100
+MOST_SESSIONS = 20
 ORGANISER = "Organiser"
 _COLUMNS = {"name": "name", "e-mail": "email", "email": "email", "language": "language"}
 
@@ -91,7 +92,8 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         )
         _append(connection, rater, places, planned)
         if not practised and not _has_voted(connection, rater):
-            practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned])
+            empty = connection.execute("SELECT method, \"case\" FROM reports WHERE text = ''").fetchall()
+            practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned], empty=empty)
             for place, each in enumerate(practice):
                 _insert(connection, rater, place - len(practice), each, None)
     total = len(mine) + len(planned)
@@ -141,8 +143,11 @@ def revoke(store: Store, name: str) -> str:
     return name
 
 
-def open_session(store: Store, token: str) -> str | None:
-    """A new session's secret for the owner of a link that has not been revoked."""
+def open_session(store: Store, token: str, admit: Callable[[int], None] = lambda _rater: None) -> str | None:
+    """A new session's secret for the owner of a link that has not been revoked, whom `admit` may refuse.
+
+    A link keeps its newest 20 sessions: each is a browser, or a click in one that does not send the cookie along.
+    """
     secret = secrets.token_urlsafe(32)
     with store.writing() as connection:
         found = connection.execute(
@@ -150,7 +155,15 @@ def open_session(store: Store, token: str) -> str | None:
         ).fetchone()
         if found is None:
             return None
+        admit(found[0])
         connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_hash(secret), found[0], time.time()))
+        connection.execute(
+            """
+            DELETE FROM sessions WHERE rater = ?1 AND rowid NOT IN
+            (SELECT rowid FROM sessions WHERE rater = ?1 ORDER BY rowid DESC LIMIT ?2)
+            """,
+            (found[0], MOST_SESSIONS),
+        )
     return secret
 
 
@@ -195,11 +208,12 @@ def _link(connection: sqlite3.Connection, guest: Guest, role: Literal["rater", "
 
 
 def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
-    """Delete the unanswered matchups, except those answered and undone: the rater has already seen them."""
+    """Delete the unanswered matchups, except those undone or skipped: the rater has already seen them."""
     connection.execute(
         """
         DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
         AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = matchups.id)
+        AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = matchups.id)
         """,
         (rater,),
     )

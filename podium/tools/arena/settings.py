@@ -26,6 +26,7 @@ class ArenaSettings(BaseModel):
     url                 where raters reach the server; invitations are printed with it
     matchups_per_rater  how many a rater is asked for, the repeats among them
     repeat_share        of these, shown again with the sides swapped
+    votes_per_minute    of one rater, skips and undos included: a script with a rater's link must not flood the arena
     practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
     reasons             tags that a rater may add to an answer
     window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
@@ -43,6 +44,7 @@ class ArenaSettings(BaseModel):
     url: str = "http://localhost:8000"
     matchups_per_rater: AtLeastOne = 60
     repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
+    votes_per_minute: AtLeastOne = 30
     practice_matchups: Annotated[int, Field(ge=0, le=10)] = 3
     reasons: Annotated[tuple[Reason, ...], Field(max_length=MOST_REASONS)] = DEFAULT_REASONS
     window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,12 @@ import numpy.typing as npt
 
 from podium.tools.arena.store import Answer, OpenArena, Picture, Store, clean_comment, closed_at
 
-VoteOutcome = Literal["cast", "already", "refused", "closed"]
+VoteOutcome = Literal["cast", "already", "skipped", "refused", "closed"]
 _PACE_VOTES = 20
 _FEWEST_PAUSES = 3
 _LONGEST_PAUSE_SECONDS = 600.0  # longer ones are breaks
 MIN_PLACES_BETWEEN = 5  # a matchup and its repeat
+_MOST_REPLACED = 3  # undone and skipped matchups, as a multiple of the list: they would fill the disk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,8 @@ class Matchup:
     key                        names this matchup of this rater in forms; random and of fixed length
     position                   in the rater's list, from 1
     left_report, right_report  "" is an empty report, which is shown as such
-    comment, reasons           of the vote that was undone here, if any
+    answer, comment, reasons   of the vote that was undone here, if any
+    following                  the pictures of the next matchup, to fetch them early; None if this is the last one
     """
 
     key: str
@@ -37,6 +40,8 @@ class Matchup:
     left_report: str
     right_report: str
     pictures: tuple[Picture, ...]
+    following: tuple[Picture, ...] | None = None
+    answer: str = ""
     comment: str = ""
     reasons: tuple[str, ...] = ()
 
@@ -48,7 +53,7 @@ class Matchup:
 @dataclass(frozen=True, kw_only=True)
 class RaterProgress:
     """done, total      of the list; practice is counted separately
-    undoable         the matchup whose vote can be taken back, if any
+    undoable         the matchup of the last standing vote, which can be taken back, if any
     seconds_left     for the rest of the list at the rater's own pace; None before there is one
     """
 
@@ -67,26 +72,30 @@ def new_key() -> str:
 
 def next_matchup(arena: OpenArena, rater: int) -> Matchup | None:
     """The first matchup of the list without an answer; None at its end."""
-    found = arena.store.row(
+    waiting = arena.store.rows(
         """
-        SELECT m.key, m.position, "case", l.text, r.text, coalesce(u.comment, ''), coalesce(u.reasons, '[]')
+        SELECT m.key, m.position, "case", l.text, r.text,
+            coalesce(u.answer, ''), coalesce(u.comment, ''), coalesce(u.reasons, '[]')
         FROM matchups AS m JOIN reports AS l USING ("case") JOIN reports AS r USING ("case")
         LEFT JOIN votes AS u ON u.matchup = m.replaces
         WHERE m.rater = ? AND l.method = m."left" AND r.method = m."right"
         AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
-        ORDER BY m.position LIMIT 1
+        AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
+        ORDER BY m.position, m.id LIMIT 2
         """,
         (rater,),
     )
-    if found is None:
+    if not waiting:
         return None
-    key, position, case, left, right, comment, reasons = found
+    key, position, case, left, right, answer, comment, reasons = waiting[0]
     return Matchup(
         key=key,
         position=position,
         left_report=left,
         right_report=right,
         pictures=arena.pictures[case],
+        following=arena.pictures[waiting[1][2]] if len(waiting) > 1 else None,
+        answer=answer,
         comment=comment,
         reasons=tuple(json.loads(reasons)),
     )
@@ -103,9 +112,8 @@ def progress(store: Store, rater: int) -> RaterProgress:
             (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
                 AND m.position < 0 AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)),
             (SELECT count(*) FROM matchups AS m WHERE m.rater = ?1 AND m.position < 0 AND m.replaces IS NULL),
-            (SELECT m.key FROM votes AS v JOIN matchups AS m ON m.id = v.matchup
-                WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1)
-                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id))
+            (SELECT m.key FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = ?1
+                AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id) ORDER BY v.id DESC LIMIT 1)
         """,
         (rater,),
     )
@@ -135,13 +143,15 @@ def cast(  # noqa: PLR0913  (a vote has these parts)
     """Record a vote, which is on disk when this returns "cast". `reasons` are some of the organiser's tags.
 
     "already": the matchup was answered before (a double click, two tabs, the back button), and that answer is kept.
+    "skipped": the matchup was moved to the end of the list in another tab, and has no answer yet.
     "refused": the matchup belongs to another rater, or the rater's link has been revoked.
     "closed": no vote counts any more.
     """
     with store.writing() as connection:
         found = connection.execute(
             """
-            SELECT m.id, EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id)
+            SELECT m.id, EXISTS (SELECT 1 FROM votes AS v WHERE v.rater = m.rater AND v.matchup = m.id),
+                EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
             FROM matchups AS m JOIN raters AS r ON r.id = m.rater
             WHERE m.key = ? AND m.rater = ? AND r.revoked_at IS NULL
             """,
@@ -149,9 +159,9 @@ def cast(  # noqa: PLR0913  (a vote has these parts)
         ).fetchone()
         if found is None:
             return "refused"
-        number, is_answered = found
-        if is_answered:
-            return "already"
+        number, is_answered, is_replaced = found
+        if is_answered or is_replaced:
+            return "already" if is_answered else "skipped"
         if closed_at(connection) is not None:
             return "closed"
         connection.execute(
@@ -161,8 +171,8 @@ def cast(  # noqa: PLR0913  (a vote has these parts)
     return "cast"
 
 
-def undo(store: Store, rater: int, *, matchup: str) -> bool:
-    """Undo the vote on `matchup`, if it is this rater's last action; the matchup is shown again under a new key.
+def undo(store: Store, rater: int, matchup: str) -> bool:
+    """Undo the vote on `matchup`, if it is this rater's last standing vote; the matchup is shown again under a new key.
 
     The new key makes a stale page harmless: its form refers to a matchup that has been answered.
     """
@@ -170,23 +180,52 @@ def undo(store: Store, rater: int, *, matchup: str) -> bool:
         found = connection.execute(
             """
             SELECT v.id, m.id FROM votes AS v JOIN matchups AS m ON m.id = v.matchup JOIN raters AS r ON r.id = v.rater
-            WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1) AND m.key = ?2 AND r.revoked_at IS NULL
-            AND NOT EXISTS (SELECT 1 FROM undos AS u WHERE u.vote = v.id)
+            WHERE v.id = (SELECT max(id) FROM votes WHERE rater = ?1 AND id NOT IN (SELECT vote FROM undos))
+            AND m.key = ?2 AND r.revoked_at IS NULL
             """,
             (rater, matchup),
         ).fetchone()
-        if found is None or closed_at(connection) is not None:
+        if found is None or not _may_replace(connection, rater):
             return False
         vote, number = found
         connection.execute("INSERT INTO undos (vote, undone_at) VALUES (?, ?)", (vote, time.time()))
-        connection.execute(
-            """
-            INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of, replaces)
-            SELECT ?, rater, position, "case", "left", "right", repeat_of, id FROM matchups WHERE id = ?
-            """,
-            (new_key(), number),
-        )
+        _replace(connection, number, "position")
     return True
+
+
+def skip(store: Store, rater: int, matchup: str) -> bool:
+    """Move an unanswered matchup, other than a practice one, to the end of the list, under a new key."""
+    with store.writing() as connection:
+        found = connection.execute(
+            """
+            SELECT m.id FROM matchups AS m JOIN raters AS r ON r.id = m.rater
+            WHERE m.key = ? AND m.rater = ? AND m.position > 0 AND r.revoked_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = m.id)
+            AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
+            """,
+            (matchup, rater),
+        ).fetchone()
+        if found is None or not _may_replace(connection, rater):
+            return False
+        _replace(connection, found[0], "(SELECT max(position) + 1 FROM matchups AS o WHERE o.rater = m.rater)")
+    return True
+
+
+def _may_replace(connection: sqlite3.Connection, rater: int) -> bool:
+    """Whether the arena is open, and the rater has not undone and skipped too often."""
+    counts = "SELECT count(replaces), count(*) - count(replaces) FROM matchups WHERE rater = ?"
+    replaced, listed = connection.execute(counts, (rater,)).fetchone()
+    return closed_at(connection) is None and bool(replaced < _MOST_REPLACED * listed)
+
+
+def _replace(connection: sqlite3.Connection, matchup: int, position: str) -> None:
+    connection.execute(
+        f"""
+        INSERT INTO matchups (key, rater, position, "case", "left", "right", repeat_of, replaces)
+        SELECT ?, rater, {position}, "case", "left", "right", repeat_of, id FROM matchups AS m WHERE id = ?
+        """,  # noqa: S608
+        (new_key(), matchup),
+    )
 
 
 # Which methods are compared on which case: seeded, and balanced over pairs, cases and raters in any order of arrival.
@@ -255,12 +294,18 @@ class MatchupPlanner:
             board.add(listed[-1], is_mine=True)
         return listed[len(mine) :]
 
-    def practice(self, count: int, *, rater: int, mine: Iterable[Planned]) -> list[Planned]:
-        """Up to `count` matchups that are not in the rater's whole list, `mine`."""
+    def practice(
+        self, count: int, *, rater: int, mine: Iterable[Planned], empty: Iterable[tuple[int, int]] = ()
+    ) -> list[Planned]:
+        """Up to `count` matchups that are not in the rater's whole list, `mine`, and without an empty report: nobody
+        learns the task from those. `empty` has the method and the case of each."""
         random = Random(f"{self.seed} {rater} practice")  # noqa: S311
         board = _Board(self.methods, self.cases, random)
         for planned in mine:
             board.add(planned, is_mine=True)
+        for method, case in empty:
+            for other in set(range(self.methods)) - {method}:
+                board.close(Planned(case=case, left=method, right=other))
         drawn: list[Planned] = []
         while len(drawn) < count and board.left_over:
             drawn.append(board.draw())

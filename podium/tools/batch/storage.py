@@ -156,7 +156,7 @@ def file_system(protocol: str) -> Any:
 
 @cache
 def _file_system(protocol: str, _process: int) -> Any:
-    require("fsspec", *(("s3fs",) if protocol in ("s3", "s3a") else ()), extra="storage")
+    require("fsspec", *(("s3fs",) if protocol in ("s3", "s3a") else ()), extra="score,storage")
     import fsspec
 
     try:

@@ -20,8 +20,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from podium.challenges.reports.format import ClinicalRule, FinalWeights
-from podium.challenges.reports.scoring import EMPTY_REPORT
+from podium.challenges.reports.format import EMPTY_REPORT, ClinicalRule, FinalWeights
 from podium.errors import PodiumError
 from podium.metrics.aggregation import mean_of
 from podium.tools.judge.asking import CallFailed, Meter

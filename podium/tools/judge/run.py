@@ -287,11 +287,20 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], folder: Challeng
 
 
 def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> ReportsSettings:
+    own = {name: value for name, value in overrides.items() if name in ReportsSettings.model_fields}
+    merged = {**dict(settings.judge), **{name: value for name, value in overrides.items() if name not in own}}
     try:
-        merged = {**dict(settings.judge), **overrides}
-        return settings.model_copy(update={"judge": JudgeSettings.model_validate(merged)})
+        chosen = {**dict(settings), **own, "judge": JudgeSettings.model_validate(merged)}
+        found = ReportsSettings.model_validate(chosen)
     except ValidationError as error:
         raise UsageError(f"The judge's setting {first_problem(error)}.") from None
+    if found.remove_normal_findings is None:
+        raise UsageError(
+            "Say whether normal findings are removed before judging, since the rules leave it open: give "
+            "--remove-normal-findings or --no-remove-normal-findings, or set remove_normal_findings in [reports] of "
+            "challenge.toml."
+        )
+    return found
 
 
 # Asking
@@ -328,7 +337,8 @@ def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[K
 
 def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
     settings = prepared.judge
-    engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=settings.remove_normal_findings)
+    removes = bool(prepared.settings.remove_normal_findings)
+    engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=removes)
     return judge_pairs(
         prepared.pairs(),
         engine=engine,
@@ -444,7 +454,7 @@ def _provenance(
         "model": judge.model,
         "server": hashlib.sha256(host.encode()).hexdigest()[:16],
         "report_type": judge.report_type,
-        "remove_normal_findings": judge.remove_normal_findings,
+        "remove_normal_findings": settings.remove_normal_findings,
         "prompt_hash": prompt_hash(judge.report_type),
         "clinical": settings.clinical,
         "max_report_characters": judge.max_report_characters,

@@ -424,8 +424,6 @@ class _Task:
                 path=f"{metric.name}.groups.{key}",
                 title=f"{metric.title}, {group}",
                 direction=metric.direction,
-                known=f"{metric.name}.has_group.{key}",
-                defined=f"{metric.name}.has_group.{key}",
                 of=_group_mean(metric.name, key),
             )
             for metric in declared

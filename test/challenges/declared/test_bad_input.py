@@ -65,8 +65,7 @@ def test_numbers_whose_sums_would_overflow_cost_their_case(tmp_path: Path, numbe
     found = score(tmp_path, toml, TRUTH, {"p.csv": f"case,age\na,10\nb,{number}\nc,{number}\n"})
     assert found["counts"]["scored"] == 1
     for case in "bc":
-        sentence = "The prediction holds numbers so large that a figure is beyond 1e+50."
-        assert found["results"][case]["error"] == sentence
+        assert found["results"][case]["error"].endswith(" it must be between -1e+24 and 1e+24.")
 
 
 @pytest.mark.parametrize("pixel", [1e308, -1e51])
@@ -85,7 +84,7 @@ by = "rmse.mean"
     plain = np.full((4, 6), 50.0)
     found = score(tmp_path, toml, {"a.mha": plain, "b.mha": plain}, {"a.mha": plain, "b.mha": plain * 0 + pixel})
     assert found["results"]["a"]["metrics"]["rmse"] == 0.0
-    assert found["results"]["b"]["error"] == "'b.mha' holds values beyond 1e+50."
+    assert found["results"]["b"]["error"] == "'b.mha' holds values beyond 1e+24."
 
 
 @pytest.mark.parametrize("value", [None, True, "ten", [10], {"x": 1}, 1e400, "NaN"])

@@ -291,7 +291,8 @@ def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
         '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
         '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n'
         '[time]\nrule = "cohort"\nbaseline_seconds = 10.0\n'
-        '[figures]\nodd = "auroc / 2"\nscore = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
+        '[figures]\nodd = { formula = "auroc / 2", undefined = "exclude" }\n'
+        'score = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
     )
     truth = {"p.csv": "case,v\na,1\nb,1\n"}
     for team, seconds in (("fast", 5), ("slow", 15)):
@@ -332,7 +333,7 @@ def test_a_value_that_is_not_finite_is_the_worst_and_the_log_says_so(
     assert "without" not in found
     log = capsys.readouterr().out
     assert "undefined: the figure 'score' has no finite value: it counts as the worst of its range, -5" in log
-    assert "undefined: the figure 'without' has no finite value: it is left out" in log
+    assert "undefined: the figure 'without' has no value for these cases: it is left out" in log
 
 
 def test_the_log_names_undefined_figures_of_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,6 +94,9 @@ class Guest:
     def undo(self, page: str | None = None) -> httpx.Response:
         return self.client.post("/undo", data=self.form("/undo", page))
 
+    def skip(self, page: str | None = None) -> httpx.Response:
+        return self.client.post("/skip", data=self.form("/skip", page))
+
 
 class Running:
     """Where the server is, and who visits it."""

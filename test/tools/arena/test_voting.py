@@ -1,5 +1,6 @@
 """Pairing: balanced at any moment, whoever arrives when."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -16,7 +17,8 @@ from podium.errors import UsageError
 from podium.tools.arena import voting
 from podium.tools.arena.raters import invite
 from podium.tools.arena.ratings import count_pairs, counted, online_elo
-from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes, remarks
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes
 from podium.tools.arena.voting import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
 
 SHARE = 0.05
@@ -264,6 +266,20 @@ class TestPractice:
         assert practised.isdisjoint(row[:3] for row in rows if not row[3])
         assert len(rows) == 15  # 3 pairs x 5 cases: the list has what practice left over
 
+    def test_no_report_of_it_is_empty(self, tmp_path: Path) -> None:
+        cases = [f"A{number}" for number in range(9)]
+        texts = {
+            method: {case: "" if (place + number) % 3 == 0 else "Sound." for place, case in enumerate(cases)}
+            for number, method in enumerate(("alpha", "beta", "gamma"))
+        }
+        made = make_arena(tmp_path, practice=5, raters=[f"R{n}" for n in range(6)], cases=cases, reports=texts)
+        with running(tmp_path) as server:
+            for token in made.tokens.values():
+                guest = server.guest(token)
+                while "Practice" in (page := guest.page()):
+                    assert "This report is empty." not in page
+                    guest.vote("left", page=page)
+
     def test_where_the_list_takes_everything_there_is_none(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), methods=("alpha", "beta"))
         with closing(OpenArena(tmp_path)) as opened:
@@ -348,7 +364,7 @@ def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
+def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
     opened = OpenArena(tmp_path)
     anna = rater_id(opened, made.tokens["Anna"])
@@ -361,19 +377,92 @@ def test_only_the_last_vote_can_be_undone_and_only_once(tmp_path: Path) -> None:
     assert not voting.undo(opened.store, anna, matchup=keys[1])
     assert voting.undo(opened.store, anna, matchup=keys[2])
     assert not voting.undo(opened.store, anna, matchup=keys[2])
-    assert not voting.undo(opened.store, anna, matchup=keys[1])
-    assert voting.progress(opened.store, anna).undoable is None
+    assert voting.progress(opened.store, anna).undoable == keys[1]
     again = voting.next_matchup(opened, anna)
     assert again is not None
-    assert again.position == 3
+    assert (again.position, again.answer, again.comment) == (3, "left", "sure")
     assert again.key != keys[2]
     assert (voting.progress(opened.store, anna).done, voting.progress(opened.store, anna).total) == (2, 10)
     assert [(line.done, line.total) for line in read_raters(opened.store)] == [(2, 10)]
     assert voting.cast(opened.store, anna, matchup=keys[2], answer="right", comment="") == "already"
     assert voting.cast(opened.store, anna, matchup=again.key, answer="right", comment="") == "cast"
     assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left", "left", "right"]
-    assert [line.comment for line in remarks(read_votes(opened.store))] == ["sure", "sure"]
+    assert [vote.comment for vote in read_votes(opened.store) if not vote.is_undone] == ["sure", "sure", ""]
+    for key in (again.key, keys[1], keys[0]):  # several steps, back to the start
+        assert voting.progress(opened.store, anna).undoable == key
+        assert voting.undo(opened.store, anna, matchup=key)
+    assert voting.progress(opened.store, anna).undoable is None
+    assert read_ballots(opened.store) == []
+    first = voting.next_matchup(opened, anna)
+    assert first is not None
+    assert first.position == 1
     opened.close()
+
+
+def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, raters=("Anna", "Bo"), practice=1)
+    with running(tmp_path) as server, closing(OpenArena(tmp_path)) as opened:
+        guest = server.guest(made.tokens["Anna"])
+        anna = rater_id(opened, made.tokens["Anna"])
+        practice = voting.next_matchup(opened, anna)
+        assert practice is not None
+        assert practice.is_practice
+        assert 'action="/skip"' not in guest.page()
+        assert not voting.skip(opened.store, anna, matchup=practice.key)  # it would count
+        guest.vote("left")
+        skipped = voting.next_matchup(opened, anna)
+        assert skipped is not None
+        stale = guest.page()
+        assert guest.skip().headers["location"] == "/?notice=skipped"
+        assert guest.skip(page=stale).headers["location"] == "/?notice=stays"
+        assert guest.vote("left", page=stale).headers["location"] == "/?notice=skipped"
+        assert "moved to the end of your list; it has no answer yet." in guest.page("/?notice=skipped")
+        assert "<span>0 of 10</span>" in guest.page()
+        assert not voting.skip(opened.store, rater_id(opened, made.tokens["Bo"]), matchup=skipped.key)
+        for _ in range(9):
+            assert guest.vote("right").headers["location"] == "/"
+        last = voting.next_matchup(opened, anna)
+        assert last is not None
+        assert (last.left_report, last.right_report) == (skipped.left_report, skipped.right_report)
+        assert last.pictures == skipped.pictures
+        assert 'action="/skip"' not in guest.page()  # there is nothing to go on with
+        guest.vote("both-good")
+        assert [ballot.answer for ballot in read_ballots(opened.store)] == ["right"] * 9 + ["both-good"]
+        assert "All 10 comparisons are done" in guest.page()
+
+
+def test_nobody_fills_the_disk_by_undoing_and_skipping(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with closing(OpenArena(tmp_path)) as opened:
+        anna = rater_id(opened, made.tokens["Anna"])
+        moves = 0
+        while (matchup := voting.next_matchup(opened, anna)) and voting.skip(opened.store, anna, matchup=matchup.key):
+            moves += 1
+        assert moves == 30  # three times the list
+        assert matchup is not None
+        assert voting.cast(opened.store, anna, matchup=matchup.key, answer="left") == "cast"
+        assert not voting.undo(opened.store, anna, matchup=matchup.key)
+
+
+def test_after_an_undo_the_old_answer_is_shown_as_pressed(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with running(tmp_path) as server:
+        guest = server.guest(made.tokens["Anna"])
+        assert 'aria-pressed="true"' not in guest.page()
+        guest.vote("both-bad")
+        guest.undo()
+        assert re.findall(r'value="([\w-]+)"[^>]* aria-pressed="true"', guest.page()) == ["both-bad"]
+
+
+def test_the_instructions_are_one_click_away(tmp_path: Path) -> None:
+    settings = ArenaSettings(matchups_per_rater=10, instructions="Judge what a dentist needs.\n\nBe <kind>.")
+    made = make_arena(tmp_path, settings=settings)
+    with running(tmp_path) as server:
+        page = server.guest(made.tokens["Anna"]).page()
+        found = re.search(r'<details class="help">(.*?)</details>', page, re.DOTALL)
+        assert found
+        assert "Judge what a dentist needs." in found[1]
+        assert "Be &lt;kind&gt;." in found[1]
 
 
 def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
@@ -386,13 +475,13 @@ def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
         seen[picture.is_volume] = picture
         voting.cast(opened.store, anna, matchup=matchup.key, answer="both-good", comment="")
     plain, volume = seen[False], seen[True]
-    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "11.u16.gz")]
+    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "volume.u16.gz")]
     for picture, name in good:
         path = opened.picture_file(picture.key, name)
         assert path is not None
         assert path.is_file()
         assert opened.may_see(anna, picture.key)
-    bad = ["0.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
+    bad = ["volume.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
     assert [opened.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
     assert opened.picture_file("0" * 32, "0.png") is None
     assert opened.picture_file("..", "0.png") is None

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
 from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import NO_TLS, Running, running
 
 from podium.tools.arena.raters import revoke
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import OpenArena, read_ballots
+from podium.tools.arena.web.site import PerMinute
 
 CSP = (
     "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -213,20 +215,34 @@ def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
         assert answers[mine].headers["content-type"] == "image/png"
         assert answers[mine].headers["cache-control"] == "private, max-age=31536000, immutable"
         assert answers[mine].content == (tmp_path / "pictures" / mine / "0.png").read_bytes()
-        others = ("1.png", "0.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
+        others = ("1.png", "volume.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
         for path in (*(f"{mine}/{other}" for other in others), "..%2farena.sqlite/0.png", "..%2f../arena.sqlite"):
             assert guest.client.get(f"/picture/{path}").status_code == 404, path
-        assert organiser.client.get(f"/picture/{mine}/0.png").status_code == 403
+        assert {organiser.client.get(f"/picture/{key}/0.png").status_code for key in keys} == {200}  # who browses all
+        assert httpx.get(f"{server.address}/picture/{mine}/0.png", verify=NO_TLS).status_code == 401
 
 
 def test_a_volume_is_sent_compressed_as_it_lies_on_disk(tmp_path: Path) -> None:
     made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
     (key,) = (path.name for path in (tmp_path / "pictures").iterdir())
     with running(tmp_path) as server:
-        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/11.u16.gz")
+        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/volume.u16.gz")
     assert response.headers["content-encoding"] == "gzip"
     assert response.headers["content-type"] == "application/octet-stream"
-    assert len(response.content) == 48 * 32 * 2  # unpacked by the client
+    assert len(response.content) == 12 * 48 * 32 * 2  # all slices, unpacked by the client
+
+
+def test_the_scripts_are_sent_compressed(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        packed, plain = (
+            httpx.get(f"{server.address}/static/viewer.js", headers={"Accept-Encoding": each}, verify=NO_TLS)
+            for each in ("gzip, br", "identity")
+        )
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert int(packed.headers["content-length"]) < len(packed.content) / 2
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
 
 
 def test_every_answer_has_the_headers(made: MadeArena) -> None:
@@ -308,3 +324,48 @@ def test_an_error_of_ours_is_said_and_no_vote_is_claimed(made: MadeArena) -> Non
             connection.execute("DROP TRIGGER stuck")
         opened.close()
         assert guest.vote("left", page=page).status_code == 303
+
+
+def test_votes_skips_and_undos_per_minute_are_limited(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, raters=("Anna", "Bo"), settings=ArenaSettings(votes_per_minute=4))
+    with running(tmp_path) as server:
+        anna, bo = server.guest(made.tokens["Anna"]), server.guest(made.tokens["Bo"])
+        sent = [anna.vote("left"), anna.vote("left"), anna.undo(), anna.skip()]
+        assert {response.status_code for response in sent} == {303}
+        for response in (anna.vote("right"), anna.undo(), anna.skip()):
+            assert response.status_code == 429
+            assert 1 <= int(response.headers["retry-after"]) <= 60
+            assert "Too many answers within a minute. Nothing was saved: please wait a moment" in response.text
+        assert bo.vote("left").status_code == 303  # each rater alone
+    assert votes(tmp_path) == 2
+
+
+def test_a_link_is_opened_twenty_times_a_minute_at_most_and_keeps_twenty_sessions(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        guests = [server.guest(made.tokens["Anna"]) for _ in range(20)]
+        refused = httpx.get(f"{server.address}/enter/{made.tokens['Anna']}", verify=NO_TLS)
+        assert refused.status_code == 429
+        assert "This link was opened too often within a minute. Please wait a minute" in refused.text
+        assert "set-cookie" not in refused.headers
+        assert all(guest.client.get("/").status_code == 200 for guest in guests)
+        server.guest(made.tokens["Bo"])
+    with running(made.folder) as server:  # which has forgotten the minute
+        server.guest(made.tokens["Anna"])
+        cookies = ["; ".join(f"{name}={value}" for name, value in guest.client.cookies.items()) for guest in guests]
+        statuses = [httpx.get(server.address, headers={"Cookie": each}, verify=NO_TLS).status_code for each in cookies]
+        assert statuses == [401] + [200] * 19
+
+
+def test_a_minute_later_it_goes_on() -> None:
+    now = [1000.0]
+    rate = PerMinute(2, "too_many_votes", lambda: now[0])
+    rate.count(1)
+    now[0] += 59
+    rate.count(1)
+    with pytest.raises(HTTPException):
+        rate.count(1)
+    rate.count(2)
+    now[0] += 1
+    rate.count(1)
+    with pytest.raises(HTTPException):
+        rate.count(1)

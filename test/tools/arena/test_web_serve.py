@@ -98,11 +98,16 @@ def test_a_full_disk_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
     opened.close()
 
 
-def test_with_a_certificate_it_speaks_https(made: MadeArena, tmp_path: Path) -> None:
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
     command += " -addext subjectAltName=IP:127.0.0.1 -keyout"
     subprocess.run([*command.split(), key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
+def test_with_a_certificate_it_speaks_https(made: MadeArena, tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
     with serving(made.folder, "--certificate", certificate, "--key", key) as (_, address):
         assert address.startswith("https://")
         trusted = ssl.create_default_context(cafile=certificate)
@@ -154,6 +159,28 @@ def test_slow_requests_neither_stop_the_arena_nor_fill_its_log(made: MadeArena) 
         assert time.monotonic() - started < 20
         again = enter(address, made.tokens["Anna"])
         again.client.close()
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        assert len(log) < 10_000
+
+
+def test_slow_tls_handshakes_keep_nobody_out(made: MadeArena, tmp_path: Path) -> None:
+    """A connection without a handshake was kept for a minute, and not counted."""
+    certificate, key = self_signed(tmp_path)
+    trusted = ssl.create_default_context(cafile=certificate)
+    with serving(made.folder, "--certificate", certificate, "--key", key) as (process, address), ExitStack() as opened:
+        port = int(address.rpartition(":")[2])
+        silent = [opened.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(400)]
+        for each in silent:
+            each.settimeout(30)
+        for each in silent[250:]:
+            with suppress(ConnectionError):
+                assert each.recv(1) == b""  # too many of one address
+        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 300
+        for each in silent:
+            with suppress(ConnectionError):
+                assert each.recv(1) == b""
+        assert httpx.get(f"{address}/enter/{made.tokens['Anna']}", verify=trusted).status_code == 200
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=60)
         assert len(log) < 10_000

@@ -21,7 +21,10 @@ ALPHA = {
     "A3": "The sinuses are normal.",
 }
 BETA = {"A1": "Tooth 46 is missing.", "A2": "", "A3": "Mild crowding. Severe wear. Deep bite."}
-TOML = 'kind = "reports"\ntitle = "T"\nversion = "1"\nper_case = "{per_case}"\n[reports.judge]\n{judge}'
+TOML = (
+    'kind = "reports"\ntitle = "T"\nversion = "1"\nper_case = "{per_case}"\n'
+    "[reports]\nremove_normal_findings = false\n[reports.judge]\n{judge}"
+)
 
 
 @pytest.fixture

@@ -107,9 +107,33 @@ def test_normal_findings_are_removed_on_request(desk: Desk) -> None:
     assert desk.metrics("alpha")["provenance"]["judge"]["remove_normal_findings"] is True
 
 
+def test_whether_normal_findings_are_removed_must_be_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.write_truth()
+    truth = desk.root / "truth/challenge.toml"
+    truth.write_text(truth.read_text().replace("remove_normal_findings = false\n", ""))
+    for more in ((), ("--dry-run",)):
+        assert desk.run(*more) == 2
+        assert desk.said()[1].startswith("Say whether normal findings are removed before judging, since")
+    assert desk.run("--no-remove-normal-findings") == 0
+    assert desk.metrics("alpha")["settings"]["reports"]["remove_normal_findings"] is False
+    monkeypatch.setenv("PODIUM_JUDGE_REMOVE_NORMAL_FINDINGS", "true")
+    assert desk.run("--overwrite") == 0
+    assert desk.metrics("alpha")["settings"]["reports"]["remove_normal_findings"] is True
+    assert main(["rank", str(desk.output), "--output", str(desk.root / "ranking"), "--bootstraps", "20"]) == 0
+    assert "RadFact is over abnormal findings alone" in (desk.root / "ranking/report.html").read_text()
+
+
+def test_the_former_place_of_the_setting_is_named(desk: Desk) -> None:
+    desk.write_truth(judge="remove_normal_findings = true\n")
+    assert desk.run() == 2
+    assert desk.said()[1] == (
+        "challenge.toml, line 8: 'reports.judge.remove_normal_findings' is no longer a key: write it in [reports]."
+    )
+
+
 def test_the_other_reading_of_the_clinical_score_can_be_chosen(desk: Desk) -> None:
     truth = desk.root / "truth/challenge.toml"
-    truth.write_text(truth.read_text().replace("[reports.judge]", '[reports]\nclinical = "mean_of_f1"'))
+    truth.write_text(truth.read_text().replace("[reports.judge]", 'clinical = "mean_of_f1"'))
     assert desk.run() == 0
     aggregates = desk.metrics("alpha")["aggregates"]
     assert aggregates["clinical"] == aggregates["radfact"]["mean_of_f1"] != aggregates["radfact"]["f1_of_means"]
@@ -526,7 +550,7 @@ def test_a_metrics_json_of_other_reports_is_refused(desk: Desk, server: Scripted
 def test_references_may_be_a_plain_folder_of_texts(desk: Desk, undisturbed: Desk, place: str) -> None:
     if place == "bare":
         (desk.root / "truth/references").rename(desk.root / "bare")
-    assert desk.run("--references", desk.root / place) == 0
+    assert desk.run("--references", desk.root / place, "--no-remove-normal-findings") == 0
     assert desk.metrics("alpha")["aggregates"] == undisturbed.metrics("alpha")["aggregates"]
 
 

@@ -136,7 +136,7 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
     ("challenge", "row"),
     [
         (carotid(settings()), {"risk": {"reference": "low_risk", "prediction": "low_risk"}}),
-        (freehand(FreehandSettings()), {"gpe": 1.0}),
+        (freehand(FreehandSettings(edition="2024")), {"gpe": 1.0}),
         (lesions(LesionsSettings()), {"auc_dice": 1.0}),
         (reports(ReportsSettings()), {"meteor": 1.0}),
     ],

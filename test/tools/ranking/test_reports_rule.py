@@ -83,7 +83,8 @@ def aggregates(results: Sequence[CaseResult], settings: ReportsSettings) -> dict
 
 
 def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **judge: Any) -> dict[str, Any]:
-    settings = ReportsSettings(judge=JudgeSettings(**judge))
+    removes = judge.pop("remove_normal_findings", False)
+    settings = ReportsSettings(remove_normal_findings=removes, judge=JudgeSettings(**judge))
     results = rows(reports, radfact)
     return {
         "schema": "podium-metrics-2",
@@ -153,7 +154,7 @@ SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1,
         ({"backoff_seconds": 9.0, "timeout_seconds": 9.0, "price_per_million_prompt_tokens": 9.0}, None),
         ({"model": "judge-2"}, "judge.model = 'judge-2'"),
         ({"report_type": "toothfairy"}, "judge.report_type = 'toothfairy'"),
-        ({"remove_normal_findings": True}, "judge.remove_normal_findings = True"),
+        ({"remove_normal_findings": True}, "remove_normal_findings = True"),
         ({"max_report_characters": 9}, "judge.max_report_characters = 9.0"),
     ],
 )

@@ -15,10 +15,10 @@ from podium.challenges import published_settings
 from podium.challenges.freehand.format import FreehandSettings
 from podium.challenges.lesions.format import LesionsSettings
 from podium.cli.main import main
+from podium.cli.rank import print_ranking
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.output import print_ranking
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import ranking_from_json
 from podium.tools.ranking.schemes import RankingOptions
@@ -38,7 +38,7 @@ def freehand_document(scores: Sequence[float], runtime: float | None) -> dict[st
         "kind": "freehand",
         "title": "Freehand in small",
         "version": "1",
-        "settings": FreehandSettings().model_dump(mode="json"),
+        "settings": FreehandSettings(edition="2024").model_dump(mode="json"),
         "aggregates": {
             "score": round(mean, 3),
             "final_score": mean,
@@ -78,7 +78,7 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
     runtimes = next(column.values for column in ranking.columns if column.path == "runtime_seconds")
     assert runtimes == (900.0, 3.0, 3.0, 20.0, None)
     console = Console(width=160, record=True)
-    print_ranking(ranking, console)
+    print_ranking(ranking, console, set())
     assert console.export_text().count("unknown") == 2  # the team, and its runtime
     # Another scheme breaks no tie, and does not claim to.
     other = rank(cohort, RankingOptions(bootstraps=0, scheme="mean-then-rank"))
@@ -102,12 +102,13 @@ def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> d
         figures = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
         rows.append({"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None})
 
-    def mean(values: Areas) -> float:
-        defined = [value for value in values if value is not None]
-        return sum(defined) / len(defined) if defined else 0.0
-
     scale = 1 if regime == "simulated" else 5
-    ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
+
+    def mean(values: Areas) -> dict[str, float]:
+        defined = [value for value in values if value is not None]
+        return {"mean": sum(defined) / len(defined) / scale} if defined else {}
+
+    ranked = {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}
     return {
         "schema": "podium-metrics-2",
         "challenge": "lesions",
@@ -159,13 +160,13 @@ def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
     assert ranking.deciding.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
 
 
-def test_replicates_leave_out_undefined_cases_and_an_empty_one_is_zero() -> None:
+def test_replicates_leave_out_undefined_cases_and_an_empty_one_has_no_value() -> None:
     challenge = lesions(LesionsSettings())
     rows = [row["metrics"] for row in lesions_document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
     found = resampled(challenge, rows, {}, resamples)
-    assert found["ranked.auc_dice.mean"].tolist() == [4.25, 4.0, 0.0]
-    assert found["ranked.auc_dmm.mean"].tolist() == [1.25, 1.5, 0.0]
+    assert found["ranked.auc_dice.mean"].tolist() == pytest.approx([4.25, 4.0, np.nan], nan_ok=True)
+    assert found["ranked.auc_dmm.mean"].tolist() == pytest.approx([1.25, 1.5, np.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(

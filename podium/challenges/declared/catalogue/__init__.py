@@ -13,6 +13,7 @@ from podium.challenges.declared.catalogue.base import (
     Figure,
     MetricKind,
     MetricSettings,
+    joined_path,
 )
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
 from podium.metrics.engines import engine_named
@@ -55,9 +56,11 @@ may hold is in [declared.md](declared.md#metrics). Metrics "per case" publish `.
 the cases. Metrics of "all cases" publish one figure, computed again from the rows' facts for every bootstrap replicate.
 Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over the regions.
 
-"Empty" is the figure where both sides, only P, or only G are empty. A case without a usable prediction gets the worst
-value, unless `failed` says otherwise: 0 for shares, the diagonal of the image for distances, the number within `range`
-that is furthest off for numbers.
+"Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
+
+A case without a usable prediction gets the worst value, unless `failed` says otherwise: 0 for shares, the diagonal of
+the image for distances, the number within `range` that is furthest off for numbers. For numbers without a `range`,
+`failed` is required.
 
 "By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
 code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6
@@ -67,6 +70,21 @@ pooled counts (`over = "pooled"`) and weighted kappa with missing answers have o
 `metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
 grand-challenge-metrics, which was called evalutils before its version 0.6.
 """
+_WHEN_ABSENT = {
+    "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",
+    "tolerance_px": "required, unless there are tolerances in mm",
+    "min_predicted_voxels": "that of `min_voxels`",
+    "miss_mm": "`lesion_hd95` is not computed",
+    "threshold": "`0.5` for the probability of one class; of several classes the most probable counts",
+    "positive": "that of the value",
+    "match": "`distance` for points, `iou` for boxes and detection maps",
+    "radius_mm": "required for points in mm",
+    "radius_px": 'required for points with `unit = "index"`',
+    "threshold of candidates": "required for boxes; `0.1` for detection maps",
+    "probability_threshold": "all candidates count",
+    "data_range": "required, unless the value has a `range`",
+}
+"""What holds where a key is not given that has no default of its own."""
 
 
 def page() -> str:
@@ -74,8 +92,8 @@ def page() -> str:
     parts = [_HEAD]
     for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
         parts.append(f"## {' and '.join(compares)}\n")
-        parts.append("| kind | figure | by | of | better | from | to | empty | further keys |")
-        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        parts.append("| kind | definition | by | figure | of | better | from | to | empty | further keys |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)
         parts += [row for kind in group for row in _rows(kind)]
         parts.append("")
@@ -89,9 +107,10 @@ def _rows(kind: MetricKind) -> Iterator[str]:
     package = kind.computed_by(kind.settings_model.model_construct(kind=kind.name), engine_named("monai"))
     for number, (name, figure) in enumerate(_figures(kind)):
         cells = [
-            f"`{kind.name}{'.' if name else ''}{name}`",
+            f"`{kind.name}`" if number == 0 else "",
             definition if number == 0 else "",
             package if number == 0 else "",
+            f"`{joined_path(kind.name, '<region>' * isinstance(kind, RegionMetric), name)}`",
             "per case" if isinstance(kind, CaseValueMetric) or _per_case(kind) else "all cases",
             figure.direction,
             f"{figure.lowest:g}",
@@ -130,9 +149,8 @@ def _keys(kinds: Sequence[MetricKind]) -> Iterator[str]:
         for each in inherited:
             if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
                 yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
-        defaults = {name: model.model_fields[name].default for name in model.model_fields if name in _own_keys(model)}
-        shown = ", ".join(f"`{name}`: {_shown(value)}" for name, value in defaults.items())
-        yield f"Defaults: {shown}.\n"
+        defaults = "".join(f"- `{name}`: {_shown(name, model)}\n" for name in _own_keys(model))
+        yield f"Defaults:\n\n{defaults}"
 
 
 def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
@@ -141,10 +159,10 @@ def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
     return [name for name in model.model_fields if name not in common.model_fields]
 
 
-def _shown(default: Any) -> str:
-    if default is None:
-        return "none"
-    try:
-        return f"`{json.dumps(default)}`"
-    except TypeError:
-        return "must be given"
+def _shown(name: str, model: type[MetricSettings]) -> str:
+    field = model.model_fields[name]
+    if field.is_required():
+        return "required"
+    if field.default is None:
+        return _WHEN_ABSENT["threshold of candidates" if name == "threshold" and "match" in _own_keys(model) else name]
+    return f"`{json.dumps(field.default)}`"

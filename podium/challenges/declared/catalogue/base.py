@@ -7,10 +7,10 @@ case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
-from podium.challenges.board import title_of
+from podium.challenges.board import Otherwise, gate_of, title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Finite, Settings, Text
@@ -37,9 +37,11 @@ class MetricSettings(Settings):
 
     kind    which metric of the catalogue
     name    where its figures are [the kind]
-    of      the values that it compares [the only one that fits]
+    of      the values that it compares [all that fit]
     title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
+    where   a condition on the case's figures of metrics before this one, `{region}` for the region of the figure; where
+            it does not hold, the figure is `otherwise`
     """
 
     kind: Text
@@ -47,6 +49,8 @@ class MetricSettings(Settings):
     of: Texts | None = None
     title: Text | None = None
     failed: Empty = "worst"
+    where: Text | None = None
+    otherwise: Otherwise | None = None
 
     @property
     def own_name(self) -> str:
@@ -100,6 +104,7 @@ class MetricKind(ABC):
     definition  its formula, for the docs
     package     what computes it where no engine does
     by_engine   (settings) -> whether the challenge's engine computes it
+    needs_probability  points and boxes must have one
     """
 
     name: str
@@ -108,14 +113,30 @@ class MetricKind(ABC):
     settings_model: type[MetricSettings] = MetricSettings
     package: str = OWN
     by_engine: Callable[[Any], bool] = lambda _: False
+    needs_probability: bool = False
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:  # noqa: ARG002
         """What is wrong with well-formed settings; keys are relative to the metric's table."""
         return ()
 
+    def filled_in(self, settings: MetricSettings) -> dict[str, Any]:
+        """The metric's table with its defaults."""
+        return settings.model_dump(mode="json")
+
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         """The package that computes the metric under an engine."""
         return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
+
+    def gated(self, declared: Declared, settings: MetricSettings, number: int) -> Declared:
+        """What was declared, behind the gate of the settings, which are those of metric `number`."""
+        gate, _ = gate_of(settings.where, settings.otherwise, ("metrics", number))
+        if gate is not None:
+            for place, metric in enumerate(declared.metrics):
+                if metric.of is not None:
+                    region = metric.name.removeprefix(f"{settings.own_name}.").partition(".")[0]
+                    own = replace(gate, where=gate.where.replace("{region}", region))
+                    declared.metrics[place] = replace(metric, gate=own)
+        return declared
 
     @abstractmethod
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
@@ -144,9 +165,8 @@ def fitting_values(
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
             problems.append(ValidationProblem(key=("of",), words=words))
-    if not wanted and len(fitting) != 1:
-        listed = f"there are {', '.join(fitting)}" if fitting else "there is none"
-        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and {listed}"
+    if not wanted and not fitting:
+        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and there is none"
         problems.append(ValidationProblem(key=("of",), words=words))
     chosen = wanted or tuple(fitting)
     return {name: fitting[name] for name in chosen if name in fitting}, problems
@@ -171,6 +191,7 @@ class CaseValueMetric(MetricKind):
     lost          (case, value, settings) -> the same where it depends on the reference
     tells         whether the figure, together with one's own prediction, reveals the reference
     needed        what a worst value would need, for the message
+    no_value_if   (value) -> when the references leave all cases without a value
     check         what is wrong with settings that are well-formed
     """
 
@@ -180,6 +201,7 @@ class CaseValueMetric(MetricKind):
     lost: OfCase | None = None
     tells: bool = False
     needed: str = ""
+    no_value_if: Callable[[AnyValueKind], str] = lambda _: ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -219,8 +241,8 @@ class CaseValueMetric(MetricKind):
             unit=getattr(value.settings, "unit", "") or self.figure.unit,
             median=f"{path}.median",
             count=f"{path}.n",
-            undefined=worst if math.isfinite(worst) else None,
-            of=lambda case: self.of(case, value, settings),
+            no_value_if=self.no_value_if(value),
+            of=lambda case: self._of_case(case, value, settings),
             when_lost=lambda case: self._of_failed(case, value, settings),
         )
 
@@ -229,6 +251,11 @@ class CaseValueMetric(MetricKind):
         if given is None:
             return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
         return min(max(float(given), self.figure.lowest), self.figure.highest)
+
+    def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
+        """A case may have lost this value alone."""
+        is_lost = case.values[value.name].is_lost
+        return self._of_failed(case, value, settings) if is_lost else self.of(case, value, settings)
 
     def _of_failed(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
         if isinstance(settings.failed, int | float):
@@ -274,6 +301,7 @@ class CohortValueMetric(MetricKind):
     exact    the published figure by an engine; None where that is replicate zero, all cases once
     fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
     check    what is wrong with settings that are well-formed
+    no_value_if   when the references leave it without a value
     """
 
     figure: Figure
@@ -281,6 +309,7 @@ class CohortValueMetric(MetricKind):
     of: Callable[[CohortFacts], Floats]
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
+    no_value_if: str = ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -327,5 +356,5 @@ class CohortValueMetric(MetricKind):
             unit=self.figure.unit,
             of=lambda rows, resamples: self.of(cohort(rows, resamples)),
             exact=None if self.exact is None else exact,
-            undefined=None,
+            no_value_if=self.no_value_if,
         )

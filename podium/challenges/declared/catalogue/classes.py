@@ -23,6 +23,7 @@ from podium.metrics.engines import MetricEngine
 from podium.metrics.resampling import Resamples
 
 _THRESHOLD = 0.5
+_ONE_CLASS = "where all references are of one class"
 _AVERAGES = {
     "macro": classification.f1_macro,
     "micro": classification.f1_micro,
@@ -198,6 +199,7 @@ _CLASS_METRICS = (
         definition="Cohen's kappa; a disagreement weighs 1, the distance of the classes, or its square",
         settings_model=KappaSettings,
         figure=_correlation(title="Kappa"),
+        no_value_if=_ONE_CLASS,
         of=lambda cohort: classification.kappa(_counts(cohort), weights=cohort.settings.weights),
     ),
 )
@@ -252,12 +254,14 @@ _PROBABILITY_METRICS = (
         name="auroc",
         definition="area under the ROC curve; of several classes the mean of each one against the rest",
         figure=Figure(title="AUROC", direction="higher", highest=1.0),
+        no_value_if=_ONE_CLASS,
         of=lambda cohort: classification.auroc(**_arrays(cohort)),
     ),
     _probability_metric(
         name="average_precision",
         definition="sum over thresholds of the rise of recall times precision",
         figure=Figure(title="AP", direction="higher", highest=1.0),
+        no_value_if="without a positive case",
         of=lambda cohort: classification.average_precision(**_arrays(cohort)),
     ),
     _probability_metric(

@@ -15,7 +15,7 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Finite, Positive
-from podium.errors import Refused, ValidationProblem
+from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.detection import (
     FROC_RATES,
@@ -30,10 +30,10 @@ from podium.metrics.detection import (
     match_detection_map,
     match_points,
 )
-from podium.readers.annotations import Annotations
 
 Share = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
+_NO_FINDING = "without a finding"
 _RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
 
 
@@ -109,16 +109,6 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
     return match_boxes(**shared, iou_threshold=settings.threshold or 0.0)
 
 
-def _facts_with_probabilities(
-    case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings
-) -> Mapping[str, object]:
-    """The same, Refused where candidates have no probability."""
-    found = case.values[value.name].prediction
-    if isinstance(found, Annotations) and found.probabilities is None and len(found):
-        raise Refused(f"The {value.settings.kind} of '{value.name}' have no probability, which is needed here.")
-    return _facts(case, value, settings)
-
-
 def _counted(figure: CountedFigure, cohort: CohortFacts) -> Floats:
     least = cohort.settings.least_probability(cohort.value)
     return counted(figure, cohort.facts, cohort.resamples, threshold=least)
@@ -161,40 +151,46 @@ METRICS = (
         name="f1",
         definition="2 TP / (2 TP + FP + FN), counts of all cases",
         figure=_share(title="F1"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("f1", cohort),
     ),
     _metric(
         name="precision",
         definition="TP / (TP + FP), counts of all cases",
         figure=_share(title="Precision"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("precision", cohort),
     ),
     _metric(
         name="recall",
         definition="TP / (TP + FN), counts of all cases",
         figure=_share(title="Recall"),
+        no_value_if=_NO_FINDING,
         of=lambda cohort: _counted("recall", cohort),
     ),
     _metric(
         name="froc",
         definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
         figure=_share(title="Sensitivity"),
+        no_value_if=_NO_FINDING,
         parts=lambda _: (*_RATES, "cpm"),
-        fact=_facts_with_probabilities,
+        needs_probability=True,
         of=_froc,
     ),
     _metric(
         name="ap",
         definition="area under the precision-recall curve of all candidates",
         figure=_share(title="AP"),
-        fact=_facts_with_probabilities,
+        no_value_if=_NO_FINDING,
+        needs_probability=True,
         of=lambda cohort: average_precision(cohort.facts, cohort.resamples),
     ),
     _metric(
         name="case_auroc",
         definition="AUROC of a case's highest probability against whether there is anything to find",
         figure=_share(title="Case AUROC"),
-        fact=_facts_with_probabilities,
+        no_value_if="where all cases have a finding, or none has",
+        needs_probability=True,
         of=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
     ),
 )

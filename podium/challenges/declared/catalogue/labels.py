@@ -340,7 +340,8 @@ class LesionsMetricSettings(ConnectedSettings):
     dilate                 lesions within this number of voxels of each other are one
     miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
     boundary               of lesion_hd95: voxels or surface elements
-    both_empty             the quotients of a case without lesions and false positives; counts and volumes are 0 there
+    both_empty             the quotients of a case without lesions and false positives ["exclude": left out of their
+                           means]; counts and volumes are 0 there
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
@@ -411,7 +412,7 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 
 
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
-_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, nothing=_nothing)
+_share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A lost case has the counts of an empty prediction: nothing found, no false positive.
     "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
@@ -429,6 +430,7 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
         direction="lower",
         unit="mm",
         of=_hd95,
+        both_empty="exclude",
         nothing=_nothing,
         worst=lambda _, settings: settings.miss_mm,
     ),

@@ -86,6 +86,7 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
 
 _number_metric = partial(CohortValueMetric, compares=("number",), check=_needs_a_range)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
+_EQUAL = "where all references are equal"
 _NUMBER_METRICS = (
     CaseValueMetric(
         name="mae",
@@ -126,24 +127,28 @@ _NUMBER_METRICS = (
         name="pearson",
         definition="correlation of P and G",
         figure=_correlation(title="Pearson's r"),
+        no_value_if=_EQUAL,
         of=lambda cohort: regression.pearson(**_arrays(cohort)),
     ),
     _number_metric(
         name="spearman",
         definition="correlation of the ranks of P and G",
         figure=_correlation(title="Spearman's rho"),
+        no_value_if=_EQUAL,
         of=lambda cohort: regression.spearman(**_arrays(cohort)),
     ),
     _number_metric(
         name="icc",
         definition="ICC(2,1): two-way random, absolute agreement, single",
         figure=_correlation(title="ICC"),
+        no_value_if=_EQUAL,
         of=lambda cohort: regression.icc(**_arrays(cohort)),
     ),
     _number_metric(
         name="ccc",
         definition="Lin's concordance correlation",
         figure=_correlation(title="CCC"),
+        no_value_if=_EQUAL,
         of=lambda cohort: regression.ccc(**_arrays(cohort)),
     ),
 )
@@ -173,6 +178,7 @@ _C_INDEX = CohortValueMetric(
     definition="Harrell's C: the share of comparable pairs whose earlier event has the higher risk",
     compares=("survival",),
     figure=Figure(title="C-index", direction="higher", highest=1.0),
+    no_value_if="without an event that another case outlived",
     of=_c_index,
 )
 
@@ -257,37 +263,38 @@ def _lost_rmse(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> fl
     return math.sqrt(float(np.square(differences).mean())) if differences.size else None
 
 
+_image_metric = partial(
+    CaseValueMetric,
+    compares=("image",),
+    no_value_if=lambda value: "where the mask is empty in every case" if value.settings.within else "",
+)
 _IMAGE_METRICS = (
-    CaseValueMetric(
+    _image_metric(
         name="mae",
         definition="mean of |P - G| over the pixels",
-        compares=("image",),
         figure=Figure(title="MAE", direction="lower"),
         of=lambda case, value, _: image_quality.mae(**_images(case, value)),
         lost=_lost_mae,
     ),
-    CaseValueMetric(
+    _image_metric(
         name="rmse",
         definition="root of the mean of (P - G)^2 over the pixels",
-        compares=("image",),
         figure=Figure(title="RMSE", direction="lower"),
         of=lambda case, value, _: image_quality.rmse(**_images(case, value)),
         lost=_lost_rmse,
     ),
-    CaseValueMetric(
+    _image_metric(
         name="psnr",
         definition="20 log10(data_range / RMSE); 100 for equal images",
-        compares=("image",),
         settings_model=RangedSettings,
         figure=Figure(title="PSNR", direction="higher", lowest=-math.inf, unit="dB"),
         of=_psnr,
         worst=lambda _, __: 0.0,
         check=_needs_a_data_range,
     ),
-    CaseValueMetric(
+    _image_metric(
         name="ssim",
         definition="structural similarity, as scikit-image defines it (cube of 7 pixels)",
-        compares=("image",),
         settings_model=RangedSettings,
         figure=Figure(title="SSIM", direction="higher", lowest=-1.0, highest=1.0),
         of=lambda case, value, settings: image_quality.ssim(
@@ -296,10 +303,9 @@ _IMAGE_METRICS = (
         worst=lambda _, __: -1.0,
         check=_needs_a_data_range,
     ),
-    CaseValueMetric(
+    _image_metric(
         name="ms_ssim",
         definition="structural similarity at five scales with MONAI's weights",
-        compares=("image",),
         settings_model=RangedSettings,
         figure=Figure(title="MS-SSIM", direction="higher", highest=1.0),
         of=lambda case, value, settings: image_quality.ms_ssim(
@@ -352,7 +358,7 @@ _TEXT_METRICS = (
     ),
     CaseValueMetric(
         name="meteor",
-        definition="METEOR of exact and stem matches",
+        definition="METEOR of exact matches only, without stems and synonyms",
         compares=("text",),
         figure=Figure(title="METEOR", direction="higher", highest=1.0),
         of=_meteor,

@@ -185,6 +185,14 @@ class RegionFigure(Figure, Generic[SettingsT]):
             return min(max(float(given), self.lowest), self.highest)
         return self.highest if self.direction == "lower" else self.lowest
 
+    def no_value_if(self, settings: SettingsT) -> str:
+        """When the references leave every case without a value: empty masks may be left out."""
+        for key in ("both_empty", "reference_empty"):
+            chosen = getattr(settings, key)
+            if (getattr(self, key) if chosen is None else chosen) == "exclude":
+                return "where the region is empty in every reference"
+        return ""
+
     def _emptiness(self, pair: RegionPair, settings: SettingsT) -> str | None:
         """The setting that decides instead of the formula, where there is nothing to compare."""
         if self.nothing is not None:
@@ -248,7 +256,7 @@ def case_metric(
         unit=figure.unit,
         median=f"{path}.median",
         count=f"{path}.n",
-        undefined=None,
+        no_value_if=figure.no_value_if(settings),
         of=lambda case: figure.of_pair(region_pair(case, place), settings),
         when_lost=lambda case: figure.when_lost(region_pair(case, place), settings),
     )
@@ -280,11 +288,13 @@ def mean_over_regions(
 def mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
     """The mean over the regions of their means over cases."""
 
+    means = tuple(f"{each}.mean" for each in paths)
+
     def of(values: Values) -> Floats:
         """Over the regions that have a value in some case."""
-        means = np.stack([values[f"{each}.mean"] for each in paths])
+        found = np.stack([values[each] for each in means])
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.nansum(means, axis=0) / np.count_nonzero(~np.isnan(means), axis=0))
+            return np.asarray(np.nansum(found, axis=0) / np.count_nonzero(~np.isnan(found), axis=0))
 
     return Formula(
         path=path,
@@ -293,11 +303,14 @@ def mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[
         lowest=like.lowest,
         highest=like.highest,
         unit=like.unit,
+        no_value_if=like.no_value_if,
         of=of,
+        terms=means,
+        undefined="exclude",
     )
 
 
-def mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigure[Any]) -> Formula:
+def mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigure[Any], settings: Any) -> Formula:
     """The mean over the regions of figures of all cases."""
 
     def of(values: Values) -> Floats:
@@ -310,6 +323,7 @@ def mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigu
         lowest=like.lowest,
         highest=like.highest,
         unit=like.unit,
+        no_value_if=like.no_value_if(settings),
         of=of,
         terms=tuple(paths),
     )
@@ -336,7 +350,7 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
         highest=figure.highest,
         unit=figure.unit,
         of=of,
-        undefined=None,
+        no_value_if=figure.no_value_if(settings),
     )
 
 
@@ -390,6 +404,15 @@ class RegionMetric(MetricKind):
             )
         return found
 
+    def filled_in(self, settings: Any) -> dict[str, Any]:
+        """Also what empty regions count, where there is one figure and no formula decides."""
+        table = super().filled_in(settings)
+        [figure, *others] = self.figures.values()
+        for key in () if others or self._is_pooled(settings) else ("both_empty", "prediction_empty", "reference_empty"):
+            if table[key] is None and getattr(figure, key) != FORMULA:
+                table[key] = getattr(figure, key)
+        return table
+
     def computed_by(self, settings: Any, engine: MetricEngine) -> str:
         return OWN if self._is_pooled(settings) else super().computed_by(settings, engine)
 
@@ -436,7 +459,7 @@ class RegionMetric(MetricKind):
         overall = joined_path(settings.own_name, "", suffix)
         if self._is_pooled(settings):
             if figure.pooled is not None:
-                declared.formulas.append(mean_of_pooled(f"{overall}.mean", title, paths, figure))
+                declared.formulas.append(mean_of_pooled(f"{overall}.mean", title, paths, figure, settings))
                 for path, place in zip(paths, places, strict=True):
                     facts = f"facts.{settings.own_name}.{place.name}"
                     declared.cohort_metrics.append(

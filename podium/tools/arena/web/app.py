@@ -1,5 +1,6 @@
 """The web server: the handler of every address, the pages for refused and failed requests, and `podium arena serve`."""
 
+import asyncio
 import logging
 import resource
 import socket
@@ -7,12 +8,11 @@ import ssl
 import sys
 import traceback
 from asyncio import TimerHandle, Transport
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import h11
 import uvicorn
@@ -31,7 +31,7 @@ from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.pages import OrganiserPages, RaterPages
 from podium.tools.arena.web.site import SecureHeaders, Site, StoreThreads, WithoutPrefix, static
 
-_TITLED_AS = {405: 404, 415: 400}
+_TITLED_AS = {405: 404, 415: 400, 429: 503}
 _GRACE_SECONDS = 5  # for answers in progress when the server is stopped
 _SECONDS_TO_SEND = 10.0
 _MOST_CONNECTIONS = 800
@@ -101,13 +101,15 @@ def make_app(arena: OpenArena) -> ASGIApp:
             Route("/enter/{token}", rater.enter),
             Route("/vote", rater.vote, methods=["POST"]),
             Route("/undo", rater.undo, methods=["POST"]),
+            Route("/skip", rater.skip, methods=["POST"]),
             Route("/language", rater.language, methods=["POST"]),
             Route("/picture/{key}/{name}", rater.picture),
             Route("/organiser", organiser.overview),
             Route("/organiser/invite", organiser.invite, methods=["POST"]),
             Route("/organiser/revoke", organiser.revoke, methods=["POST"]),
             Route("/organiser/close", organiser.close_arena, methods=["POST"]),
-            Route("/organiser/votes.csv", organiser.votes),
+            Route("/organiser/votes", organiser.votes),
+            Route("/organiser/votes.csv", organiser.votes_csv),
             Route("/organiser/arena.json", organiser.result),
             Route("/static/{name}", static),
         ],
@@ -127,19 +129,13 @@ def make_app(arena: OpenArena) -> ASGIApp:
 
 
 class GuardedConnection(H11Protocol):
-    """A connection whose requests must arrive within 10 seconds; their number is limited, in all and per address."""
+    """A connection whose requests must arrive within 10 seconds."""
 
-    _open: ClassVar[Counter[str]] = Counter()
-    _address = ""
     _timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._address = self.client[0] if self.client else ""
-        self._open[self._address] += 1
         self._expect_more()
-        if self._open[self._address] > _MOST_OF_ONE_ADDRESS or self._open.total() > _most_connections():
-            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -151,9 +147,6 @@ class GuardedConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._expect_nothing()
-        self._open[self._address] -= 1
-        if not self._open[self._address]:
-            del self._open[self._address]
 
     def _expect_more(self) -> None:
         """From the first byte of a request on; more bytes give no more time."""
@@ -164,6 +157,33 @@ class GuardedConnection(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class GuardedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose servers wait 10 seconds for a TLS handshake, not 60."""
+
+    async def create_server(self, *given: Any, **options: Any) -> asyncio.Server:
+        timeout = _SECONDS_TO_SEND if options.get("ssl") else None
+        return await super().create_server(*given, **options, ssl_handshake_timeout=timeout)
+
+
+class GuardedListener(socket.socket):
+    """Limits the connections, in all and per address. They are counted here since a TLS handshake comes before
+    `GuardedConnection` is made."""
+
+    def __init__(self, *given: int) -> None:
+        super().__init__(*given)
+        self._accepted: list[tuple[str, socket.socket]] = []
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        still_open = [(host, each) for host, each in self._accepted if each.fileno() != -1]
+        self._accepted = [*still_open, (address[0], connection)]
+        of_address = sum(host == address[0] for host, _ in self._accepted)
+        if of_address > _MOST_OF_ONE_ADDRESS or len(self._accepted) > _most_connections():
+            connection.close()
+            raise ConnectionAbortedError  # the event loop then waits for the next one
+        return connection, address
 
 
 def _most_connections() -> int:
@@ -208,6 +228,7 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
             server_header=False,
             proxy_headers=False,  # the client's address is not used
             http=GuardedConnection,
+            loop=f"{__name__}:{GuardedLoop.__name__}",
             ws="none",
             lifespan="on",
             timeout_keep_alive=30,
@@ -230,7 +251,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
+        listener = GuardedListener(family, kind, protocol)
     except (OSError, OverflowError) as error:
         raise UsageError(f"{host} is not an address of this machine: {error}.") from None
     try:
