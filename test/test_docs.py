@@ -29,7 +29,7 @@ from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.reports.format import JudgeSettings
 from podium.challenges.settings import CasesSettings, Common
 from podium.cli.arguments import EXIT_CODES
-from podium.cli.main import _parser
+from podium.cli.main import make_parser
 from podium.tools.arena.settings import ArenaSettings
 
 PAGES = sorted(ROOT / page for page in ("README.md", "CHANGELOG.md", *(ROOT / "docs").glob("*.md")))
@@ -349,7 +349,7 @@ def options(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, s
 def test_every_option_is_documented() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
     known = {*re.findall(r"--[a-z][a-z_-]*", text), "--help", "--version"}
-    found = [*options("podium", _parser()[0])]
+    found = [*options("podium", make_parser()[0])]
     assert len(found) > 50
     assert [f"{name} {option}" for name, option in found if option not in known] == []
 
