@@ -85,7 +85,7 @@ def manifest(tmp_path: Path, podium: Any) -> Path:
 def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
     content = json.loads(manifest.read_text())
     assert len(content["cases"]) == 12
-    rules = {"schema_name", "challenge", "kind", "title", "version", "submission", "settings"}
+    rules = {"schema", "challenge", "kind", "title", "version", "submission", "settings"}
     assert set(content) == rules | {"cases", "geometries"}
     assert content["cases"]["csv_0071"] == {
         "long": [160, 184],
@@ -171,7 +171,7 @@ def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
     write_case(tmp_path / "s" / "good_pred.h5")
     (tmp_path / "s" / "x").symlink_to("good_pred.h5")
     assert (
-        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+        "belongs to no case: 'x' is a symbolic link; send the file itself.\n" in podium("validate", tmp_path / "s").out
     )
 
 
