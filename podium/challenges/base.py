@@ -141,6 +141,10 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     def score_missing(self, expected: ContentT) -> CaseT:
         """A case without a usable prediction."""
 
+    @abstractmethod
+    def perfect(self, expected: ContentT) -> CaseT:
+        """A case with nothing wrong: what the best possible submission scores can be computed before there is one."""
+
     def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
         """Copies of the reference with faults, compared with it: on these the two engines can be compared."""
         return ()

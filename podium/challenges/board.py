@@ -470,16 +470,20 @@ def _prepared(
         return None
     known = node.known({name: terms[path] for name, path in names.items()})
     undefined, no_value_if = _without_terms(key, settings, node, {name: terms[path] for name, path in names.items()})
+    derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
+    direction = settings.direction or derived
     if undefined:
         problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
-        return None
-    direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
-    if direction is None:
+    elif direction is None:
         problems.add(
             place,
             "needs a direction: its terms do not say whether higher or lower is better; write "
             f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
         )
+    elif derived not in (None, direction):
+        words = f'is "{direction}", but by its terms {derived} is better: "{settings.formula}"'
+        problems.add((*key, "direction"), words)
+    if undefined or direction is None or derived not in (None, direction):
         return None
     if settings.range is not None:
         lowest, highest = settings.range

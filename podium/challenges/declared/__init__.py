@@ -69,6 +69,10 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
 
+    def perfect(self, expected: Mapping[str, object]) -> DeclaredCase:
+        found = {name: value.perfect(expected[name]) for name, value in self._format.values.items()}
+        return DeclaredCase(values=self._compared(found, expected))
+
     def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
         """Label images with faults, and the next class or one that is as probable as the others; nothing else."""
         copies: dict[str, Sequence[object]] = {}

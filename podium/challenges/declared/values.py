@@ -6,7 +6,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -110,6 +110,10 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
+
+    def perfect(self, reference: ReferenceT) -> Any:
+        """The prediction that nothing is wrong with."""
+        return reference
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
         """An upper bound of what one honest prediction takes."""
@@ -336,6 +340,9 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
         expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {those} count.")
         return found.most_confident(most)
 
+    def perfect(self, reference: Annotations) -> Annotations:
+        return replace(reference, probabilities=np.ones(len(reference)))
+
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
         return len(reference)
@@ -380,6 +387,9 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
         return reference.pixels.shape
+
+    def perfect(self, reference: ContinuousImage) -> ContinuousImage:
+        return replace(reference, pixels=(reference.pixels != 0).astype(np.float32))
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
@@ -473,6 +483,9 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
             "prediction": None if compared.prediction is None else dict(compared.prediction),
         }
 
+    def perfect(self, reference: str) -> Mapping[str, float]:
+        return {name: float(name == reference) for name in self.settings.class_table}
+
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
 
@@ -509,7 +522,7 @@ class SurvivalTime:
 
 
 class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
-    """The prediction is a risk: the higher, the earlier the event."""
+    """The prediction is a risk, the higher, the earlier the event; or a time, the higher, the later."""
 
     def read_reference(self, located: Located) -> SurvivalTime:
         keys = (self.settings.time_column, self.settings.event_column)
@@ -528,6 +541,11 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             "event": int(compared.reference.event),
             "prediction": compared.prediction,
         }
+
+    def perfect(self, reference: SurvivalTime) -> float:
+        """Who was last seen at the time of an event outlived it."""
+        time = reference.time if reference.event else math.nextafter(reference.time, math.inf)
+        return time if self.settings.prediction == "time" else -time
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(
