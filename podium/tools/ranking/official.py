@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
+from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
@@ -299,16 +300,19 @@ def deciding_ranks(facts: Facts, official: Official | None, options: RankingOpti
     return _ranks(_full(SCHEMES[options.scheme], facts, options))
 
 
+def general_schemes(options: RankingOptions) -> Sequence[Scheme]:
+    """Those side by side, and the deciding scheme if it is another one."""
+    chosen = SCHEMES.get(options.scheme)
+    return [*SIDE_BY_SIDE, chosen] if chosen is not None and chosen not in SIDE_BY_SIDE else SIDE_BY_SIDE
+
+
 def scheme_rankings(
     facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
 ) -> list[Ranked]:
     """The official rule, the general schemes side by side, and the deciding scheme if it is none of these."""
     rankings = [_official_ranked(facts, official, bootstrap, options)] if official else []
-    schemes = list(SIDE_BY_SIDE)
-    if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
-        schemes.append(SCHEMES[options.scheme])
     if facts.in_schemes:
-        rankings += [_general(scheme, facts, bootstrap, options) for scheme in schemes]
+        rankings += [_general(scheme, facts, bootstrap, options) for scheme in general_schemes(options)]
     if options.scheme == PLATFORM:
         rankings.append(Ranked(ranking=live_leaderboard(facts, options.platform_method)))
     return rankings
@@ -383,8 +387,8 @@ def _why_not(facts: Facts, bootstrap: Bootstrap | None) -> str:
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    whole = Resamples.whole(len(facts.cases))
-    return apply_scheme(scheme, facts.in_schemes, whole, options, facts.weights)
+    whole, quick = Resamples.whole(len(facts.cases)), replace(options, progress=no_progress)
+    return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
 
 
 def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ with several metrics it ranks by each and then by the mean of the positions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from podium.execution.executor import ProgressFactory, no_progress
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
@@ -50,6 +52,7 @@ class RankingOptions:
     break_arena_ties  order the teams of one arena group by their ratings instead of giving them the same rank
     calibration       calibration.json of the judge, for the page
     workers           threads; no figure depends on it
+    progress          how the progress of long work is shown
     """
 
     scheme: str = OFFICIAL
@@ -65,6 +68,7 @@ class RankingOptions:
     break_arena_ties: bool = False
     calibration: Path | None = None
     workers: int = 1
+    progress: ProgressFactory = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +243,11 @@ def apply_scheme(
     weights: Sequence[float] | None = None,
 ) -> SchemeOutcome:
     """Rank by every table; with several, by the mean of the positions. `weights` are equal if None."""
-    scores = [scheme.score(table, resamples, options) for table in tables]
+    scores = []
+    with closing(options.progress(scheme.title, len(tables))) as progress:
+        for table in tables:
+            scores.append(scheme.score(table, resamples, options))
+            progress.advance()
     directions = [scheme.direction or table.metric.direction for table in tables]
     ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
     if len(tables) == 1:
