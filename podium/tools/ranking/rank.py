@@ -249,16 +249,17 @@ def _refuse_changed_rows(facts: Facts) -> None:
             continue
         for (team, case), value in np.ndenumerate(table.values):
             row = facts.rows[team][facts.cases[case]]
-            if row.status != "scored" or math.isnan(value):
+            if math.isnan(value):
                 continue
             try:
                 expected = of_row(row.metrics)
             except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
                 continue
-            if expected is not None and not agrees(float(value), expected):
+            if expected is None or not agrees(float(value), expected):
+                given = "no value" if expected is None else f"{expected:.10g}"
                 raise UsageError(
                     f"{facts.labels[team]}: '{table.metric.name}' of the case '{row.case}' is {value:.10g}, but the "
-                    f"row's other figures give {expected:.10g}: it was changed after it was written, or written by "
+                    f"row's other figures give {given}: it was changed after it was written, or written by "
                     "another version."
                 )
 

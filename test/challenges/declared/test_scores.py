@@ -347,6 +347,19 @@ def test_the_log_names_undefined_figures_of_metrics(tmp_path: Path, capsys: pyte
     assert "undefined: the figure 'auroc' has no value for these cases" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("answers", "package"), [("a,0\nb,1\nc,2\n", "scikit-learn"), ("a,0\nb,1\n", "podium")])
+def test_computed_by_names_podium_where_its_code_counts_missing_answers(
+    tmp_path: Path, answers: str, package: str
+) -> None:
+    """scikit-learn has no weighted kappa with missing answers."""
+    toml = (
+        '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { low = 0, mid = 1, high = 2 }\n'
+        '[[metrics]]\nkind = "kappa"\nweights = "quadratic"\n[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "kappa"\n'
+    )
+    found = score(tmp_path, toml, {"p.csv": "case,v\na,0\nb,1\nc,2\n"}, {"p.csv": f"case,v\n{answers}"})["computed_by"]
+    assert {name: by.split()[0] for name, by in found.items()} == {"kappa": package, "accuracy": "scikit-learn"}
+
+
 @pytest.mark.parametrize(("prediction", "expected"), [("risk", 0.0), ("time", 1.0)])
 def test_survival_is_predicted_as_a_risk_or_as_a_time(tmp_path: Path, prediction: str, expected: float) -> None:
     toml = (
