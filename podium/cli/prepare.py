@@ -195,7 +195,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def add_figures(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "figures", _figures, "list every figure of a challenge by name, and where it may be used")
+    parser = add_verb(verbs, "figures", _figures, "list a challenge's figures by name")
     parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
     add_ground_truth(parser)
 
