@@ -19,6 +19,7 @@ from podium.errors import UsageError, first_problem, preload_readers
 from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
+from podium.figures import html_table
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
 from podium.readers.images import Geometry
@@ -90,7 +91,7 @@ class Problem:
     what: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ValidationReport:
     """What was checked, and what is wrong with it.
 
@@ -105,6 +106,18 @@ class ValidationReport:
     warnings: Sequence[str] = ()
     case_warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     not_checked: Sequence[str] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with what was checked."""
+        return not self.problems
+
+    def __repr__(self) -> str:
+        found = "ready" if self.ok else f"{len(self.problems)} problems"
+        return f"<{self.challenge}: {self.cases} predictions, {found}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self)[1:-1], ["where", "what"], [(each.where, each.what) for each in self.problems])
 
 
 def validate(

@@ -26,6 +26,7 @@ NOTE = "README.md"  # for people; may be among the references
 PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
+ValuesByCase = Mapping[str, Mapping[str, object]]
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
@@ -294,6 +295,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
             unmatched=pairing.unmatched,
             runtime=self.runtime(submission, pairing),
         )
+
+    def collect_values(self, _predictions: ValuesByCase, _cases: Collection[str]) -> Collected[PredictionT]:
+        """The same of values in memory, by case and name."""
+        raise UsageError("Only declared challenges score values in memory; give evaluate() a folder of predictions.")
 
 
 def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:

@@ -171,7 +171,7 @@ def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
     write_case(tmp_path / "s" / "good_pred.h5")
     (tmp_path / "s" / "x").symlink_to("good_pred.h5")
     assert (
-        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+        "belongs to no case: 'x' is a symbolic link; send the file itself.\n" in podium("validate", tmp_path / "s").out
     )
 
 
@@ -276,7 +276,7 @@ def test_leaderboard_says_when_the_live_order_is_not_the_rule(podium: Any, tmp_p
 
 def test_figures_lists_every_name_with_what_it_is(podium: Any) -> None:
     lines = [line.strip() for line in podium("figures", "lesions").out.splitlines()]
-    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    rows = [re.split(r"\s{2,}", line) for line in lines]
     assert ["name", "title", "better", "range", "unit"] in rows
     assert ["final_fpv_ml.mean", "Final FPV", "lower", "0 to inf", "ml"] in rows
     assert ["auc_dice", "AUC-Dice", "higher", "0 to 5"] in rows

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from podium.challenges.declared.catalogue.base import fitting_values
-from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles, located_prediction, located_reference
+from podium.challenges.declared.located import HDF5_ENDINGS, Given, OpenFiles, located_prediction, located_reference
 from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values import ExpectedPrediction
-from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes
+from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes, ValuesByCase
 from podium.challenges.settings import CasesSettings
-from podium.errors import Refused
+from podium.errors import Refused, UsageError, did_you_mean
 from podium.pairing import (
     NOT_EXPECTED,
     Candidate,
@@ -33,7 +33,7 @@ from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.text import CaseRows, MissingColumn, Row, read_table
 
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
-Sources = Mapping[str, Source]  # of one case: by the name of the value
+Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _IGNORED = (".txt", ".md5", ".sha256")
 
@@ -328,6 +328,20 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             unmatched=_unmatched([pairing for _, pairing in groups]),
             runtime=self.runtime(submission, _together([pairing for _, pairing in groups])),
         )
+
+    def collect_values(self, predictions: ValuesByCase, cases: Collection[str]) -> Collected[Sources]:
+        found: dict[str, Sources] = {}
+        refused: dict[str, str] = {}
+        for case, values in predictions.items():
+            for name in values.keys() - self._predicted.keys():
+                raise UsageError(f"There is no value '{name}' to predict{did_you_mean(name, self._predicted)}")
+            missing = [name for name in self._predicted if name not in values]
+            if missing and case in cases:
+                refused[case] = f"There is no prediction of the value '{missing[0]}'."
+            elif case in cases:
+                found[case] = {name: Given(f"{case}: {name}", value) for name, value in values.items()}
+        strangers = [Unmatched(name=each, reason=f"it {NOT_EXPECTED}") for each in predictions if each not in cases]
+        return Collected(predictions=found, refused=refused, unmatched=strangers)
 
     def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
         """Values that share their files or their table, with the names of these."""
