@@ -12,7 +12,7 @@ ranking, tie-breaks and commands all ask it. A `Policy` decides the value of a m
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -347,17 +347,9 @@ class Scoreboard(Generic[CaseT]):
                     judges=is_number,
                 )
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
-            yield NamedFigure(
-                path=figure.path,
-                title=figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize(),
-                direction=figure.direction,
-                lowest=figure.lowest,
-                highest=figure.highest,
-                unit=figure.unit,
-                known=figure.known,
-                no_value_if=figure.no_value_if,
-                judges=bool(figure.title),
-            )
+            shared = {each.name: getattr(figure, each.name) for each in fields(GivenFigure)}
+            shared["title"] = figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize()
+            yield NamedFigure(**shared, judges=bool(figure.title))
 
     @staticmethod
     def _statistics(metric: Metric) -> Sequence[tuple[str, str]]:
