@@ -44,7 +44,7 @@ from podium.errors import (
     UsageError,
     preload_readers,
 )
-from podium.execution.executor import CaseOutcome, Executor, available_workers
+from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.metrics.engines import OWN
@@ -318,7 +318,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
 
     challenge.scorer.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
-    scored = executor.run(sorted(collected.predictions), score, label="scoring")
+    scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
     for case, outcome in scored.items():
         if outcome.error is not None:

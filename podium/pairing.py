@@ -184,6 +184,11 @@ class CaseNames:
     def are_known(self) -> bool:
         return self._by_key is not None
 
+    @property
+    def only(self) -> str | None:
+        """The case where only one is expected."""
+        return next(iter(self._by_key.values())) if self._by_key is not None and len(self._by_key) == 1 else None
+
     def find(self, *names: str) -> str | None:
         """The first expected case among the names; where the cases are not known, the shortest name is taken."""
         stems = [stem for name in names for stem in self._without_suffix(name) if stem]
@@ -241,7 +246,9 @@ class _Sorter:
 
     def _add_prediction(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
         last = PurePosixPath(name).name
-        fits = {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
+        fits = self._fits(name)
+        if not fits and self._names.only is not None:  # the platform removes a folder that all files are in
+            fits = self._fits(f"{self._names.only}/{name}")
         case = self._names.find(*fits)
         if fits and self._layout.any_extension:
             case = self._names.of_file(last)
@@ -256,6 +263,10 @@ class _Sorter:
         template, part = (fitting or list(fits.values()))[0]
         where = f"{PurePosixPath(name).parent}/" if template.choices else name
         self._add(case, Candidate(where=where, label=name, part=part, source=file, refusal=refusal))
+
+    def _fits(self, name: str) -> Mapping[str, tuple[Template, str]]:
+        """By the case that a template finds in the name: the template, and the step or array."""
+        return {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
 
     def _add_table(self, read: Callable[[SafeFile], Iterator[tuple[str, Entry]]], file: SafeFile) -> None:
         try:
