@@ -16,7 +16,7 @@ from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import Collected
 from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
 from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
-from podium.execution.executor import CaseOutcome, Executor, Progress, ProgressFactory, attempt, no_progress
+from podium.execution.executor import CaseOutcome, Executor, OverallProgress, ProgressFactory, attempt, no_progress
 from podium.figures import Figures
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
@@ -100,7 +100,7 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
         names = sorted(teams)
         groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
-        overall = _Overall(
+        overall = OverallProgress(
             progress(
                 f"scoring {len(names)} teams, {min(len(names), teams_per_task)} at a time",
                 len(groups) * len(task.cases),
@@ -258,25 +258,6 @@ def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
         return None
     first = unreachable[0].outcome.error
     return f"{len(unreachable)} cases failed because their files could not be fetched; run it again. {first}"
-
-
-class _Overall:
-    """One progress for the runs of all groups of teams."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown = shown
-
-    def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
-        return self
-
-    def advance(self) -> None:
-        self._shown.advance()
-
-    def close(self) -> None:
-        """Stays open for the next group of teams."""
-
-    def finish(self) -> None:
-        self._shown.close()
 
 
 def unit_scorer(
