@@ -17,8 +17,9 @@ def keep_streams_clean() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for name, number in (("stdout", 1), ("stderr", 2)):
         getattr(sys, name).flush()
-        own = os.fdopen(os.dup(number), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
-        setattr(sys, name, own)
+        own = os.dup(number)
+        stream = open(own, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
         os.dup2(nowhere, number)
     os.close(nowhere)
     warnings.showwarning = lambda *found, **_: print(warnings.formatwarning(*found[:4]), end="", flush=True)

@@ -184,11 +184,6 @@ class CaseNames:
     def are_known(self) -> bool:
         return self._by_key is not None
 
-    @property
-    def only(self) -> str | None:
-        """The case where only one is expected."""
-        return next(iter(self._by_key.values())) if self._by_key is not None and len(self._by_key) == 1 else None
-
     def find(self, *names: str) -> str | None:
         """The first expected case among the names; where the cases are not known, the shortest name is taken."""
         stems = [stem for name in names for stem in self._without_suffix(name) if stem]
@@ -244,6 +239,7 @@ class _Sorter:
         self.pairing = Pairing()
         self._layout = layout
         self._names = CaseNames(cases, layout)
+        self._only = next(iter(cases)) if cases is not None and len(cases) == 1 else ""
         self._hinted: set[str] = set()
 
     def _hint(self, name: str) -> str:
@@ -272,8 +268,8 @@ class _Sorter:
     def _add_prediction(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
         last = PurePosixPath(name).name
         fits = self._fits(name)
-        if not fits and self._names.only is not None:  # the platform removes a folder that all files are in
-            fits = self._fits(f"{self._names.only}/{name}")
+        if not fits and self._only:  # the platform removes a folder that all files are in
+            fits = self._fits(f"{self._only}/{name}")
         case = self._names.find(*fits)
         if fits and self._layout.any_extension:
             case = self._names.of_file(last)

@@ -211,7 +211,7 @@ def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator
         yield "which cases are expected"
         if challenge.format.libraries:
             yield "the sizes of arrays and images"
-    if challenge.format.has_geometry and (manifest is None or manifest.geometries is None):
+    if "SimpleITK" in challenge.format.libraries and (manifest is None or manifest.geometries is None):
         yield "the spacing, origin and direction of images"
 
 

@@ -83,13 +83,9 @@ class Processes:
         meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         with closing(self.progress(label, len(cases))) as progress:
-            pool = _Pool(
-                work,
-                timeout_seconds=self.case_timeout_seconds,
-                until=self.score_until or math.inf if label == SCORING else math.inf,
-                progress=progress,
-                meanwhile=meanwhile,
-            )
+            until = self.score_until if label == SCORING else None
+            limits = (self.case_timeout_seconds, math.inf if until is None else until)
+            pool = _Pool(work, limits=limits, progress=progress, meanwhile=meanwhile)
             try:
                 found = pool.run(cases, workers=max(1, min(self.workers, len(cases))))
             finally:
@@ -143,15 +139,14 @@ class _Pool(Generic[Value]):
         self,
         work: Callable[[str], Value],
         *,
-        timeout_seconds: float,
-        until: float,
+        limits: tuple[float, float],
         progress: Progress,
         meanwhile: Callable[[], None] | None,
     ) -> None:
         self._work = work
         # Not a daemon: Python must not end while a package is being imported.
         self._meanwhile = None if meanwhile is None else Thread(target=meanwhile)
-        self._timeout_seconds, self._until = timeout_seconds, until
+        self._timeout_seconds, self._until = limits  # of one case, and when all must end
         self._progress = progress
         self._workers: list[_Worker] = []
         self._outcomes: dict[str, CaseOutcome[Value]] = {}
