@@ -15,6 +15,7 @@ from podium.challenges import KINDS, challenge_from_settings, problems_of_file, 
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
     CHALLENGE_FILE,
+    METRICS_CODE,
     REFERENCES,
     Description,
     check_name,
@@ -55,14 +56,12 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Examined:
-    """One reference, read in full; `images` is None where images are not compared, `tried` what the organiser's own
-    metrics made of it."""
+    """One reference, read in full; `images` is None where images are not compared."""
 
     description: Description
     digest: bytes
     images: Sequence[Sequence[str]] | None
     perfect: Figures  # the row of a prediction that nothing is wrong with
-    tried: tuple[Sequence[Figures], Sequence[str]] = ((), ())
 
 
 def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> Checked:
@@ -176,12 +175,10 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         if files is not None and challenge.overlays is not None:
             geometries = challenge.format.geometries(content)
             found = challenge.overlays.check_images(case, description.shapes, geometries, files)
-        tried = challenge.scorer.try_own_metrics(content) if case in rehearsed else ((), ())
         row = _perfect_row(best, content) if best is not None else {}
-        return _Examined(description=description, digest=digest, images=found, perfect=row, tried=tried)
+        return _Examined(description=description, digest=digest, images=found, perfect=row)
 
     preload_readers(challenge.format.libraries)
-    rehearsed = sorted(references)[:MOST_COMPARED]
     outcomes = executor.run(sorted(references), examine, label="checking references")
     examined: dict[str, _Examined] = {}
     for case, outcome in outcomes.items():
@@ -193,7 +190,14 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
             named = [file for file in own if file.name in error] or (own if not _NAMES_A_TABLE.match(error) else ())
             where = f"{REFERENCES}/{named[0].name}" if named else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
-    checked.errors += _errors_of_code(challenge, [each.tried for each in examined.values()])
+    if examined and getattr(challenge.settings, "own_metrics", None):
+        some = [references[case] for case in sorted(examined)[:MOST_COMPARED]]
+
+        def try_code(_: str) -> Sequence[str]:
+            return challenge.scorer.try_own_metrics(map(challenge.format.read_reference, some))
+
+        tried = executor.run([METRICS_CODE], try_code, label="trying own metrics")[METRICS_CODE]
+        checked.errors += tried.value if tried.value is not None else [f"{METRICS_CODE}: {tried.error}"]
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
@@ -242,18 +246,6 @@ def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures])
             absent = " A declared class without a case counts 0 in it." if path.endswith(_MACRO) else ""
             score = f"{get(found, path):.4g}"
             yield f"A perfect submission scores {score} in '{path}', not the best value, {best:g}.{absent}"
-
-
-def _errors_of_code(challenge: AnyChallenge, tried: Sequence[tuple[Sequence[Figures], Sequence[str]]]) -> Sequence[str]:
-    """What the organiser's own metrics raise on references against themselves and against damaged copies, and over all
-    of these, also where one case has no prediction; the first problem of every line."""
-    problems = [problem for _, raised in tried for problem in raised]
-    copies = list(zip(*(rows for rows, _ in tried if rows), strict=True))
-    if copies:
-        *whole, missing = copies
-        for rows in (*whole, (missing[0], *whole[0][1:])):
-            problems += challenge.scorer.try_own_cohort(rows)
-    return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
 
 # The two engines on damaged copies of the references: evidence for a choice.

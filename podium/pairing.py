@@ -245,6 +245,7 @@ class _Sorter:
         self.pairing = Pairing()
         self._layout = layout
         self._names = CaseNames(cases, layout)
+        self._only = next(iter(cases)) if cases is not None and len(cases) == 1 else ""
         self._hinted: set[str] = set()
 
     def _hint(self, name: str) -> str:
@@ -274,7 +275,9 @@ class _Sorter:
 
     def _add_prediction(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
         last = PurePosixPath(name).name
-        fits = {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
+        fits = self._fits(name)
+        if not fits and self._only:  # the platform removes a folder that all files are in
+            fits = self._fits(f"{self._only}/{name}")
         case = self._names.find(*fits)
         if fits and self._layout.any_extension:
             case = self._names.of_file(last)
@@ -289,6 +292,10 @@ class _Sorter:
         template, part = (fitting or list(fits.values()))[0]
         where = f"{PurePosixPath(name).parent}/" if template.choices else name
         self._add(case, Candidate(where=where, label=name, part=part, source=file, refusal=refusal))
+
+    def _fits(self, name: str) -> Mapping[str, tuple[Template, str]]:
+        """By the case that a template finds in the name: the template, and the step or array."""
+        return {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
 
     def _add_table(self, read: Callable[[SafeFile], Iterator[tuple[str, Entry]]], file: SafeFile) -> None:
         try:

@@ -13,7 +13,7 @@ A `Kind` builds challenges from settings; `KINDS` are all of them, and `load_cha
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -150,13 +150,8 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
         """The reference and copies of it with faults, compared with it: on these metrics can be tried."""
         return ()
 
-    def try_own_metrics(self, expected: ContentT) -> tuple[Sequence[Figures], Sequence[str]]:  # noqa: ARG002
-        """Compare a reference with copies of itself by the organiser's own metrics: what rows keep of each copy and of
-        a missing prediction, and everything that the organiser's code raises."""
-        return (), ()
-
-    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:  # noqa: ARG002  (the interface)
-        """What the organiser's own metrics of all cases raise on such rows."""
+    def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the organiser's own metrics raise on references that are compared with copies of themselves."""
         return ()
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)

@@ -25,6 +25,7 @@ TRIES = 2  # a crash may be caused by another case (memory is shared), so a case
 
 MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
 WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
+SCORING = "scoring"  # the label of the work that ends at `score_until`
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
 
@@ -116,6 +117,11 @@ def how_it_ended(exit_code: int) -> str:
 def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
     """The outcome of a case past its time limit."""
     return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")
+
+
+def out_of_time() -> CaseOutcome[Value]:
+    """The outcome of a case that runs when the whole evaluation's time is over."""
+    return CaseOutcome(error="The time limit was reached while this case was scored.")
 
 
 # Progress.

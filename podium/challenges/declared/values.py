@@ -81,12 +81,13 @@ class ExpectedPrediction:
 
     shape: tuple[int, ...] | None = None
     geometry: Geometry | None = None
-    needs_probability: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
 class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     """One value of a challenge, under its settings."""
+
+    needs_probability = False  # of points and boxes
 
     def __init__(self, name: str, settings: SettingsT) -> None:
         self.name, self.settings = name, settings
@@ -111,9 +112,9 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
-    @abstractmethod
-    def answers(self, reference: ReferenceT) -> Sequence[PredictionT]:
+    def answers(self, reference: ReferenceT) -> Sequence[Any]:
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
+        return [reference]
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
         """An upper bound of what one honest prediction takes."""
@@ -338,7 +339,7 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Annotations:
         found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
-        if expected.needs_probability and found.probabilities is None and len(found):
+        if self.needs_probability and found.probabilities is None and len(found):
             raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
         if len(found) <= most:
             return found
@@ -347,8 +348,7 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
         return found.most_confident(most)
 
     def answers(self, reference: Annotations) -> Sequence[Annotations]:
-        sure = replace(reference, probabilities=np.ones(len(reference)))
-        return [sure, sure.most_confident(1), sure.most_confident(0)]
+        return [replace(reference, probabilities=np.ones(len(reference))).most_confident(most) for most in (10**6, 0)]
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
@@ -396,8 +396,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return reference.pixels.shape
 
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
-        found = (reference.pixels != 0).astype(np.float32)
-        return [replace(reference, pixels=each) for each in (found, found * 0)]
+        return [replace(reference, pixels=(reference.pixels != 0) * np.float32(sure)) for sure in (1, 0)]
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
