@@ -13,33 +13,49 @@ import logging
 import os
 import pickle
 import re
+import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from podium import __version__
 from podium.challenges import load_challenge, published_settings
-from podium.challenges.base import AnyChallenge
+from podium.challenges.base import AnyChallenge, Diagram
 from podium.challenges.format import (
     ChallengeFolder,
     Collected,
     Geometries,
     ReferenceProblem,
     Shapes,
-    read_challenge_folders,
+    ValuesByCase,
+    challenge_paths,
+    read_challenge_folder,
     refuse_references,
 )
-from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
+from podium.errors import (
+    OWN_METRIC_FAILED,
+    GroundTruthError,
+    OrganiserError,
+    Refused,
+    SubmissionError,
+    UsageError,
+    preload_readers,
+)
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
+from podium.metrics import Floats
+from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
     CaseResult,
@@ -140,27 +156,79 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
         return write_evaluation(task, collected, results, None if output is None else Path(output))
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OpenChallenge:
+    """A challenge whose references are read: it scores predictions that are in memory."""
+
+    task: Task
+
+    def __repr__(self) -> str:
+        return f"<challenge '{self.task.challenge.name}' with {len(self.cases)} cases>"
+
+    @property
+    def cases(self) -> Sequence[str]:
+        return self.task.cases
+
+    def score(
+        self, predictions: ValuesByCase, *, seconds: float | None = None, executor: Executor | None = None
+    ) -> MetricsFile:
+        """What `evaluate` gives for files with these values, by case and by their names in challenge.toml.
+
+        Values are checked as those of files are; spacing is the reference's. Cases without a prediction are missing.
+        `seconds` is what all cases took, for challenges that score the time.
+        """
+        collected = self.task.challenge.format.collect_values(predictions, self.task.references.keys())
+        collected = replace(collected, runtime=Runtime(total_seconds=seconds))
+        if not collected.predictions and not collected.refused:
+            raise SubmissionError(_nothing_matched(collected))
+        results = _score(self.task, collected, executor or Processes(workers=available_workers()))
+        return write_evaluation(self.task, collected, results, None)
+
+    def curves(self, result: MetricsFile) -> Mapping[str, Mapping[str, Floats]]:
+        """ROC, precision and recall, calibration and FROC of a result: `[point, axis]` by title and class."""
+        from podium.challenges.declared.pictures import pictures_of
+        from podium.challenges.declared.settings import DeclaredSettings
+
+        settings = self.task.challenge.settings
+        if not isinstance(settings, DeclaredSettings):
+            return {}
+        pictures = pictures_of(
+            settings, [row.metrics for row in result.results], result.aggregates, most_points=sys.maxsize
+        )
+        return {
+            each.title: {name: np.array(line) for name, line in each.lines.items()}
+            for each in pictures
+            if isinstance(each, Diagram) and each.lines
+        }
+
+
+def open_challenge(
+    ground_truth: AnyPath, *, challenge: str | None = None, executor: Executor | None = None
+) -> OpenChallenge:
+    """Read and check a challenge's references once, to score predictions in memory; arguments as for `evaluate`."""
+    folder = find_challenge(Path(ground_truth), challenge)
+    return OpenChallenge(
+        task=prepare(folder, load_challenge(folder), executor or Processes(workers=available_workers()))
+    )
+
+
 # The challenge and its references.
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
-    """The challenge that is meant, below a ground truth folder."""
-    return choose_challenge(read_challenge_folders(ground_truth, named=named), named=named)
-
-
-def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
-    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
-    choices = ", ".join(sorted(folders))
-    if named is not None:
-        if named not in folders:
-            raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
-        return folders[named]
-    if len(folders) > 1:
+    """The named challenge below a ground truth folder, else the only one: which rules score a submission is never the
+    submission's choice. No other challenge there is read."""
+    paths = challenge_paths(ground_truth, named=named)
+    choices = ", ".join(sorted(paths))
+    if named is not None and named not in paths:
+        raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
+    if named is None and len(paths) > 1:
         raise UsageError(
             f"There are several challenges here ({choices}); name one with --challenge or the "
             "variable PODIUM_CHALLENGE."
         )
-    return next(iter(folders.values()))
+    name = named or next(iter(paths))
+    return read_challenge_folder(paths[name], name=name)
 
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
@@ -254,6 +322,10 @@ def problems_of_cases(
             "can find them in the log."
         )
         problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    for path in challenge.figures_in_use:
+        first, _, rest = path.partition(".")
+        if first == GROUPS and rest.partition(".")[0] not in groups.values():
+            problems.append(ReferenceProblem(what="A figure is of a group that no case is in.", where=path))
     return problems
 
 
@@ -349,7 +421,8 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored.
+    Raises SubmissionError (after writing) when not a single case could be scored; OrganiserError (before) where an
+    organiser's own metric is the reason.
     """
     common = task.folder.common
     for line in summarise_warnings({result.case: result.warnings for result in results}):
@@ -366,6 +439,8 @@ def write_evaluation(
         computed_by=_with_versions(task.challenge.computed_by),
         results=results,
     )
+    if evaluation.counts.scored == 0:
+        _refuse_own_failure(results)
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
@@ -403,6 +478,15 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
             public_key=public_key,
         )
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
+
+
+def _refuse_own_failure(results: Sequence[CaseResult]) -> None:
+    errors = [result.error for result in results if (result.error or "").startswith(OWN_METRIC_FAILED)]
+    if errors and errors[0] is not None:
+        raise OrganiserError(
+            f"{errors[0].partition(' on this case')[0]} on every case that it was given. The organisers have to fix "
+            "it; they can find details in the log."
+        )
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

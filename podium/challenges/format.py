@@ -26,9 +26,11 @@ NOTE = "README.md"  # for people; may be among the references
 PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
+ValuesByCase = Mapping[str, Mapping[str, object]]
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
+_NAMED = 5  # cases that a line names
 _SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
 _DIRECTION_TOLERANCE = 1e-3
 _ORIGIN_TOLERANCE_MM = 0.1
@@ -61,25 +63,23 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
 
 
 def read_challenge_folders(root: Path, *, named: str | None = None) -> Mapping[str, ChallengeFolder]:
-    """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
+    """The challenges below `root` by name, read."""
+    return {name: read_challenge_folder(path, name=name) for name, path in challenge_paths(root, named=named).items()}
+
+
+def challenge_paths(root: Path, *, named: str | None = None) -> Mapping[str, Path]:
+    """The folders of challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders
+    that do; their content is not read.
 
     A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
-    is given. An upload that was packed one folder too deep is read all the same.
+    is given. An upload that was packed one folder too deep is found all the same.
     """
-    paths = challenge_paths(root)
-    if named is not None and root in paths.values():
-        paths = {named: root}
-    return {name: _read_folder(path, name=name) for name, path in paths.items()}
-
-
-def challenge_paths(root: Path) -> Mapping[str, Path]:
-    """The folders of challenges below `root` by name; their content is not read."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
         # The name of the platform's folder means nothing: an upload without its own folder is named after its kind.
-        name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
-        return {name: root}
+        own = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
+        return {named or own: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
     if paths:
         return {path.name: path for path in paths}
@@ -101,7 +101,8 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
     raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
 
 
-def _read_folder(path: Path, *, name: str) -> ChallengeFolder:
+def read_challenge_folder(path: Path, *, name: str) -> ChallengeFolder:
+    """The challenge in a folder, under this name."""
     file = ChallengeFile(path / CHALLENGE_FILE)
     file.known_kind()
     check_name(name, path)
@@ -129,7 +130,25 @@ class ReferenceProblem:
 def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
     """Raises GroundTruthError where there are problems: the first in its message, all of them in the log."""
     if problems:
-        raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
+        raise GroundTruthError(problems[0].what, detail="\n".join(lines_of(problems)))
+
+
+def lines_of(problems: Sequence[ReferenceProblem]) -> Sequence[str]:
+    """A line for every problem; where many are the same, one for all of them."""
+    places: dict[str, list[str]] = {}
+    for each in problems:
+        places.setdefault(each.what, []).append(each.where)
+    return [
+        f"{line}: {what}"
+        for what, where in places.items()
+        for line in (where if len(where) <= _NAMED else [listed(where)])
+    ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 # Files and jobs.
@@ -277,6 +296,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
             runtime=self.runtime(submission, pairing),
         )
 
+    def collect_values(self, _predictions: ValuesByCase, _cases: Collection[str]) -> Collected[PredictionT]:
+        """The same of values in memory, by case and name."""
+        raise UsageError("Only declared challenges score values in memory; give evaluate() a folder of predictions.")
+
 
 def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:
     """Groups of cases whose names differ only in upper and lower case."""
@@ -291,21 +314,23 @@ def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]
 
 def differing_geometry(name: str, found: Geometry | None, expected: Geometry | None) -> str | None:
     """A warning where the headers differ: voxels are compared index by index, so something may be wrong."""
-    if found is None or expected is None or len(found.spacing) != len(expected.spacing):
-        return None
-    differing = [
-        what
-        for what, same in (
-            ("spacing", np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0)),
-            ("direction", np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE)),
-            ("origin", np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM)),
-        )
-        if not same
-    ]
+    differing = differing_parts(found, expected)
     if not differing:
         return None
     verb = "differs" if len(differing) == 1 else "differ"
     return f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."
+
+
+def differing_parts(found: Geometry | None, expected: Geometry | None) -> Sequence[str]:
+    """Which parts of two headers differ; nothing where one has none."""
+    if found is None or expected is None or len(found.spacing) != len(expected.spacing):
+        return ()
+    same = {
+        "spacing": np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0),
+        "direction": np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE),
+        "origin": np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM),
+    }
+    return [what for what, is_same in same.items() if not is_same]
 
 
 def doubts_about_spacing(spacing: Sequence[float]) -> Sequence[str]:

@@ -1,19 +1,40 @@
 """`podium arena`: blinded comparisons of reports by clinicians, from the ranking to the final order."""
 
 import argparse
+import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.cli.arguments import Verbs, add_group, add_verb, add_workers, count, positive_int, say
+from podium.cli.arguments import (
+    Group,
+    Verbs,
+    add_group,
+    add_verb,
+    add_workers,
+    cell,
+    console,
+    count,
+    number,
+    positive_int,
+    say,
+    table,
+)
 from podium.errors import UsageError, require
 
 if TYPE_CHECKING:
-    from podium.tools.arena.simulation import Played, Scenario, SimulationSummary
+    from rich.table import Table
 
+    from podium.tools.arena.agreement import RaterFigures
+    from podium.tools.arena.simulation import Played, Scenario, SimulationSummary
+    from podium.tools.arena.standing import Standing, StopRule
+    from podium.tools.arena.store import RaterLine
+
+GROUP: Group = "review"
 _RATINGS = ("elo-averaged", "elo", "bradley-terry")
 _GAPS = (25.0, 50.0, 100.0, 200.0)
 
@@ -32,7 +53,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _add_init(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "init", _init, "create an arena from the finalists' reports and the case images")
+    parser = add_verb(verbs, "init", _init, "create an arena from finalists' reports and case images")
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
     parser.add_argument(
         "--ranking", type=Path, required=True, metavar="FILE", help="the ranking.json that 'podium rank' wrote"
@@ -203,7 +224,13 @@ def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
     _add_known_folder(parser)
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="port to listen on [%(default)s]")
+    parser.add_argument(
+        "--port",
+        type=number(int, lambda port: 0 <= port <= 65535, "is not a port"),
+        default=8000,
+        metavar="N",
+        help="port to listen on [%(default)s]",
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
 
@@ -216,22 +243,76 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
-    return port
-
-
 def _status(options: argparse.Namespace) -> int:
-    from rich.console import Console
+    """Ratings, what the stop rule still requires, the raters, and all remarks and notes."""
+    from podium.tools.arena.agreement import rater_figures
+    from podium.tools.arena.standing import standing, stop_rule
+    from podium.tools.arena.store import OpenArena, read_ballots, read_raters
 
-    from podium.tools.arena.status import print_status
-    from podium.tools.arena.store import OpenArena
-
+    output = console()
     with closing(OpenArena(options.folder)) as arena:
-        print_status(arena, Console())
+        ballots = read_ballots(arena.store)
+        reached = standing(ballots, arena.methods, arena.settings)
+        figures = {each.rater: each for each in rater_figures(ballots, arena.methods)}
+        raters = read_raters(arena.store)
+        for made in (
+            _ratings(reached),
+            _stop_rule(stop_rule(ballots, reached, arena.settings)),
+            _raters(raters, figures),
+        ):
+            output.print(made)
+        remarks = [f"{name} {remark}." for name, each in figures.items() for remark in each.remarks]
+        output.print()
+        for sentence in dict.fromkeys((*remarks, *reached.disagreements, *reached.notes, *arena.notes)):
+            output.print(cell(sentence))
     return 0
+
+
+def _ratings(reached: "Standing") -> "Table":
+    """The order within a tied group is uncertain, so a line is drawn only between groups."""
+    from podium.tools.arena.standing import TITLES
+
+    title = f"Ratings after {reached.votes} votes ({TITLES[reached.decided_by]} decides)"
+    made = table(
+        title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost", texts=["Team"]
+    )
+    for team, following in zip(reached.teams, (*reached.teams[1:], None), strict=True):
+        interval = "-" if team.interval is None else f"{team.interval.low:.0f} to {team.interval.high:.0f}"
+        ratings = (f"{rating:.1f}" for rating in (team.elo_averaged, team.elo, team.bradley_terry))
+        counts = map(str, (team.wins, team.ties, team.losses))
+        is_last_of_group = following is not None and following.group != team.group
+        made.add_row(str(team.rank), cell(team.name), *ratings, interval, *counts, end_section=is_last_of_group)
+    return made
+
+
+def _stop_rule(rule: "StopRule") -> "Table":
+    holds = "holds" if rule.holds else "does not hold yet"
+    made = table(
+        f"The stop rule {holds}: all of the first {len(rule.required)} and one of the last {len(rule.either)}",
+        "Condition",
+        "Met",
+        "Explanation",
+        texts=["Condition", "Explanation"],
+    )
+    for condition in rule.conditions:
+        made.add_row(condition.name, "yes" if condition.met else "no", cell(condition.sentence))
+    return made
+
+
+def _raters(lines: "Sequence[RaterLine]", figures: "Mapping[str, RaterFigures]") -> "Table":
+    made = table(
+        "Raters", "Rater", "Done", "Ties", "Left", "Repeats\nalike", "With\nothers", "Last vote\n(UTC)", texts=["Rater"]
+    )
+    for line in lines:
+        figure = figures.get(line.name)
+        shares = (figure.ties, figure.left, figure.consistent, figure.agreeing) if figure else ("-",) * 4
+        name = f"{line.name} (link revoked)" if line.revoked else line.name
+        made.add_row(cell(name), f"{line.done} of {line.total}", *map(str, shares), _moment(line.last_vote_at))
+    return made
+
+
+def _moment(seconds: float | None) -> str:
+    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
 
 
 def _close(options: argparse.Namespace) -> int:
@@ -274,13 +355,13 @@ def _result(options: argparse.Namespace) -> int:
 
 
 def _add_archive(verbs: Verbs) -> None:
-    export = add_verb(verbs, "export", _export, "write every vote as a CSV file, or the whole arena as JSON lines")
+    export = add_verb(verbs, "export", _export, "write all votes as CSV, or the whole arena as JSON lines")
     _add_known_folder(export)
     export.add_argument(
         "--output", type=Path, default=Path("votes.csv"), metavar="FILE", help=".csv or .jsonl [%(default)s]"
     )
     export.add_argument("--without-pictures", action="store_true", help="leave the files of the pictures out of .jsonl")
-    restore = add_verb(verbs, "import", _import, "restore an arena exactly from what 'export' wrote as JSON lines")
+    restore = add_verb(verbs, "import", _import, "restore an arena from the JSON lines of 'export'")
     restore.add_argument("file", type=Path, metavar="FILE", help="the .jsonl file")
     restore.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
 
@@ -319,7 +400,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _add_viewer(verbs: Verbs) -> None:
-    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which draws volumes and meshes in the raters' browsers")
+    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which shows volumes and meshes to raters")
 
 
 def _viewer(_options: argparse.Namespace) -> int:
@@ -332,26 +413,34 @@ def _viewer(_options: argparse.Namespace) -> int:
 
 
 def add_simulate(verbs: Verbs) -> None:
-    parser = add_verb(
-        verbs, "simulate", _simulate, "simulate arenas with known strengths to see how well the stop rule works"
-    )
+    parser = add_verb(verbs, "simulate", _simulate, "test the stop rule on arenas with known strengths")
     parser.add_argument(
         "--gap",
         dest="gaps",
-        type=_positive,
+        type=number(float, lambda points: 0 < points < math.inf, "is not a positive number"),
         action="append",
         metavar="POINTS",
         help="points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
     )
-    parser.add_argument("--teams", type=_teams, default=7, metavar="N", help="[%(default)s]")
+    parser.add_argument(
+        "--teams",
+        type=number(int, lambda teams: teams >= 2, "is less than two teams"),
+        default=7,
+        metavar="N",
+        help="[%(default)s]",
+    )
     parser.add_argument("--raters", type=positive_int, default=10, metavar="N", help="[%(default)s]")
     parser.add_argument("--cases", type=positive_int, default=40, metavar="N", help="[%(default)s]")
     parser.add_argument(
-        "--ties", type=_share, default=0.2, metavar="SHARE", help="share of ties among the votes [%(default)s]"
+        "--ties",
+        type=number(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
+        default=0.2,
+        metavar="SHARE",
+        help="share of ties among the votes [%(default)s]",
     )
     parser.add_argument(
         "--case-spread",
-        type=_not_negative,
+        type=number(float, lambda points: 0 <= points < math.inf, "is not a number from 0 on"),
         default=100.0,
         metavar="POINTS",
         help="standard deviation of a team's strength from case to case [%(default)g]",
@@ -411,15 +500,13 @@ def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers:
 
 
 def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
-    """Print a Markdown table, which people can read too."""
-    columns = (
-        *("gap", "best is first", "by Elo", "by Bradley-Terry", "best has rank 1", "best in first group"),
-        *("votes: median", "90 %", "budget ended it", "never ended", "Kendall's tau"),
+    made = table(
+        "",
+        *("Gap", "Best is first", "By Elo", "By Bradley-Terry", "Best has rank 1", "Best in first group"),
+        *("Votes: median", "90 %", "Budget ended it", "Never ended", "Kendall's tau"),
     )
-    print(f"| {' | '.join(columns)} |")
-    print(f"|{'---|' * len(columns)}")
     for row in summaries:
-        shown = (
+        made.add_row(
             f"{row.gap_points:g}",
             *(f"{row.first[by]:.0%}" for by in ("elo-averaged", "elo", "bradley-terry")),
             f"{row.with_rank_1:.0%} (of {row.mean_teams_of_rank_1:.1f})",
@@ -427,35 +514,7 @@ def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
             *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.ended_by_budget:.0%}", f"{row.unfinished:.0%}"),
             f"{row.mean_tau:.2f}",
         )
-        print(f"| {' | '.join(shown)} |")
-
-
-def _teams(text: str) -> int:
-    value = int(text)
-    if value < 2:
-        raise argparse.ArgumentTypeError(f"{text} is less than two teams")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
-    return value
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
+    console().print(made)
 
 
 def _add_known_folder(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,5 @@
-"""What the commands share: how one is added to the command line, the options of several, how one ends, and the log.
+"""What the commands share: how one is added to the command line, the options of several, what a table looks like, how a
+command ends, and the log.
 
 The organiser's log goes to stdout and is kept short, since the platform shows only about the last 500 lines of a
 stream: together with the lines of progress on stderr, an evaluation prints at most 400 lines.
@@ -11,25 +12,34 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from podium.errors import require
+from podium.errors import did_you_mean, require
 from podium.execution.executor import MAX_WORKERS_VARIABLE, Executor, ProgressFactory, available_workers, show_progress
 from podium.execution.processes import CASE_TIMEOUT_SECONDS, Processes
 from podium.readers.files import escape_for_display
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
 Command = Callable[[argparse.Namespace], int]
+Number = TypeVar("Number", int, float)
+Group = Literal["score", "prepare", "rank", "review", "run"]
+"""Every module of commands declares its `GROUP`: `podium --help` lists the commands by it, in this order."""
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 BAKED_GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
 TIME_LIMIT_VARIABLE = "PODIUM_TIME_LIMIT"
+UNBOUNDED = 10_000  # characters: wider than any table
 EXIT_CODES = (
     "exit codes: 0: success; 1: error in the submission; "
-    "2: error in the ground truth, the configuration or the arguments"
+    "2: error in the ground truth, the configuration or the arguments; 130: stopped on request"
 )
 
 _LOG = logging.getLogger("podium")
@@ -38,6 +48,26 @@ _MOST_LINES = 260
 _KEPT_FOR_THE_END = 40
 _MOST_OF_A_KIND = 15
 _MOST_LINES_OF_A_RECORD = 12
+
+
+class Parser(argparse.ArgumentParser):
+    """Suggests what was probably meant by an unknown command, option or choice."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """An unknown option is reported here, by the command's own parser, before arguments that are missing."""
+        words = list(sys.argv[1:] if args is None else args)
+        own = takewhile(lambda word: word.startswith("-"), words) if subcommands(self) else words
+        for word in takewhile("--".__ne__, own):
+            option, known = word.partition("=")[0], self._option_string_actions
+            if word.startswith("--") and " " not in word and not any(each.startswith(option) for each in known):
+                self.error(f"there is no option {option}{did_you_mean(option, known)}")
+        return super().parse_known_args(words, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            meant = did_you_mean(str(value), known) or f"; choose from: {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"'{value}' is not known{meant}")
 
 
 def add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
@@ -51,6 +81,21 @@ def add_group(verbs: Verbs, name: str, summary: str) -> Verbs:
     """Add a command with subcommands, such as `podium freehand pack`."""
     parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
     return parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+def subcommands(parser: argparse.ArgumentParser) -> "Verbs | None":
+    """What follows this command, if anything does."""
+    return next((each for each in parser._actions if isinstance(each, argparse._SubParsersAction)), None)
+
+
+def summaries(verbs: Verbs, before: str = "") -> Iterator[tuple[str, str]]:
+    """Every command that can be run, in one or two words, and its summary."""
+    for listed in verbs._choices_actions:
+        inner = subcommands(verbs.choices[listed.dest])
+        if inner is None:
+            yield f"{before}{listed.dest}", listed.help or ""
+        else:
+            yield from summaries(inner, f"{before}{listed.dest} ")
 
 
 def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], object] = Path) -> None:
@@ -154,39 +199,63 @@ def add_images_and_references(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
 
 
-def positive_int(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
+def number(kind: Callable[[str], Number], is_right: Callable[[Number], bool], wrong: str) -> Callable[[str], Number]:
+    """How an argument is read that must be a number; `wrong` says what is wrong with another one."""
+
+    def read(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+        if not is_right(value):
+            raise argparse.ArgumentTypeError(f"{text} {wrong}")
+        return value
+
+    return read
 
 
-def count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
+positive_int = number(int, lambda value: value >= 1, "is not a positive number")
+count = number(int, lambda value: value >= 0, "is negative")
+share = number(float, lambda value: 0 <= value <= 1, "is not between 0 and 1")
+inner_share = number(float, lambda value: 0 < value < 1, "is not between 0 and 1")
+_positive_seconds = number(float, lambda value: 0 < value < math.inf, "is not a positive number of seconds")
 
 
-def share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
+# Tables look the same in all commands.
 
 
-def inner_share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
+def console() -> "Console":
+    """For stdout: as wide as the terminal or $COLUMNS; what goes to a file or another program is never shortened."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal or os.environ.get("COLUMNS") else Console(highlight=False, width=UNBOUNDED)
 
 
-def _positive_seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
-    return value
+def table(title: str, *headings: str, texts: Collection[str] = ()) -> "Table":
+    """An empty table; `texts` are the headings of columns of words, which are on the left and may be folded."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(
+        title=cell(f"\n{title}") if title else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for heading in headings:
+        is_text = heading in texts
+        made.add_column(cell(heading), justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
+    return made
+
+
+def cell(text: str) -> str:
+    """Text of a file, safe for a terminal: without control characters or markup; only its line breaks are kept."""
+    from rich.markup import escape
+
+    return escape("\n".join(escape_for_display(line, longest=_LONGEST_SENTENCE) for line in text.split("\n")))
 
 
 def say(sentence: str) -> None:
@@ -200,6 +269,14 @@ def end(sentence: str, code: int = 0) -> int:
     sys.stdout.flush()
     say(sentence)
     return code
+
+
+def is_one_stream() -> bool:
+    """Whether stdout and stderr go to the same terminal or file: what is said on both would be read twice."""
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except OSError:  # a stream that is no file
+        return False
 
 
 def end_log(last: str = "") -> None:

@@ -10,15 +10,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, inner_share, positive_int, say
+from podium.cli.arguments import (
+    Group,
+    Verbs,
+    add_verb,
+    cell,
+    chosen_executor,
+    console,
+    count,
+    inner_share,
+    positive_int,
+    say,
+    table,
+)
 from podium.errors import PodiumError, UsageError
-from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
 
     from podium.tools.ranking.result import Calibration
 
+GROUP: Group = "review"
 KEY_VARIABLE = "OPENAI_API_KEY"
 SETTING_PREFIX = "PODIUM_JUDGE_"
 _TEXTS = ("model", "base_url", "report_type")
@@ -149,9 +161,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def add_calibrate(verbs: Verbs) -> None:
-    parser = add_verb(
-        verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes, and estimate by both"
-    )
+    parser = add_verb(verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes")
     parser.add_argument("--arena", type=Path, required=True, metavar="DIR", help="the arena's folder")
     parser.add_argument(
         "--judged",
@@ -216,24 +226,18 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _print(found: "Calibration") -> None:
-    from rich.console import Console
-
     from podium.tools.ranking.output import figure_rows, team_rows
 
-    console = Console()
     confidence = f"{found.confidence * 100:g} %"
     title = f"The judge {found.judge} and {found.votes:,} votes of {found.raters} clinicians"
-    _table(console, title, ("", "Value", f"{confidence} interval", "Of"), figure_rows(found))
-    _table(
-        console,
-        "Comparisons won, of 100",
-        ("Team", "By votes", "By the judge", "By both", "Votes", "Worth"),
-        team_rows(found),
+    of_figures = table(title, "Question", "Value", f"{confidence} interval", "Of", texts=["Question"])
+    of_teams = table(
+        *("Comparisons won, of 100", "Team", "By votes", "By the judge", "By both", "Votes", "Worth"), texts=["Team"]
     )
-    console.print(
-        f"Brackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
-        "narrow as that of as many votes as 'Worth' says.",
-        highlight=False,
+    _print_tables((of_figures, figure_rows(found)), (of_teams, team_rows(found)))
+    print(
+        f"\nBrackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
+        "narrow as that of as many votes as 'Worth' says."
     )
 
 
@@ -254,8 +258,6 @@ def add_compare(verbs: Verbs) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from podium.tools.arena.archive import write_whole
     from podium.tools.ranking.judges import compare_judges
 
@@ -264,9 +266,14 @@ def _compare(options: argparse.Namespace) -> int:
     )
     if found.warning:
         print(found.warning)
-    names = list(found.judges)
-    head = ("Team", *names, *(f"{name} less {names[0]}" for name in names[1:]))
-    rows = [
+    first, *others = found.judges
+    of_teams = table(
+        f"Final score (rank) by each judge, over {len(found.cases):,} cases that all of them scored",
+        *("Team", first, *others, *(f"{name} less {first}" for name in others)),
+        texts=["Team"],
+    )
+    of_judges = table("Agreement of the orders", "Judges", "Kendall's tau-b", texts=["Judges"])
+    scores = [
         (
             team.name,
             *(f"{score:.4f} ({rank})" for score, rank in zip(team.scores, team.ranks, strict=True)),
@@ -274,12 +281,8 @@ def _compare(options: argparse.Namespace) -> int:
         )
         for team in found.teams
     ]
-    console = Console()
-    cases = f"{len(found.cases):,} cases"
-    _table(console, f"Final score (rank) by each judge, over {cases} that all of them scored", head, rows)
-    taus = [(", ".join(each.judges), str(each)) for each in found.taus]
-    _table(console, "Agreement of the orders", ("Judges", "Kendall's tau-b"), taus)
-    console.print(f"Brackets show {found.confidence * 100:g} % intervals over cases.", highlight=False)
+    _print_tables((of_teams, scores), (of_judges, [(", ".join(each.judges), str(each)) for each in found.taus]))
+    print(f"\nBrackets show {found.confidence * 100:g} % intervals over cases.")
     for note in found.notes:
         say(note)
     if options.output is not None:
@@ -288,14 +291,10 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _table(console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(escape_for_display(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(head):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(escape_for_display(cell)).replace(" [", "\n[") for cell in row))
-    console.print(table)
+def _print_tables(*filled: tuple["Table", Sequence[Sequence[str]]]) -> None:
+    """An interval goes below its value."""
+    output = console()
+    for made, rows in filled:
+        for row in rows:
+            made.add_row(*(cell(each.replace(" [", "\n[")) for each in row))
+        output.print(made)

@@ -11,15 +11,25 @@ import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 from podium import __version__
 from podium.cli import arena, judge, prepare, rank, run, score
-from podium.cli.arguments import EXIT_CODES, Command, end, end_log, printed_log
-from podium.errors import PodiumError, missing_packages
+from podium.cli.arguments import (
+    EXIT_CODES,
+    Command,
+    Group,
+    Parser,
+    end,
+    end_log,
+    printed_log,
+    summaries,
+)
+from podium.errors import PodiumError, did_you_mean, missing_packages
 from podium.execution.executor import ONE_THREAD
 from podium.kernel import REQUESTS_TO_END, requested_to_end
 
-_GROUPS = (score, prepare, rank, judge, arena, run)
+_MODULES = (score, prepare, rank, judge, arena, run)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _SECONDS_TO_CLEAN_UP = 5.0
 _READER_GONE = 128 + signal.SIGPIPE
@@ -44,10 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser, verbs = _parser()
+    parser, verbs = make_parser()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if " ".join(words[:2]) in verbs:  # 'judge calibrate' is a verb of two words; 'judge' itself takes paths
         words[:2] = [" ".join(words[:2])]
+    elif len(words) > 1 and not Path(words[1]).exists():
+        second = [verb.partition(" ")[2] for verb in verbs if verb.startswith(f"{words[0]} ")]
+        if meant := did_you_mean(words[1], second):
+            parser.error(f"there is no '{words[1]}'{meant}")
     options = parser.parse_args(words)
     return carry_out(options.command, options)
 
@@ -151,15 +165,22 @@ def _discard_output() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+def make_parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     """The parser, and the names of its commands."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="podium",
+        usage="podium [-h] [--version] COMMAND ...",
         description="Evaluate submissions to medical-imaging challenges by the challenges' own rules.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"podium {__version__}")
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for group in _GROUPS:
-        group.add_verbs(verbs)
+    verbs = parser.add_subparsers(prog="podium", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    sections = {name: parser.add_argument_group(name) for name in get_args(Group)}
+    listed = 0
+    for module in _MODULES:
+        module.add_verbs(verbs)
+        for words, summary in list(summaries(verbs))[listed:]:
+            line = argparse.Action([], dest=words, metavar=words, help=summary)
+            sections[module.GROUP]._group_actions.append(line)
+            listed += 1
     return parser, verbs.choices

@@ -1,4 +1,4 @@
-"""Commands that prepare a challenge: new, check, manifest, leaderboard, bundle, keys, doctor."""
+"""Commands that prepare a challenge: new, check, figures, manifest, leaderboard, bundle, keys, doctor, completion."""
 
 import argparse
 import json
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from podium import __version__
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
+    Group,
     Verbs,
     add_case_timeout,
     add_challenge,
@@ -23,32 +24,53 @@ from podium.cli.arguments import (
     add_group,
     add_verb,
     add_workers,
+    cell,
     chosen_challenge,
     chosen_executor,
+    console,
     end,
+    say,
+    subcommands,
+    table,
 )
 from podium.errors import UsageError
 from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
     from podium.checking import Checked, EngineComparison
+    from podium.metrics.declaration import GivenFigure, Metric
 
+GROUP: Group = "prepare"
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
 _TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
 _REFERENCE_KEYS = ("reference", "reference_table")
 _PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
 _GIB = 1024**3
+_BASH = """_podium() {
+  COMPREPLY=($("$1" completion bash "${COMP_WORDS[*]:0:$((COMP_CWORD + 1))}" 2>/dev/null))
+}
+complete -o default -F _podium podium"""
+_FISH = """function __podium_words
+  set -l line (commandline -opc) (commandline -ct)
+  set -l found ($line[1] completion fish (string join -- ' ' $line) 2>/dev/null)
+  test -n "$found"; and printf '%s\\n' $found; or __fish_complete_path $line[-1]
+end
+complete -c podium -f -a '(__podium_words)'"""
+_ZSH = f"autoload -U compinit bashcompinit && compinit -i && bashcompinit\n{_BASH}"
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def add_verbs(verbs: Verbs) -> None:
     add_new(verbs)
     add_check(verbs)
+    add_figures(verbs)
     add_manifest(verbs)
     add_leaderboard(verbs)
     add_bundle(verbs)
     add_keys(verbs)
     add_doctor(verbs)
+    add_completion(verbs)
 
 
 def add_new(verbs: Verbs) -> None:
@@ -106,7 +128,8 @@ def _titled(text: str, name: str) -> str:
 
 def _reference_names(text: str) -> list[str]:
     """What the references of all values are called."""
-    values = tomllib.loads(text)["values"].values()
+    tables = tomllib.loads(text)["values"]
+    values = [tables, *(value for value in tables.values() if isinstance(value, dict))]
     given = [value[key] for value in values for key in _REFERENCE_KEYS if key in value]
     names = [name for each in given for name in ([each] if isinstance(each, str) else each)]
     return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
@@ -116,7 +139,7 @@ def _reference_names(text: str) -> list[str]:
 
 
 def add_check(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "check", _check, "check settings and references of a challenge before a build")
+    parser = add_verb(verbs, "check", _check, "check a challenge's settings and references before a build")
     parser.add_argument(
         "folder",
         type=Path,
@@ -125,7 +148,9 @@ def add_check(verbs: Verbs) -> None:
         metavar="FOLDER",
         help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
-    parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="images to compare the references with: size and geometry"
+    )
     parser.add_argument(
         "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
     )
@@ -167,23 +192,60 @@ def _print_engines(found: "Mapping[str, EngineComparison]") -> None:
     if not found:
         print("  engines: no figure of this challenge is computed by an engine")
         return
-    width = max(map(len, found))
-    print(f"  {'metric':<{width}}  largest difference  monai, CPU s  native, CPU s  ratio")
+    made = table("", "Metric", "Largest difference", "monai, CPU s", "native, CPU s", "Ratio", texts=["Metric"])
     for metric, each in found.items():
-        theirs, ours = each.seconds["monai"], each.seconds["native"]
-        times = "" if each.ratio is None else f"  {theirs:>12.3f}  {ours:>13.3f}  {each.ratio:>5.1f}"
-        print(f"  {metric:<{width}}  {each.difference:>18.1e}{times}", flush=True)
+        times = [] if each.ratio is None else [each.seconds["monai"], each.seconds["native"]]
+        ratio = "" if each.ratio is None else f"{each.ratio:.1f}"
+        made.add_row(metric, f"{each.difference:.1e}", *(f"{seconds:.3f}" for seconds in times), ratio)
+    console().print(made)
 
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+# `podium figures`: the names that challenge.toml and commands may use.
+
+
+def add_figures(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
+    parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
+    add_ground_truth(parser)
+
+
+def _figures(options: argparse.Namespace) -> int:
+    from podium.challenges import load_challenge
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import find_challenge
+
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    board = load_challenge(find_challenge(root, chosen_challenge(options))).scoreboard
+    of_cases = {metric.name: metric for metric in board.metrics}
+    offline = {metric.name: metric for metric in board.offline_metrics} | {each.path: each for each in board.offline}
+    tables: dict[str, Mapping[str, Metric | GivenFigure]] = {
+        "Figures of all cases, for [figures], [leaderboard] and [ranking] (by and tie_break):": board.named,
+        "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:": of_cases,
+        "Figures that offline tools add, for podium rank alone:": offline,
+    }
+    output, head = console(), ("name", "title", "better", "range", "unit")
+    for heading, figures in tables.items():
+        if figures:
+            made = table("", *head, texts=head)
+            for name, each in figures.items():
+                bounds = f"{each.lowest:g} to {each.highest:g}"
+                made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
+            output.print("", cell(heading), made, sep="\n", soft_wrap=True)
+    print("\nA name that ends in .mean may be written without it.")
+    if board.group_of is not None:
+        print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
+    return 0
+
+
 # `podium manifest`: the public case list.
 
 
 def add_manifest(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "manifest", _manifest, "write the public case list that participants validate against")
+    parser = add_verb(verbs, "manifest", _manifest, "write the public case list for 'podium validate'")
     parser.add_argument(
         "--output", type=Path, default=Path("cases.json"), metavar="FILE", help="the file to write [cases.json]"
     )
@@ -216,16 +278,21 @@ def add_leaderboard(verbs: Verbs) -> None:
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
-    from podium.challenges import phase_columns
+    from podium.challenges import load_challenge, phase_columns
     from podium.challenges.format import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import choose_challenge
+    from podium.evaluation import find_challenge
     from podium.platform.privacy import phase_settings
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
-    folders = read_challenge_folders(root, named=name)
-    chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
+    chosen = [find_challenge(root, name)] if name else list(read_challenge_folders(root).values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
+    for folder in chosen:
+        if differs := load_challenge(folder).ranking.not_live:
+            say(
+                f"{folder.name}: the live leaderboard does not show the official order, because {differs}. "
+                "Only 'podium rank' gives it."
+            )
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0
 
@@ -273,7 +340,7 @@ def _codabench(options: argparse.Namespace) -> int:
 
 def add_keys(verbs: Verbs) -> None:
     tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
-    new = add_verb(tools, "new", _new_key, "make a key pair: write the secret key, print the public key")
+    new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
     new.add_argument("file", type=Path, metavar="FILE", help="where to write the secret key; keep it and back it up")
 
 
@@ -289,7 +356,7 @@ def _new_key(options: argparse.Namespace) -> int:
 
 
 def add_doctor(verbs: Verbs) -> None:
-    add_verb(verbs, "doctor", _doctor, "show what this machine offers: cores, memory, isolation, disk, versions")
+    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
 
 
 def _doctor(_: argparse.Namespace) -> int:
@@ -334,3 +401,44 @@ def _layers_in_force() -> list[str]:
         return []
     with started(Limits()) as found:
         return list(found.layers)
+
+
+# `podium completion`: commands and options at the TAB key. The scripts ask Podium, so they never are out of date.
+
+
+def add_completion(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
+    parser.add_argument(
+        "shell", choices=tuple(_SCRIPTS), help="the line for its start-up file is in docs/organisers.md"
+    )
+    parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from podium.cli.main import make_parser
+
+    print(_SCRIPTS[options.shell] if options.line is None else "\n".join(_words(make_parser()[0], options.line)))
+    return 0
+
+
+def _words(parser: argparse.ArgumentParser, line: str) -> list[str]:
+    """What the last word of a line may become; nothing where that is a path or a number."""
+    _, *before, last = line.split(" ")
+    every, command, second = subcommands(parser), "", list[str]()
+    assert every is not None
+    for word in before:
+        name = f"{command} {word}".strip()
+        inner = subcommands(parser)
+        if (found := (inner and inner.choices.get(word)) or every.choices.get(name)) is not None:
+            parser, command = found, name
+            second = [verb.partition(" ")[2] for verb in every.choices if verb.startswith(f"{name} ")]
+    known = parser._option_string_actions
+    option = known.get(before[-1]) if before else None
+    if option is not None and option.nargs != 0:
+        words = list(option.choices or ())
+    elif last.startswith("-"):
+        words = [each for each in known if each.startswith("--")]
+    else:
+        words = [each for action in parser._actions if not action.option_strings for each in action.choices or ()]
+        words += second
+    return [word for word in words if word.startswith(last) and " " not in word]

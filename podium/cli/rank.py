@@ -3,23 +3,42 @@
 import argparse
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.arguments import Verbs, add_verb, chosen_executor, count, end, inner_share, share
+from podium.cli.arguments import (
+    UNBOUNDED,
+    Group,
+    Verbs,
+    add_verb,
+    cell,
+    chosen_executor,
+    console,
+    count,
+    end,
+    inner_share,
+    share,
+    table,
+)
 from podium.errors import UsageError
-from podium.execution.executor import available_workers
+from podium.execution.executor import available_workers, show_progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from podium.tools.ranking.consensus import Consensus
     from podium.tools.ranking.documents import Cohort
+    from podium.tools.ranking.output import TableColumn
     from podium.tools.ranking.result import Ranking
     from podium.tools.ranking.schemes import RankingOptions
     from podium.tools.ranking.tables import TableOptions
-    from podium.tools.report.files import Report
     from podium.tools.report.overlays import OverlayPicture, OverlaySource
+    from podium.tools.report.page import Report
 
+GROUP: Group = "rank"
 _SCHEMES = {
     "official": "the challenge's own rule",
     "aggregate-then-rank": "by a statistic over cases (--statistic)",
@@ -35,7 +54,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def add_rank(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "rank", _rank, "rank the teams of a challenge and say how sure the ranking is")
+    parser = add_verb(verbs, "rank", _rank, "rank the teams and say how certain the ranking is")
     parser.add_argument(
         "paths",
         type=Path,
@@ -179,8 +198,11 @@ def _rank(options: argparse.Namespace) -> int:
         break_arena_ties=options.break_arena_ties,
         calibration=options.calibration,
         workers=available_workers(),
+        progress=show_progress,
     )
-    rank_cohorts(_cohorts(options), options.output, wanted)
+    with closing(show_progress("reading", 1)):
+        cohorts = _cohorts(options)
+    rank_cohorts(cohorts, options.output, wanted)
     return 0
 
 
@@ -240,48 +262,135 @@ def _table_options(options: argparse.Namespace) -> "TableOptions":
     )
 
 
-def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
-    """Rank the teams below `paths`, write the ranking and print it."""
-    from podium.tools.ranking.documents import read_cohorts
-
-    rank_cohorts(read_cohorts(paths), output, wanted)
-
-
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from rich.console import Console
-
-    from podium.readers.files import escape_for_display
     from podium.tools.ranking.consensus import consensus
-    from podium.tools.ranking.output import (
-        print_consensus,
-        print_ranking,
-        write_consensus,
-        write_ranking,
-        written_at_once,
-    )
+    from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
     from podium.tools.ranking.rank import rank, rank_tasks
-    from podium.tools.report.files import REPORT_FILE, write_report
+    from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
     drawn = rank_tasks(cohorts, wanted) if are_tasks else None
     rankings = [each.ranking for each in drawn] if drawn else [rank(cohort, wanted) for cohort in cohorts]
     agreed = consensus(drawn, wanted) if drawn else None
-    with written_at_once(output) as building:
+    with written_at_once(output) as building, closing(wanted.progress("writing", len(rankings))) as progress:
         for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
             write_ranking(ranking, folder)
             write_report(ranking_report(ranking), folder / REPORT_FILE)
+            progress.advance()
         if agreed:
             write_consensus(agreed, building)
             write_report(consensus_report(agreed), building / REPORT_FILE)
-    console = Console()
+    output_to, said = console(), set[str]()
     for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
-        print_ranking(ranking, console)
-        console.print(escape_for_display(f"Written to {folder}."), highlight=False, markup=False)
+        print_ranking(ranking, output_to, said)
+        output_to.print(cell(f"Written to {folder}."))
     if agreed:
-        print_consensus(agreed, console)
-        console.print(escape_for_display(f"Written to {output}."), highlight=False, markup=False)
+        print_consensus(agreed, output_to)
+        output_to.print(cell(f"Written to {output}."))
+
+
+# The tables at the terminal.
+
+
+def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None:
+    """The final table with as many of its columns as fit, and below it the lines that are not among those `said`."""
+    from rich.measure import Measurement
+
+    from podium.tools.ranking.output import table_columns
+
+    columns = table_columns(ranking)
+    unbounded = output.options.update(max_width=UNBOUNDED)
+    while (
+        columns[-1].is_optional
+        and Measurement.get(output, unbounded, _final_table(ranking, columns)).maximum > output.width
+    ):
+        columns = columns[:-1]
+    output.print(_final_table(ranking, columns), "")
+    for line in _lines_below(ranking, shown=sum(column.is_optional for column in columns)):
+        if line not in said:
+            output.print(cell(line))
+            said.add(line)
+
+
+def _final_table(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Table":
+    division = ", ".join(ranking.division.values())
+    headings = [each.short_title if each.is_optional else each.short_title.replace(" ", "\n", 1) for each in columns]
+    title = f"{ranking.title} ({division})" if division else ranking.title
+    made = table(title, "#", "Team", *headings, texts=["Team"])
+    made.columns[1].min_width = min(20, max(len(team.name) for team in ranking.teams) + 2)
+    for number, team in enumerate(ranking.teams):
+        name = team.name + (" *" if team.finalist else "")
+        cells = (cell(_terminal_cell(column, number)) for column in columns)
+        made.add_row("-" if team.rank is None else str(team.rank), cell(name), *cells)
+    return made
+
+
+def _terminal_cell(column: "TableColumn", number: int) -> str:
+    from podium.tools.ranking.output import rank_range
+
+    found = column.cells[number]
+    if found is None:
+        return "-"
+    if isinstance(found, tuple):
+        return rank_range(found, "-")
+    if isinstance(found, str):
+        return found.replace(" (", "\n(")
+    # Figures of 0 to 1 need more places than those of 0 to 100.
+    largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
+    remark = column.remarks[number].replace(" resamples", "\nresamples") if column.remarks else ""
+    shown = _figure(found, column.interval(number), places=2 if largest > 10 else 3)
+    return f"{shown}\n{remark}" if remark else shown
+
+
+def _figure(value: float, interval: tuple[float, float] | None, *, places: int) -> str:
+    """The figure, and its interval on a second line."""
+    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
+    return f"{value:.{places}f}{below}"
+
+
+def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
+    """Notes first: few cases, doubtful results, teams that are left out. `shown` is the number of figures in the table
+    besides the score."""
+    from podium.tools.ranking.output import confidence_words
+    from podium.tools.ranking.wording import count as count_words
+
+    yield from ranking.notes
+    scores = tuple(team.score for team in ranking.teams)
+    hidden = sum(column.values != scores for column in ranking.columns) - shown
+    if hidden:
+        yield f"{count_words(hidden, 'column is', 'columns are')} not shown here; ranking.csv has all columns."
+    yield f"Rule: {ranking.deciding.words}."
+    if ranking.deciding.score_intervals:
+        yield f"Brackets show {confidence_words(ranking.methods.confidence)} intervals over cases."
+    if any(team.finalist for team in ranking.teams):
+        yield "* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena"
+    if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
+        stable = ranking.deciding.stability
+        yield (
+            f"The median Kendall's tau between {stable.replicates:,} bootstrap replicates and this order is "
+            f"{stable.taus.median:.2f}; '1st' is the probability of winning."
+        )
+    if ranking.differences:
+        yield "Teams in the same group do not differ significantly from the group's best team."
+
+
+def print_consensus(consensus: "Consensus", output: "Console") -> None:
+    """The teams by mean rank over the tasks."""
+    from podium.tools.ranking.output import confidence_words, rank_range
+
+    drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
+    made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])
+    for number, team in enumerate(consensus.teams):
+        mean = _figure(consensus.mean_ranks[number], consensus.mean_rank_interval(number), places=3)
+        cells = [str(consensus.consensus_ranks[number]), team, mean]
+        if consensus.stability:
+            cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))
+        made.add_row(*map(cell, cells), *(str(ranks[number]) for ranks in consensus.ranks))
+    output.print(made, "")
+    if consensus.kemeny:
+        output.print(cell(f"Kemeny order: {', '.join(consensus.kemeny)}."))
 
 
 def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:
@@ -353,10 +462,15 @@ def _directions(text: str) -> dict[str, Any]:
 
 
 def add_report(verbs: Verbs) -> None:
-    summary = "make a web page of one submission's metrics.json, or of a ranking.json"
+    summary = "make a web page of a metrics.json or a ranking.json"
     parser = add_verb(verbs, "report", _report, summary)
     parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="the page to write, or a folder for report.html [the folder of the input]",
+    )
     parser.add_argument(
         "--key",
         type=Path,
@@ -378,7 +492,7 @@ def add_report(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.tools.report.files import REPORT_FILE, Report, write_report
+    from podium.tools.report.page import REPORT_FILE, Report, write_report
 
     given = [options.images, options.submission, options.ground_truth]
     if any(given) and not all(given):
@@ -387,7 +501,10 @@ def _report(options: argparse.Namespace) -> int:
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
     report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
-    target = options.output or options.file.parent / REPORT_FILE
+    target = options.output or options.file.parent
+    if target.is_dir() or not target.suffix:
+        target.mkdir(parents=True, exist_ok=True)
+        target /= REPORT_FILE
     write_report(report, target)
     return end(f"Wrote {target}.")
 

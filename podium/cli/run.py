@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
+    Group,
     Verbs,
     add_case_timeout,
     add_challenge,
@@ -18,13 +19,16 @@ from podium.cli.arguments import (
     add_scheduler,
     add_verb,
     add_workers,
+    cell,
     chosen_challenge,
+    console,
     count,
     dask_executor,
     end,
     positive_int,
+    table,
 )
-from podium.cli.rank import rank_teams
+from podium.cli.rank import rank_cohorts
 from podium.errors import UsageError, require
 from podium.execution.executor import ProgressFactory, available_workers, show_progress
 from podium.execution.processes import Processes
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from podium.tools.batch.storage import Location, Output
     from podium.tools.simulation.run import StepOutcome
 
+GROUP: Group = "run"
 _RANKING = "ranking"
 _TEAM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)=([a-z]+:.*)", re.ASCII | re.DOTALL)
 _STRATEGIES = ("auto", "centerline", "random", "boundary")
@@ -108,6 +113,7 @@ def _score_and_rank(
     from podium.challenges.format import locate_ground_truth
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
+    from podium.tools.ranking.documents import read_cohorts
     from podium.tools.ranking.schemes import RankingOptions
 
     given = options.ground_truth
@@ -124,9 +130,9 @@ def _score_and_rank(
     _print_summary(outcomes)
     written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
-        wanted = RankingOptions(bootstraps=options.bootstraps, workers=available_workers())
+        wanted = RankingOptions(bootstraps=options.bootstraps, workers=available_workers(), progress=show_progress)
         try:
-            rank_teams(written, output.folder / _RANKING, wanted)
+            rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
             output.send(_RANKING)
             if output.remote is not None:
                 print(f"Sent to {output.remote.url / _RANKING}.")
@@ -147,27 +153,19 @@ def _executor(options: argparse.Namespace) -> "Callable[[ProgressFactory], Execu
 
 
 def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title="Submissions", title_justify="left")
-    table.add_column("team", overflow="fold")
-    for heading in ("scored", "failed", "missing", "new"):
-        table.add_column(heading, justify="right")
-    table.add_column("problem", overflow="fold")
+    made = table("Submissions", "Team", "Scored", "Failed", "Missing", "New", "Problem", texts=["Team", "Problem"])
     for each in outcomes:
         counts = each.counts
         cells = ["-"] * 3 if counts is None else [str(n) for n in (counts.scored, counts.failed, counts.missing)]
-        table.add_row(Text(each.team), *cells, str(each.new), Text(each.error or ""))
-    Console().print(table)
+        made.add_row(cell(each.team), *cells, str(each.new), cell(each.error or ""))
+    console().print(made)
 
 
 # `podium simulate`: an algorithm and simulated scribbles.
 
 
 def add_simulate(verbs: Verbs) -> None:
-    summary = "drive an algorithm with simulated scribbles and keep its predictions"
+    summary = "drive an algorithm with simulated scribbles"
     simulate = add_verb(verbs, "simulate", _simulate, summary)
     simulate.add_argument(
         "--algorithm",
@@ -283,13 +281,14 @@ def _resource(text: str) -> tuple[str, float]:
 def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
     """Mean Dice at every step; a failed step counts 0, a case without lesions has none."""
     without_lesions = {outcome.case for outcome in outcomes if outcome.dice is None and outcome.status != "failed"}
-    print("step  mean Dice")
+    made = table("", "Step", "Mean Dice", "", texts=[""])
     for step in range(steps):
         values = [
             outcome.dice or 0.0 for outcome in outcomes if outcome.step == step and outcome.case not in without_lesions
         ]
         mean = sum(values) / len(values) if values else 0.0
-        print(f"{step:4d}  {mean:.4f}  {'#' * round(50 * mean)}", flush=True)
+        made.add_row(str(step), f"{mean:.4f}", "#" * round(50 * mean))
+    console().print(made)
 
 
 # `podium scribbles show`: one step of a simulation as a picture.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
     CHALLENGE_VARIABLE,
+    Group,
     Verbs,
     add_case_timeout,
     add_challenge,
@@ -17,10 +18,14 @@ from podium.cli.arguments import (
     add_time_limit,
     add_verb,
     add_workers,
+    cell,
     chosen_challenge,
     chosen_executor,
+    console,
     end,
     end_log,
+    is_one_stream,
+    table,
 )
 from podium.errors import UsageError
 
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from podium.platform.metrics_file import MetricsFile
     from podium.validation import ValidationReport
 
+GROUP: Group = "score"
 GRAND_CHALLENGE = "grand-challenge"
 _MEDPERF = Path("/mlcommons/volumes")
 
@@ -104,7 +110,7 @@ def evaluate_submission(options: argparse.Namespace) -> int:
     numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
     lost = [f"{number} {status}" for status, number in numbers if number]
     summary = f"Scored {counts.scored} of {counts.expected} cases{' (' + ', '.join(lost) + ')' if lost else ''}."
-    end_log(summary)  # the platform shows the two streams separately
+    end_log("" if is_one_stream() else summary)  # the platform shows the two streams separately
     return end(summary)
 
 
@@ -174,7 +180,7 @@ def _evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) ->
 
 
 def _add_invoke(verbs: Verbs) -> None:
-    summary = "evaluate whenever a web request asks for it: GET /health, POST /invoke"
+    summary = "evaluate on request over HTTP: GET /health, POST /invoke"
     parser = add_verb(verbs, "invoke", _invoke, summary)
     _add_options(parser)
     parser.add_argument("--port", type=int, default=4743, metavar="N", help="where to listen [%(default)s]")
@@ -221,21 +227,15 @@ def _validate(options: argparse.Namespace) -> int:
 
 def _print_report(report: "ValidationReport") -> None:
     """Print what a participant has to fix, if anything, as a table."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from podium.platform.metrics_file import summarise_warnings
 
-    console = Console()
+    output = console()
     for warning in (*report.warnings, *summarise_warnings(report.case_warnings)):
-        console.print(Text(f"Warning: {warning}"))
+        output.print(cell(f"Warning: {warning}"))
     if not report.problems:
-        console.print(f"{report.cases} predictions for '{report.challenge}' are fine.")
+        output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
         return
-    table = Table(title=f"Problems of this '{report.challenge}' submission", title_justify="left")
-    table.add_column("where", overflow="fold")
-    table.add_column("what", overflow="fold")
+    made = table(f"Problems of this '{report.challenge}' submission", "Where", "What", texts=["Where", "What"])
     for problem in report.problems:
-        table.add_row(Text(problem.where), Text(problem.what))  # a name such as '[/b]' is not markup
-    console.print(table)
+        made.add_row(cell(problem.where), cell(problem.what))
+    output.print(made)

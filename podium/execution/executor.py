@@ -196,6 +196,25 @@ class _Bar:
         self._bar.stop()
 
 
+class OverallProgress:
+    """One progress for several runs."""
+
+    def __init__(self, shown: Progress) -> None:
+        self.shown = shown
+
+    def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
+        return self
+
+    def advance(self) -> None:
+        self.shown.advance()
+
+    def close(self) -> None:
+        """Stays open for the next run."""
+
+    def finish(self) -> None:
+        self.shown.close()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Serial:
     """One case after the other in this process: for tests, debuggers and use from Python. There is no time limit, and a

@@ -6,6 +6,7 @@ import pytest
 
 from podium.challenges import challenge_from_settings, published_settings
 from podium.challenges.base import assemble
+from podium.challenges.board import title_of
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
@@ -95,6 +96,26 @@ def test_without_a_range_it_is_left_out(caplog: pytest.LogCaptureFixture) -> Non
     assert "the figure 'odd' has no value for these cases: it is left out" in caplog.text
 
 
+def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision() -> None:
+    """Where no reference has a lesion, `empty_reference = "undefined"` leaves Dice without a value."""
+
+    def found(figures: dict[str, Any]) -> list[str]:
+        return [str(problem) for problem in assemble("pet", "lesions", {"figures": figures}).problems]
+
+    (problem,) = found({"x": "auc_dice / 2"})
+    assert problem.startswith(
+        "'figures.x' needs to say what happens where 'auc_dice' has no value (where no reference has a lesion): write "
+        'x = { formula = "...", undefined = "exclude" }'
+    )
+    assert found({"x": {"formula": "auc_dice / 2", "undefined": "worst"}, "y": "x + 1"}) == []
+    assert found({"x": {"formula": "mean(auc_dice, 1)", "undefined": "exclude"}, "y": "x + 1"}) == []
+    (problem,) = found({"x": {"formula": "mean(auc_dice, auc_dmm)", "undefined": "exclude"}, "y": "x + 1"})
+    assert problem.startswith("'figures.y' needs to say what happens where 'x' has no value (where no reference has")
+    (problem,) = found({"x": {"formula": "auc_dice.std", "undefined": "worst", "direction": "lower"}})
+    assert problem == "'figures.x.undefined' is \"worst\", but 'auc_dice.std' has no finite worst value"
+    assert assemble("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
+
+
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"figures": {"x": "auc_dcie"}},
@@ -140,3 +161,26 @@ def test_a_direction_that_the_terms_do_not_decide_must_be_given() -> None:
 def test_a_figure_made_of_a_wrong_one_is_no_second_problem() -> None:
     found = problems({"figures": {"x": "auc_dcie", "y": "2 * x"}, "ranking": {"by": "y"}})
     assert len(found) == 1, found
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("segmentation_score", "Segmentation score"),
+        ("sd", "SD"),
+        ("map", "mAP"),
+        ("map_at_50", "mAP at 50"),
+        ("mean_iou", "Mean IoU"),
+        ("hd95_liver", "HD95 liver"),
+        ("mapping", "Mapping"),
+    ],
+)
+def test_titles_write_abbreviations_as_the_field_does(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+def test_a_unit_is_not_said_twice() -> None:
+    figure = {"formula": "final_fpv_ml", "title": "FPV (ml)", "unit": "ml", "undefined": "exclude"}
+    tables = {"figures": {"x": figure}, "leaderboard": {"columns": ["x", "final_fpv_ml"]}}
+    titles = [column.title for column in challenge_from_settings("pet", "lesions", tables).columns()]
+    assert titles[-2:] == ["FPV (ml)", "Final FPV (ml)"]

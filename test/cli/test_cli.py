@@ -85,7 +85,7 @@ def manifest(tmp_path: Path, podium: Any) -> Path:
 def test_manifest_holds_names_and_shapes_and_no_reference_value(manifest: Path, podium: Any, tmp_path: Path) -> None:
     content = json.loads(manifest.read_text())
     assert len(content["cases"]) == 12
-    rules = {"schema_name", "challenge", "kind", "title", "version", "submission", "settings"}
+    rules = {"schema", "challenge", "kind", "title", "version", "submission", "settings"}
     assert set(content) == rules | {"cases", "geometries"}
     assert content["cases"]["csv_0071"] == {
         "long": [160, 184],
@@ -109,7 +109,7 @@ def test_the_case_list_says_which_shape_the_phase_takes(podium: Any, tmp_path: P
         assert json.loads(cases.read_text())["submission"] == shape
         if shape == "predictions":
             ended = podium("validate", files, "--cases", cases)
-            assert "predictions.json │ belongs to no case" in ended.out
+            assert re.search("predictions.json +belongs to no case", ended.out)
             assert "a_pred.h5" not in ended.out
         else:
             assert podium("validate", jobs, "--cases", cases).last_line == "The submission is ready."
@@ -171,7 +171,7 @@ def test_a_sentence_ends_once(podium: Any, tmp_path: Path) -> None:
     write_case(tmp_path / "s" / "good_pred.h5")
     (tmp_path / "s" / "x").symlink_to("good_pred.h5")
     assert (
-        "belongs to no case: 'x' is a symbolic link; send the file itself. " in podium("validate", tmp_path / "s").out
+        "belongs to no case: 'x' is a symbolic link; send the file itself.\n" in podium("validate", tmp_path / "s").out
     )
 
 
@@ -240,6 +240,50 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     by_path = {column["path"]: column for column in settings["extra_results_columns"]}
     assert by_path["aggregates.total_seconds"]["order"] == "asc"
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
+
+
+def test_a_broken_challenge_beside_it_does_not_matter(podium: Any, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "ground-truth" / "carotid", tmp_path / "carotid")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "challenge.toml").write_text("this is no TOML")
+    for command in ("leaderboard", "figures"):
+        assert podium(command, "carotid", "--ground-truth", tmp_path).code == 0
+    ended = podium("evaluate", "--challenge", "carotid", "--ground-truth", tmp_path, "--input", SAMPLES / "aorta",
+                   "--output", tmp_path / "out")  # fmt: skip
+    assert ended.code == 0
+    assert podium("leaderboard", "--ground-truth", tmp_path).code == 2
+
+
+RULES = {
+    'by = ["dice", "nsd"]\nmethod = "positions_by_case"': "teams are ranked by their positions in every case",
+    'by = ["dice", "nsd"]\nmethod = "mean_of_positions"\nweights = [2, 1]': "the positions in its columns have",
+    'by = ["dice", "nsd"]\nmethod = "mean_of_positions"': None,
+    'by = "dice"': None,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_leaderboard_says_when_the_live_order_is_not_the_rule(podium: Any, tmp_path: Path, rule: str) -> None:
+    folder = write_ground_truth(tmp_path / "carotid", configuration=CONFIGURATION.replace('by = "score"', rule))
+    ended = podium("leaderboard", "--ground-truth", folder)
+    assert json.loads(ended.out)
+    sentence = RULES[rule]
+    if sentence is None:
+        assert ended.err == ""
+    else:
+        assert f"carotid: the live leaderboard does not show the official order, because {sentence}" in ended.err
+
+
+def test_figures_lists_every_name_with_what_it_is(podium: Any) -> None:
+    lines = [line.strip() for line in podium("figures", "lesions").out.splitlines()]
+    rows = [re.split(r"\s{2,}", line) for line in lines]
+    assert ["name", "title", "better", "range", "unit"] in rows
+    assert ["final_fpv_ml.mean", "Final FPV", "lower", "0 to inf", "ml"] in rows
+    assert ["auc_dice", "AUC-Dice", "higher", "0 to 5"] in rows
+    assert ["dmm_pooled_group_mean", "DMM pooled, mean of groups", "higher", "0 to 1"] in rows
+    assert "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:" in lines
+    assert any("groups.<group>.<name>" in line for line in lines)
+    assert "Figures that offline tools add, for podium rank alone:" in podium("figures", "reports").out
 
 
 def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Path) -> None:

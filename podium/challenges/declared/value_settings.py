@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from podium.challenges.settings import FigureName, Finite, Settings, Text
+from podium.challenges.settings import FigureName, Finite, Settings, Slug, Text
 
 Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 Label = Annotated[StrictInt, Field(ge=0)]
@@ -26,7 +26,7 @@ class ValueSettings(Settings):
 
     title                    its name in titles of columns and pictures [the value's name]
     socket                   its output in an algorithm submission
-    file                     names of its file in a prediction submission, the first that fits counts
+    file                     names of its file in a prediction submission; a case has one file of any of them
     table, column            a CSV or JSON table with a row for every case instead, and the column of the value
     case_column              the table's column of cases [case]
     dataset, pointer         its place inside an HDF5 or a JSON file
@@ -35,7 +35,7 @@ class ValueSettings(Settings):
 
     kind: str
     title: Text | None = None
-    socket: Text | None = None
+    socket: Slug | None = None
     file: Texts | None = None
     table: Text | None = None
     column: Texts | None = None

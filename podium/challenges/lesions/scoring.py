@@ -28,6 +28,7 @@ from podium.metrics.declaration import (
     CaseMetric,
     CohortMetric,
     Curve,
+    Direction,
     Scoreboard,
 )
 from podium.metrics.engines import OWN, engine_named
@@ -399,8 +400,11 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
             CohortMetric(
                 path="dmm_pooled",
                 title="DMM pooled",
+                lowest=0.0,
+                highest=1.0,
                 of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
+                no_value_if="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],
@@ -419,7 +423,11 @@ def _count_metrics(facts: str) -> list[CohortMetric]:
     def of(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
         return lambda rows, resamples: _total(facts, name, rows, resamples)
 
-    return [CohortMetric(path=f"{facts}.{name}", of=of(name), whole=True) for name in ("tp", "fp", "fn")]
+    directions: dict[str, Direction] = {"tp": "higher", "fp": "lower", "fn": "lower"}
+    return [
+        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, of=of(name), whole=True)
+        for name, direction in directions.items()
+    ]
 
 
 def _centroid_metrics() -> list[CohortMetric]:
@@ -427,6 +435,8 @@ def _centroid_metrics() -> list[CohortMetric]:
         *_count_metrics("final_centroid_hits"),
         CohortMetric(
             path="final_centroid_hits.f1",
+            lowest=0.0,
+            highest=1.0,
             of=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
         ),
     ]

@@ -23,7 +23,7 @@ from podium.evaluation import Task, find_challenge, open_predictions, prepare, r
 from podium.execution.executor import (
     CaseOutcome,
     Executor,
-    Progress,
+    OverallProgress,
     ProgressFactory,
     attempt,
     how_it_ended,
@@ -116,7 +116,7 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
         names = sorted(teams)
         groups = [names[first : first + teams_per_task] for first in range(0, len(names), teams_per_task)]
-        overall = _Overall(
+        overall = OverallProgress(
             progress(
                 f"scoring {len(names)} teams, {min(len(names), teams_per_task)} at a time",
                 len(groups) * len(task.cases),
@@ -140,12 +140,25 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         return outcomes
 
 
+@dataclass(frozen=True)
+class _Told:
+    """The progress of a child process, which tells its parent."""
+
+    parent: Connection
+
+    def advance(self) -> None:
+        self.parent.send(None)
+
+    def close(self) -> None:
+        """The parent closes what it shows."""
+
+
 @dataclass
 class _Batch:
     task: Task
     output: Output
     mirrors: Mirrors  # of the ground truth
-    overall: "_Overall"
+    overall: OverallProgress
     executor: Executor  # shows the progress on all cases
     quiet: Executor  # for what comes after a failure
     worst: dict[str, CaseOutcome[Figures]] = field(default_factory=dict)  # the same for every team
@@ -201,7 +214,7 @@ class _Batch:
             die_with(parent)
         set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
         unblock_signals()
-        self.overall.parent = connection
+        self.overall.shown = _Told(connection)
         try:
             connection.send((self.evaluate(teams), self.worst))
         except KeyboardInterrupt:
@@ -333,29 +346,6 @@ def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
         return None
     first = unreachable[0].outcome.error
     return f"{len(unreachable)} cases failed because their files could not be fetched; run it again. {first}"
-
-
-class _Overall:
-    """One progress for the runs of all groups of teams; a child process tells its parent."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown = shown
-        self.parent: Connection | None = None
-
-    def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
-        return self
-
-    def advance(self) -> None:
-        if self.parent is None:
-            self._shown.advance()
-        else:
-            self.parent.send(None)
-
-    def close(self) -> None:
-        """Stays open for the next group of teams."""
-
-    def finish(self) -> None:
-        self._shown.close()
 
 
 def unit_scorer(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
+from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
@@ -29,6 +30,7 @@ from podium.tools.ranking.schemes import (
     Scheme,
     SchemeOutcome,
     apply_scheme,
+    exact_intervals,
 )
 from podium.tools.ranking.statistics import (
     case_positions,
@@ -181,11 +183,16 @@ def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Flo
     """The rule in every replicate, from `drawn[path][replicate, team]`; None where a criterion is missing there.
 
     Figures that do not come from the cases, such as a runtime that breaks ties, are the same in every replicate.
+    Replicates in which a team lacks a figure that it has over all cases are left out; None where there are no others.
     """
     if not all(criterion.path in drawn for criterion in rule.criteria):
         return None
     figures = rule_figures(rule, facts.aggregates, facts.labels)
-    return apply_rule(rule, {**figures, **{each.path: drawn[each.path] for each in rule.criteria}})
+    paths = [each.path for each in rule.criteria]
+    kept = np.logical_and.reduce([(np.isnan(figures[path]) | ~np.isnan(drawn[path])).all(axis=1) for path in paths])
+    if not kept.any():
+        return None
+    return apply_rule(rule, {**figures, **{path: drawn[path][kept] for path in paths}})
 
 
 # The live leaderboard of Grand Challenge, computed offline.
@@ -293,16 +300,19 @@ def deciding_ranks(facts: Facts, official: Official | None, options: RankingOpti
     return _ranks(_full(SCHEMES[options.scheme], facts, options))
 
 
+def general_schemes(options: RankingOptions) -> Sequence[Scheme]:
+    """Those side by side, and the deciding scheme if it is another one."""
+    chosen = SCHEMES.get(options.scheme)
+    return [*SIDE_BY_SIDE, chosen] if chosen is not None and chosen not in SIDE_BY_SIDE else SIDE_BY_SIDE
+
+
 def scheme_rankings(
     facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
 ) -> list[Ranked]:
     """The official rule, the general schemes side by side, and the deciding scheme if it is none of these."""
     rankings = [_official_ranked(facts, official, bootstrap, options)] if official else []
-    schemes = list(SIDE_BY_SIDE)
-    if options.scheme in SCHEMES and SCHEMES[options.scheme] not in schemes:
-        schemes.append(SCHEMES[options.scheme])
     if facts.in_schemes:
-        rankings += [_general(scheme, facts, bootstrap, options) for scheme in schemes]
+        rankings += [_general(scheme, facts, bootstrap, options) for scheme in general_schemes(options)]
     if options.scheme == PLATFORM:
         rankings.append(Ranked(ranking=live_leaderboard(facts, options.platform_method)))
     return rankings
@@ -321,6 +331,8 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
         reason = "The arena decides among the finalists, and resampling cases does not resample its votes."
         return _ranked(names, official.outcome, replicates, reason, options)
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
+    if bootstrap and all(each.path in bootstrap.figures for each in official.rule.criteria) and why_not:
+        why_not = "No resample has a value of everything that teams are ranked by."
     return _ranked(names, official.outcome, replicates, why_not, options)
 
 
@@ -331,7 +343,11 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
     full = _full(scheme, facts, options)
     words = scheme.words.format(quantile=options.quantile)
-    return _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
+    found = _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
+    exact = exact_intervals(scheme, facts.in_schemes, options.confidence) if bootstrap else None
+    if exact is None:
+        return found
+    return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
 
 
 def _ranked(
@@ -356,6 +372,7 @@ def _ranked(
         score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
         stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
+        undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
     )
     return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
 
@@ -370,8 +387,8 @@ def _why_not(facts: Facts, bootstrap: Bootstrap | None) -> str:
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    whole = Resamples.whole(len(facts.cases))
-    return apply_scheme(scheme, facts.in_schemes, whole, options, facts.weights)
+    whole, quick = Resamples.whole(len(facts.cases)), replace(options, progress=no_progress)
+    return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
 
 
 def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:

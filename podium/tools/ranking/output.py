@@ -1,5 +1,5 @@
-"""Rankings for people and programs: ranking.json, ranking.csv, ranking.tex and the table at the terminal; the same of a
-consensus; and the rows of a calibration.
+"""Rankings for people and programs: ranking.json, ranking.csv and ranking.tex; the same of a consensus; and the rows of
+a calibration.
 
 The final table is described once, by `table_columns`: the terminal, ranking.tex and the page show these columns.
 """
@@ -16,14 +16,8 @@ from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
 
 from podium.errors import UsageError
-from podium.readers.files import escape_for_display
 from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.result import (
     Calibration,
@@ -34,16 +28,22 @@ from podium.tools.ranking.result import (
     Row,
     ranking_to_json,
 )
-from podium.tools.ranking.wording import NOTHING, chance, column_decimals, even_decimals, fixed
+from podium.tools.ranking.wording import (
+    NO_VALUE,
+    NOTHING,
+    chance,
+    column_decimals,
+    even_decimals,
+    fixed,
+    undefined_words,
+)
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"
 LATEX_FILE = "ranking.tex"
 CONSENSUS_FILE = "consensus.json"
 CONSENSUS_CSV_FILE = "consensus.csv"
-_LONGEST_LINE = 1000
 _NO_INTERVAL = ("", "")
-_UNBOUNDED = 10_000  # characters: wider than any table
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -53,6 +53,7 @@ _ESCAPES = {
     "τ": r"$\tau$",
     "≤": r"$\leq$",
     "−": "$-$",
+    "†": r"\dag{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
@@ -92,14 +93,18 @@ class TableColumn:
 def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
-    scores = tuple(team.score for team in teams)
+    scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
     columns = [
         TableColumn(
             title=deciding.score_title,
             short_title=deciding.score_title,
-            cells=scores,
+            cells=[NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
+            remarks=[
+                undefined_words(deciding.undefined_replicates if team.score_interval else 0, replicates)
+                for team in teams
+            ],
             kind="score",
         )
     ]
@@ -127,9 +132,15 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         TableColumn(
             title=column.title,
             short_title=column.title,
-            cells=["unknown" if value is None else value for value in column.values],
+            cells=[
+                value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values
+            ],
             intervals=column.intervals,
             spreads=column.errors,
+            remarks=[
+                undefined_words(number if interval else 0, replicates)
+                for number, interval in zip(column.undefined, column.intervals or (), strict=False)
+            ],
             decimals=even_decimals(column.values),
             is_optional=True,
         )
@@ -205,110 +216,8 @@ def _latex_cell(column: TableColumn, number: int) -> str:
     if isinstance(cell, str):
         return latex_escape(cell)
     ends = f" [{fixed(interval[0], column.decimals)}, {fixed(interval[1], column.decimals)}]" if interval else ""
-    return latex_escape(f"{fixed(cell, column.decimals)}{ends}")
-
-
-# The table at the terminal.
-
-
-def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The final table with as many of its columns as fit, and notes below it; ranking.csv has all columns."""
-    columns = table_columns(ranking)
-    table = _final_table(ranking, columns)
-    unbounded = console.options.update(max_width=_UNBOUNDED)
-    while columns[-1].is_optional and Measurement.get(console, unbounded, table).maximum > console.width:
-        columns = columns[:-1]
-        table = _final_table(ranking, columns)
-    console.print(table)
-    for line in _lines_below(ranking):
-        console.print(_line(line), highlight=False)
-
-
-def _final_table(ranking: Ranking, columns: Sequence[TableColumn]) -> Table:
-    division = ", ".join(ranking.division.values())
-    title = f"{ranking.title} ({division})" if division else ranking.title
-    table = Table(
-        title=_line(title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    table.add_column("#", justify="right")
-    table.add_column("Team", overflow="fold", min_width=min(20, max(len(team.name) for team in ranking.teams) + 2))
-    for column in columns:
-        heading = _line(column.short_title)
-        if column.is_optional:
-            table.add_column(heading, justify="right", overflow="fold")
-        else:
-            table.add_column(heading.replace(" ", "\n", 1), justify="right")
-    for number, team in enumerate(ranking.teams):
-        name = team.name + (" *" if team.finalist else "")
-        cells = (escape(_terminal_cell(column, number)) for column in columns)
-        table.add_row("-" if team.rank is None else str(team.rank), _line(name), *cells)
-    return table
-
-
-def _terminal_cell(column: TableColumn, number: int) -> str:
-    cell = column.cells[number]
-    if cell is None:
-        return "-"
-    if isinstance(cell, tuple):
-        return rank_range(cell, "-")
-    if isinstance(cell, str):
-        return cell.replace(" (", "\n(")
-    # Figures of 0 to 1 need more places than those of 0 to 100.
-    largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
-    return _figure(cell, column.interval(number), places=2 if largest > 10 else 3)
-
-
-def _figure(value: float, interval: Interval | None, *, places: int) -> str:
-    """The figure, and its interval on a second line."""
-    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
-    return f"{value:.{places}f}{below}"
-
-
-def _line(text: str) -> str:
-    """Text of a file, safe for a terminal: on one line, without control characters or markup."""
-    return escape(escape_for_display(text, longest=_LONGEST_LINE))
-
-
-def _lines_below(ranking: Ranking) -> Sequence[str]:
-    """Notes first: few cases, doubtful results, teams that are left out."""
-    lines = [f"Rule: {ranking.deciding.words}."]
-    if ranking.deciding.score_intervals:
-        lines.append(f"Brackets show {confidence_words(ranking.methods.confidence)} intervals over cases.")
-    if any(team.finalist for team in ranking.teams):
-        lines.append("* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena")
-    if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
-        stable = ranking.deciding.stability
-        lines.append(
-            f"The median Kendall's tau between {stable.replicates:,} bootstrap replicates and this order is "
-            f"{stable.taus.median:.2f}; '1st' is the probability of winning."
-        )
-    if ranking.differences:
-        lines.append("Teams in the same group do not differ significantly from the group's best team.")
-    return [*ranking.notes, *lines]
-
-
-def print_consensus(consensus: Consensus, console: Console) -> None:
-    """The teams by mean rank over the tasks."""
-    table = Table(title=_line(f"{consensus.title}: consensus"), title_justify="left", box=box.SIMPLE_HEAD)
-    drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
-    for heading in ("#", "Team", "Mean rank", *drawn):
-        table.add_column(heading, justify="left" if heading == "Team" else "right")
-    for task in consensus.tasks:
-        table.add_column(_line(task), justify="right", overflow="fold")
-    for number, team in enumerate(consensus.teams):
-        mean = _figure(consensus.mean_ranks[number], consensus.mean_rank_interval(number), places=3)
-        cells = [str(consensus.consensus_ranks[number]), _line(team), mean]
-        if consensus.stability:
-            cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))
-        table.add_row(*cells, *(str(ranks[number]) for ranks in consensus.ranks))
-    console.print(table)
-    if consensus.kemeny:
-        console.print(_line(f"Kemeny order: {', '.join(consensus.kemeny)}."), highlight=False)
+    remark = f" ({column.remarks[number]})" if column.remarks and column.remarks[number] else ""
+    return latex_escape(f"{fixed(cell, column.decimals)}{ends}{remark}")
 
 
 # Files.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from podium.errors import UsageError
-from podium.execution.executor import available_workers
+from podium.execution.executor import OverallProgress, available_workers
 from podium.figures import Figures, agrees, put
 from podium.metrics.resampling import Resamples
 from podium.readers.files import escape_for_display
@@ -24,6 +24,7 @@ from podium.tools.ranking.official import (
     Official,
     Ranked,
     deciding_ranks,
+    general_schemes,
     official_ranking,
     scheme_rankings,
     taus_between,
@@ -91,7 +92,16 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     facts = _in_final_order(_with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = _bootstrap(facts, options)
-    ranked = scheme_rankings(facts, official, bootstrap, options)
+    steps = len(facts.in_schemes) * (len(general_schemes(options)) + 1 if bootstrap else 1)
+    overall = OverallProgress(options.progress("ranking", steps))
+    try:
+        ranked = scheme_rankings(facts, official, bootstrap, replace(options, progress=overall.start))
+        tests = []
+        for table in facts.in_schemes:
+            tests.append(significance(table, alpha=options.alpha, workers=options.workers))
+            overall.advance()
+    finally:
+        overall.finish()
     schemes = [each.ranking for each in ranked]
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
     deciding = chosen.ranking
@@ -103,8 +113,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     )
     groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
-    given = {figure.path for figure in facts.challenge.scoreboard.given}
-    not_resampled = tuple(column.title for column in columns if column.path in given) if bootstrap else ()
+    not_resampled = tuple(column.title for column in columns if column.is_given) if bootstrap else ()
     ranking = Ranking(
         challenge=common.challenge,
         title=escape_for_display(common.title),
@@ -121,9 +130,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         differences=differences,
         not_resampled=not_resampled,
         scheme_taus=taus_between(schemes),
-        significance=tuple(
-            significance(table, alpha=options.alpha, workers=options.workers) for table in facts.in_schemes
-        ),
+        significance=tuple(tests),
         arena=arena,
         methods=methods(
             facts,
@@ -140,6 +147,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
                 arena=arena,
                 deciding=deciding,
                 by_the_rule=schemes[0] if official else None,
+                columns=columns,
                 options=options,
             )
         ),

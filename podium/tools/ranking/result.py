@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from podium.errors import UsageError, first_problem
+from podium.errors import UsageError, first_problem, pandas
+from podium.figures import html_table
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.platform.metrics_file import Status
@@ -31,6 +32,9 @@ NARROW_BELOW = 50
 
 Interval = tuple[float, float]
 Intervals = tuple[Interval | None, ...]  # [team]
+IntervalKind = Literal["percentile", "binomial"]
+"""Of bootstrap replicates, or of the order of the cases, for medians."""
+
 Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
 Aspect = Literal["agreement", "position", "length", "repeats"]
@@ -57,7 +61,7 @@ class Team:
     rank       by the deciding scheme; None for a team that it does not rank (only `platform` leaves teams out)
     score      what this scheme ranks by, in its own unit and direction
     group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
-               others, and so on; None without a bootstrap
+               others, and so on; None without a bootstrap, and for a team without a score
     group_p    p-value against the group's best team after Holm's adjustment; None for that team itself
     tied_with  the other teams that share the rank
     finalist   goes on to the arena, or was in it, where the challenge has one
@@ -83,7 +87,11 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateColumn:
-    """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value."""
+    """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value.
+
+    is_given   it does not come from the cases: None means unknown
+    undefined  [team], the replicates in which the figure has no value: its interval leaves them out
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -94,6 +102,9 @@ class AggregateColumn:
     values: Row  # [team]
     errors: Row | None  # [team], standard deviations
     intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or without a bootstrap
+    interval_kind: IntervalKind = "percentile"
+    is_given: bool = False
+    undefined: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +170,10 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeRanking:
-    """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values."""
+    """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values.
+
+    undefined_replicates  left out because a figure that a team has over all cases has no value there
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -171,8 +185,10 @@ class SchemeRanking:
     ranks: tuple[int | None, ...]  # [team]
     scores: Row  # [team]
     score_intervals: Intervals | None  # [team]; None where there is no stability
+    interval_kind: IntervalKind = "percentile"
     stability: Stability | None
     why_no_stability: str | None  # a sentence, where there is none
+    undefined_replicates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +346,7 @@ class Calibration:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Ranking:
     """The whole result.
 
@@ -367,6 +383,31 @@ class Ranking:
     methods: Methods
     notes: tuple[str, ...]
     calibration: Calibration | None = None
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{team.rank} {team.name}" for team in self.teams[:3])
+        return f"<{self.challenge}: {len(self.teams)} teams, {len(self.cases)} cases; {best}>"
+
+    def _repr_html_(self) -> str:
+        from podium.tools.ranking.output import rank_range, table_columns
+
+        columns = table_columns(self)
+        rows = [
+            [team.rank, team.name, *(rank_range(each, "–") if isinstance(each, tuple) else each for each in cells)]
+            for team, cells in zip(self.teams, zip(*(column.cells for column in columns), strict=True), strict=True)
+        ]
+        return html_table(self.title, ["Rank", "Team", *(column.title for column in columns)], rows)
+
+    def to_frame(self) -> Any:
+        """A pandas table with a row for every team, case, figure and region; NaN where a team has no value."""
+        rows = [
+            (team.name, team.rank, case, status, *metric.name.partition(".")[::2], value)
+            for metric in self.metrics
+            for team, statuses, values in zip(self.teams, self.statuses, metric.values, strict=True)
+            for case, status, value in zip(self.cases, statuses, values, strict=True)
+        ]
+        columns = ["team", "rank", "case", "status", "figure", "region", "value"]
+        return pandas.DataFrame(rows, columns=columns).astype({"value": float})
 
     def scheme(self, name: str) -> SchemeRanking:
         """The ranking under one scheme."""

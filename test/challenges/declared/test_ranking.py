@@ -90,6 +90,9 @@ def test_the_commands_rank_by_positions_in_every_case(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(page)]) == 0
     assert "the mean of their positions in every case by Age error and Weight error" in page.read_text()
+    for folder in (tmp_path / "ranking", tmp_path / "new" / "pages"):  # a folder, as for `podium rank`
+        assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(folder)]) == 0
+        assert (folder / "report.html").is_file()
 
 
 def test_a_case_without_prediction_has_the_worst_position(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_positions_by_case_need_published_rows(tmp_path: Path) -> None:
 def test_positions_by_case_names_figures_of_cases(tmp_path: Path) -> None:
     rule = '[[metrics]]\nkind = "r2"\nof = "age"\n[ranking]\nby = "r2"\nmethod = "positions_by_case"\n'
     (error,) = errors(tmp_path, VALUES + rule)
-    assert "'ranking.by' names 'r2', which does not exist" in error
+    assert "'ranking.by' names 'r2', which is a figure of all cases together: here it must be one of" in error
 
 
 COHORT = '[[metrics]]\nkind = "pearson"\nof = "age"\nfailed = "exclude"\n[ranking]\nby = "pearson"\n'

@@ -111,14 +111,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     small = ["--arena", str(tmp_path), "--teams", "3", "--raters", "3", "--cases", "30", "--runs", "3"]
     assert run(*small, "--gap", "20", "--gap", "800", "--workers", "2") == 0
     first = capsys.readouterr()
-    heading, _, close, clear = first.out.splitlines()
-    assert heading == (
-        "| gap | best is first | by Elo | by Bradley-Terry | best has rank 1 | best in first group "
-        "| votes: median | 90 % | budget ended it | never ended | Kendall's tau |"
+    heading, _, close, clear = [line.split() for line in first.out.splitlines() if line.strip()]
+    assert " ".join(heading) == (
+        "Gap Best is first By Elo By Bradley-Terry Best has rank 1 Best in first group "
+        "Votes: median 90 % Budget ended it Never ended Kendall's tau"
     )
-    assert close.startswith("| 20 | ")
-    assert clear.startswith("| 800 | 100% | 100% | 100% | 100% (of 1.0) | 100% (of 1.0) | ")
-    assert clear.endswith(" | 0% | 0% | 1.00 |")
+    assert close[0] == "20"
+    assert clear[:8] == ["800", "100%", "100%", "100%", "100%", "(of", "1.0)", "100%"]
+    assert clear[-3:] == ["0%", "0%", "1.00"]
     assert first.err.endswith("Played 6 arenas of 3 teams, 3 raters and 30 cases; seed 0.\n")
     assert run(*small, "--gap", "20", "--gap", "800", "--workers", "1") == 0
     assert capsys.readouterr().out == first.out

@@ -9,7 +9,7 @@ import pytest
 from places import ROOT
 from tools.platforms.running import ground_truth, sample
 
-from podium.cli.main import _parser
+from podium.cli.main import make_parser
 from podium.cli.score import paths
 from podium.tools.platforms.results import read_parameters
 
@@ -39,7 +39,7 @@ def test_medperfs_volumes_are_our_defaults(tmp_path: Path) -> None:
     command, container, parameters, _ = map(yaml.safe_load, blocks("yaml"))
     task = container["tasks"]["evaluate"]
     volumes = {**task["input_volumes"], **task["output_volumes"]}
-    parser, _ = _parser()
+    parser, _ = make_parser()
     options = parser.parse_args(["evaluate", *task["run_args"]["command"]])
     assert {name: str(path) for name, path in paths(options).items()} == {
         name: volume["mount_path"] for name, volume in volumes.items()

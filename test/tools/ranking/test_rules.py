@@ -15,10 +15,10 @@ from podium.challenges import published_settings
 from podium.challenges.freehand.format import FreehandSettings
 from podium.challenges.lesions.format import LesionsSettings
 from podium.cli.main import main
+from podium.cli.rank import print_ranking
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.output import print_ranking
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import ranking_from_json
 from podium.tools.ranking.schemes import RankingOptions
@@ -78,7 +78,7 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
     runtimes = next(column.values for column in ranking.columns if column.path == "runtime_seconds")
     assert runtimes == (900.0, 3.0, 3.0, 20.0, None)
     console = Console(width=160, record=True)
-    print_ranking(ranking, console)
+    print_ranking(ranking, console, set())
     assert console.export_text().count("unknown") == 2  # the team, and its runtime
     # Another scheme breaks no tie, and does not claim to.
     other = rank(cohort, RankingOptions(bootstraps=0, scheme="mean-then-rank"))
@@ -102,12 +102,13 @@ def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> d
         figures = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
         rows.append({"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None})
 
-    def mean(values: Areas) -> float:
-        defined = [value for value in values if value is not None]
-        return sum(defined) / len(defined) if defined else 0.0
-
     scale = 1 if regime == "simulated" else 5
-    ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
+
+    def mean(values: Areas) -> dict[str, float]:
+        defined = [value for value in values if value is not None]
+        return {"mean": sum(defined) / len(defined) / scale} if defined else {}
+
+    ranked = {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}
     return {
         "schema": "podium-metrics-2",
         "challenge": "lesions",

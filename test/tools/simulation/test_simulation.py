@@ -369,7 +369,7 @@ def test_the_demonstration_improves_with_every_step(tmp_path: Path, capsys: pyte
         "output": tmp_path / "output",
     }
     assert simulate(folders, f"command:{sys.executable} {DEMONSTRATION} {{input}} {{output}}") == 0
-    curve = [float(row.split()[1]) for row in capsys.readouterr().out.splitlines()[1:]]
+    curve = [float(row.split()[1]) for row in capsys.readouterr().out.splitlines()[2:]]
     assert len(curve) == 6
     assert curve == sorted(curve)
     assert curve[0] < 0.5

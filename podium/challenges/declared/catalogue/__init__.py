@@ -164,6 +164,5 @@ def _shown(name: str, model: type[MetricSettings]) -> str:
     if field.is_required():
         return "required"
     if field.default is None:
-        is_of_candidates = name == "threshold" and "repeats" in model.model_fields
-        return _WHEN_ABSENT["threshold of candidates" if is_of_candidates else name]
+        return _WHEN_ABSENT["threshold of candidates" if name == "threshold" and "match" in _own_keys(model) else name]
     return f"`{json.dumps(field.default)}`"
