@@ -172,8 +172,8 @@ def add_simulate(verbs: Verbs) -> None:
         required=True,
         action="append",
         metavar="[TEAM=]SPEC",
-        help="docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION; several with "
-        "their teams: --algorithm one=SPEC --algorithm two=SPEC",
+        help="docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
+        "with their teams: --algorithm one=SPEC --algorithm two=SPEC",
     )
     add_images_and_references(simulate)
     simulate.add_argument(
