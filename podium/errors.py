@@ -239,8 +239,6 @@ def require(*packages: str, extra: str) -> None:
         raise UsageError(missing_packages(*missing, extra=extra))
 
 
-def missing_packages(*packages: str, extra: str) -> str:
+def missing_packages(*packages: str, extra: str, what: str = "This command") -> str:
     """One sentence with the command to run; Podium is installed from its checkout, not from a package index."""
-    return (
-        f"This command needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."
-    )
+    return f"{what} needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from podium.tools.ranking.result import Ranking
     from podium.tools.ranking.schemes import RankingOptions
     from podium.tools.ranking.tables import TableOptions
-    from podium.tools.report.files import Report
     from podium.tools.report.overlays import OverlayPicture, OverlaySource
+    from podium.tools.report.page import Report
 
 GROUP: Group = "rank"
 _SCHEMES = {
@@ -267,7 +267,7 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     from podium.tools.ranking.consensus import consensus
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
     from podium.tools.ranking.rank import rank, rank_tasks
-    from podium.tools.report.files import REPORT_FILE, write_report
+    from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
@@ -492,7 +492,7 @@ def add_report(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.tools.report.files import REPORT_FILE, Report, write_report
+    from podium.tools.report.page import REPORT_FILE, Report, write_report
 
     given = [options.images, options.submission, options.ground_truth]
     if any(given) and not all(given):
