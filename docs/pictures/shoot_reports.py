@@ -1,8 +1,9 @@
-"""Takes docs/pictures/report-ranking.png, report-ranking-table.png and report-phone.png: reports of the samples in a real browser (Chromium).
+"""Takes the pictures of reports of the samples in docs/pictures/, in a real browser (Chromium).
 
     ./demo.sh && python docs/pictures/shoot_reports.py
 
-The first is the ranking of the carotid samples on a desktop, the second a participant's report on a phone in the dark.
+report-ranking.png is the ranking of the carotid samples on a desktop, report-ranking-table.png a part of it for the
+README, report-phone.png a participant's report on a phone in the dark.
 """
 
 import shutil
