@@ -12,7 +12,15 @@ from typing import Any, get_args
 
 from podium.challenges import KINDS, challenge_from_settings, problems_of_file, published_settings
 from podium.challenges.base import AnyChallenge
-from podium.challenges.format import CHALLENGE_FILE, REFERENCES, Description, check_name, equal_but_for_letter_case
+from podium.challenges.format import (
+    CHALLENGE_FILE,
+    REFERENCES,
+    Description,
+    check_name,
+    equal_but_for_letter_case,
+    lines_of,
+    listed,
+)
 from podium.challenges.settings import ENGINE, ChallengeFile
 from podium.errors import ConfigurationError, preload_readers
 from podium.evaluation import problems_of_cases
@@ -23,8 +31,7 @@ from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.readers.files import list_files
 
-_NAMED = 5  # cases that a warning names
-MOST_COMPARED = 10  # references that both engines are compared on
+MOST_COMPARED = 10  # references that both engines are compared on, and an organiser's own metrics are tried on
 ENGINES = get_args(EngineName)
 
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
@@ -42,11 +49,13 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Examined:
-    """One reference, read in full; `images` is None where images are not compared."""
+    """One reference, read in full; `images` is None where images are not compared, `tried` what the organiser's own
+    metrics made of it."""
 
     description: Description
     digest: bytes
     images: int | None
+    tried: tuple[Sequence[Figures], Sequence[str]] = ((), ())
 
 
 def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> Checked:
@@ -121,7 +130,7 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
     with suppress(ConfigurationError):
         expected = file.common().expected_cases
     problems = [*problems, *problems_of_cases(challenge, references, expected=expected)]
-    checked.errors += [f"{problem.where}: {problem.what}" for problem in problems]
+    checked.errors += lines_of(problems)
     if not challenge.format.layout.ignore_case:
         checked.warnings += [
             f"{' and '.join(names)} differ only in upper and lower case."
@@ -145,14 +154,17 @@ def _examine(
     files = list_files(images).files if images is not None else None
 
     def examine(case: str) -> _Examined:
-        description = challenge.format.describe_reference(challenge.format.read_reference(references[case]))
+        content = challenge.format.read_reference(references[case])
+        description = challenge.format.describe_reference(content)
         digest = _digest(challenge, references[case])
         found = None
         if files is not None and challenge.overlays is not None:
             found = challenge.overlays.check_images(case, description.shapes, files)
-        return _Examined(description=description, digest=digest, images=found)
+        tried = challenge.scorer.try_own_metrics(content) if case in rehearsed else ((), ())
+        return _Examined(description=description, digest=digest, images=found, tried=tried)
 
     preload_readers(challenge.format.libraries)
+    rehearsed = sorted(references)[:MOST_COMPARED]
     outcomes = executor.run(sorted(references), examine, label="checking references")
     examined: dict[str, _Examined] = {}
     for case, outcome in outcomes.items():
@@ -162,11 +174,24 @@ def _examine(
             own = challenge.format.reference_files(references[case])
             where = f"{REFERENCES}/{own[0].name}" if own else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
+    checked.errors += _errors_of_code(challenge, [each.tried for each in examined.values()])
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
         checked.warnings += challenge.format.doubts_about_all(descriptions)
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
+
+
+def _errors_of_code(challenge: AnyChallenge, tried: Sequence[tuple[Sequence[Figures], Sequence[str]]]) -> Sequence[str]:
+    """What the organiser's own metrics raise on references against themselves and against damaged copies, and over all
+    of these, also where one case has no prediction; the first problem of every line."""
+    problems = [problem for _, raised in tried for problem in raised]
+    copies = list(zip(*(rows for rows, _ in tried if rows), strict=True))
+    if copies:
+        *whole, missing = copies
+        for rows in (*whole, (missing[0], *whole[0][1:])):
+            problems += challenge.scorer.try_own_cohort(rows)
+    return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
 
 # The two engines on damaged copies of the references: evidence for a choice.
@@ -271,16 +296,11 @@ def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
         if each.images == 0:
             doubted.setdefault("There is no image of this case.", []).append(case)
     warnings = [
-        f"{_listed(cases)}: These references have the same content."
+        f"{listed(cases)}: These references have the same content."
         for digest, cases in same.items()
         if digest and len(cases) > 1
     ]
-    return warnings + [f"{_listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
-
-
-def _listed(cases: Sequence[str]) -> str:
-    more = f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
-    return ", ".join(cases[:_NAMED]) + more
+    return warnings + [f"{listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
 
 
 def _statistics(descriptions: Sequence[Description]) -> Sequence[str]:

@@ -36,14 +36,24 @@ from podium.challenges.format import (
     ReferenceProblem,
     Shapes,
     ValuesByCase,
-    read_challenge_folders,
+    challenge_paths,
+    read_challenge_folder,
     refuse_references,
 )
-from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, preload_readers
+from podium.errors import (
+    OWN_METRIC_FAILED,
+    GroundTruthError,
+    OrganiserError,
+    Refused,
+    SubmissionError,
+    UsageError,
+    preload_readers,
+)
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.metrics import Floats
+from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
@@ -206,23 +216,19 @@ def open_challenge(
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
-    """The challenge that is meant, below a ground truth folder."""
-    return choose_challenge(read_challenge_folders(ground_truth, named=named), named=named)
-
-
-def choose_challenge(folders: Mapping[str, ChallengeFolder], *, named: str | None) -> ChallengeFolder:
-    """The named challenge, else the only one: which rules score a submission is never the submission's choice."""
-    choices = ", ".join(sorted(folders))
-    if named is not None:
-        if named not in folders:
-            raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
-        return folders[named]
-    if len(folders) > 1:
+    """The named challenge below a ground truth folder, else the only one: which rules score a submission is never the
+    submission's choice. No other challenge there is read."""
+    paths = challenge_paths(ground_truth, named=named)
+    choices = ", ".join(sorted(paths))
+    if named is not None and named not in paths:
+        raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
+    if named is None and len(paths) > 1:
         raise UsageError(
             f"There are several challenges here ({choices}); name one with --challenge or the "
             "variable PODIUM_CHALLENGE."
         )
-    return next(iter(folders.values()))
+    name = named or next(iter(paths))
+    return read_challenge_folder(paths[name], name=name)
 
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
@@ -316,6 +322,10 @@ def problems_of_cases(
             "can find them in the log."
         )
         problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    for path in challenge.figures_in_use:
+        first, _, rest = path.partition(".")
+        if first == GROUPS and rest.partition(".")[0] not in groups.values():
+            problems.append(ReferenceProblem(what="A figure is of a group that no case is in.", where=path))
     return problems
 
 
@@ -411,7 +421,8 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored.
+    Raises SubmissionError (after writing) when not a single case could be scored; OrganiserError (before) where an
+    organiser's own metric is the reason.
     """
     common = task.folder.common
     for line in summarise_warnings({result.case: result.warnings for result in results}):
@@ -428,6 +439,8 @@ def write_evaluation(
         computed_by=_with_versions(task.challenge.computed_by),
         results=results,
     )
+    if evaluation.counts.scored == 0:
+        _refuse_own_failure(results)
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
@@ -465,6 +478,15 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
             public_key=public_key,
         )
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
+
+
+def _refuse_own_failure(results: Sequence[CaseResult]) -> None:
+    errors = [result.error for result in results if (result.error or "").startswith(OWN_METRIC_FAILED)]
+    if errors and errors[0] is not None:
+        raise OrganiserError(
+            f"{errors[0].partition(' on this case')[0]} on every case that it was given. The organisers have to fix "
+            "it; they can find details in the log."
+        )
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

@@ -6,15 +6,21 @@
 The pages are written for GitHub: they link to files of the repository. The site has a copy of every such file.
 """
 
+import argparse
+import inspect
 import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+import podium
+from podium.cli.main import make_parser
+from podium.errors import PodiumError
 
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY_PAGE = ROOT / "docs/gallery.md"
@@ -79,13 +85,38 @@ def _code(names: Mapping[str, object] | Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
+def commands_page() -> str:
+    """The help of every command, as the terminal shows it."""
+    parser, _ = make_parser()
+    shown = [f"## {name}\n\n```text\n{each.format_help().strip()}\n```\n" for name, each in _commands("podium", parser)]
+    return "\n".join(["# Commands\n\nWhat `--help` shows.\n", *shown])
+
+
+def _commands(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, each in action.choices.items():
+                yield from _commands(f"{name} {verb}", each)
+
+
+def api_page() -> str:
+    """What `from podium import ...` offers, and what its functions return and raise."""
+    functions = [getattr(podium, name) for name in podium.__all__ if not name.startswith("_")]
+    returned = [get_type_hints(each)["return"] for each in functions if inspect.isfunction(each)]
+    shown = dict.fromkeys([*functions, *(each for each in returned if inspect.isclass(each)), PodiumError])
+    parts = [f"::: {each.__module__}.{each.__qualname__}\n" for each in shown]
+    return "\n".join(["# Python\n\nWhat `from podium import ...` offers, and what it returns and raises.\n", *parts])
+
+
 # The hook of MkDocs.
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the changelog as a page, and a copy of every file that a page links to."""
+    """Add the pages that only the site has, and a copy of every file that a page links to."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    files.append(File.generated(config, "changelog.md", content=changelog))
+    for name, content in {"changelog.md": changelog, "commands.md": commands_page(), "api.md": api_page()}.items():
+        files.append(File.generated(config, name, content=content))
     pages = [file.content_string for file in files.documentation_pages()]
     for name in sorted({name for page in pages for name in _linked_outside(page)}):
         if (ROOT / name).is_file():

@@ -10,9 +10,11 @@ from challenges import carotid_files, freehand_files, lesions_folders
 from metrics import made as freehand_golden
 from places import ROOT
 
+from podium import evaluate
 from podium.challenges.declared.catalogue import metric_names
 from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
+from podium.errors import GroundTruthError
 from podium.execution.executor import Serial
 from podium.metrics.overlap import damaged_labels
 
@@ -185,6 +187,18 @@ def test_a_template_that_fits_no_reference_is_said_without_a_traceback(tmp_path:
         "a: A case has no reference for the value 'side'.",
         "b: A case has no reference for the value 'side'.",
     ]
+
+
+def test_many_missing_references_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "references").mkdir()
+    for number in range(18):
+        (tmp_path / f"references/c{number:02}.json").write_text("0")
+    (tmp_path / "challenge.toml").write_text(TWO_CLASSES.replace("{case}_side.json", "elsewhere/{case}.json"))
+    sentence = "A case has no reference for the value 'side'."
+    assert checked(tmp_path).errors == [f"c00, c01, c02, c03, c04 and 13 more: {sentence}"]
+    with pytest.raises(GroundTruthError, match=f"^{sentence}$") as raised:
+        evaluate(tmp_path, ground_truth=tmp_path, executor=Serial())
+    assert raised.value.detail == f"c00, c01, c02, c03, c04 and 13 more: {sentence}"
 
 
 TWO_CLASSES = """\

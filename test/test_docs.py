@@ -1,5 +1,7 @@
 """The docs keep up with the code: links lead somewhere, and no setting, command, path or named test is left behind."""
 
+import argparse
+import json
 import re
 import runpy
 import subprocess
@@ -9,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pytest
-import SimpleITK as sitk
 from places import ROOT
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
-from podium import evaluate
 from podium.challenges import KINDS
+from podium.challenges.base import assemble
 from podium.challenges.board import FigureSettings, LeaderboardSettings, RankingSettings
 from podium.challenges.declared import DECLARED
 from podium.challenges.declared.catalogue import page
@@ -24,9 +26,10 @@ from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.regions import RegionSettings
 from podium.challenges.declared.settings import TimeSettings
 from podium.challenges.declared.value_settings import AnyValue, ValueSettings
+from podium.challenges.reports.format import JudgeSettings
 from podium.challenges.settings import CasesSettings, Common
-from podium.checking import check
-from podium.execution.executor import Serial
+from podium.cli.arguments import EXIT_CODES
+from podium.cli.main import _parser
 from podium.tools.arena.settings import ArenaSettings
 
 PAGES = sorted(ROOT / page for page in ("README.md", "CHANGELOG.md", *(ROOT / "docs").glob("*.md")))
@@ -68,9 +71,10 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=ids)
-def test_every_page_can_be_found_from_the_readme(page: Path) -> None:
-    assert f"docs/{page.name}" in links(ROOT / "README.md")
+def test_every_page_can_be_found_from_the_index_and_the_index_from_the_readme() -> None:
+    assert "docs/index.md" in links(ROOT / "README.md")
+    listed = {link.partition("#")[0] for link in links(ROOT / "docs/index.md")}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - listed == {"index.md"}
 
 
 def documented(*pages: str) -> set[str]:
@@ -129,44 +133,145 @@ def test_every_socket_is_listed(kind: str) -> None:
 @pytest.mark.parametrize("name", [name for name, content in CHALLENGES.items() if content["kind"] == DECLARED.name])
 def test_every_socket_of_a_declared_challenge_is_listed(name: str) -> None:
     content = CHALLENGES[name]
-    sockets = {f"values.{value}.socket": table["socket"] for value, table in content["values"].items()}
+    sockets = {
+        f"values.{value}.socket": table["socket"] for value, table in content["values"].items() if "socket" in table
+    }
     assert sockets
     assert {*sockets, *sockets.values(), content["cases"]["input"]} <= documented("organisers.md")
 
 
-def rows_of(page: str, heading: str) -> list[list[set[str]]]:
-    """The tables between a heading and the next one: what is in code marks in every cell, row by row."""
+def table_of(page: str, heading: str) -> Iterator[dict[str, str]]:
+    """The rows of the tables between a heading and the next one, by the words in their heads; "key" is the first."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    section = re.split(r"^#", text[text.index(f" {heading}\n") :], maxsplit=1, flags=re.MULTILINE)[0]
-    lines = [line.replace(r"\|", "") for line in section.splitlines() if line.startswith("| `")]
-    return [[set(re.findall(r"`([^`]+)`", cell)) for cell in line.strip("|").split("|")] for line in lines]
+    _, section, *_ = re.split(r"^#+ .+$", text[text.index(f"# {heading}\n") :], maxsplit=2, flags=re.MULTILINE)
+    head: list[str] = []
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.replace(r"\|", "").strip("|").split("|")]
+        if not line.startswith("|") or not cells[0].startswith("`") or "default" in cells:
+            head = ["key", *cells[1:]] if line.startswith("|") and "---" not in line else head
+        else:
+            yield dict(zip(head, cells, strict=True))
+
+
+def marked(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
 
 
 def first_cells(heading: str) -> set[str]:
-    return {name for row in rows_of("declared.md", heading) for name in row[0]}
+    return {name for row in table_of("declared.md", heading) for name in marked(row["key"])}
 
 
-@pytest.mark.parametrize(
-    ("heading", "model"),
-    [
-        ("`[cases]`", CasesSettings),
-        ("`[values.NAME]`", ValueSettings),
-        ("`[[metrics]]`", MetricSettings),
-        ("`[time]`", TimeSettings),
-        ("`[figures]` and `[case_figures]`", FigureSettings),
-        ("`[leaderboard]`", LeaderboardSettings),
-        ("`[ranking]`", RankingSettings),
-    ],
-)
+TABLES = {
+    "`[cases]`": CasesSettings,
+    "`[values.NAME]`": ValueSettings,
+    "`[[metrics]]`": MetricSettings,
+    "`[time]`": TimeSettings,
+    "`[figures]` and `[case_figures]`": FigureSettings,
+    "`[leaderboard]`": LeaderboardSettings,
+    "`[ranking]`": RankingSettings,
+}
+
+
+@pytest.mark.parametrize(("heading", "model"), TABLES.items())
 def test_every_key_of_a_declared_challenge_is_documented(heading: str, model: type[BaseModel]) -> None:
     assert first_cells(heading) == set(model.model_fields)
 
 
+def default_problem(field: FieldInfo, row: dict[str, str]) -> str | None:
+    """What is wrong with the cell "default" of a key; the elements of a collection may stand in other cells too."""
+    cell = row["default"]
+    if field.is_required():
+        return None if cell == "required" else f"is required, not {cell}"
+    if cell == "required":
+        return "is not required"
+    default = field.default
+    if default is None or default is PydanticUndefined or default in ("", (), {}) or isinstance(default, BaseModel):
+        return None  # absent, or it depends on other keys: the cell says so in words
+    numbers = [float(number.replace(",", "")) for number in re.findall(r"(?<![\w.])-?[\d.,]*\d(?![\w.])", cell)]
+    shown = {json.dumps(default), str(default)} & {*marked(cell)}
+    if isinstance(default, tuple | dict) and not shown:
+        return None if all(str(each) in " ".join(row.values()) for each in default) else f"has {default} by default"
+    is_shown = shown or (isinstance(default, int | float) and not isinstance(default, bool) and default in numbers)
+    return None if is_shown else f"is {json.dumps(default)} by default, not {cell}"
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "prefix", "model"),
+    [
+        *(("declared.md", heading, "", model) for heading, model in TABLES.items()),
+        ("declared.md", "Metrics of regions", "", RegionSettings),
+        ("organisers.md", "challenge.toml", "", Common),
+        ("organisers.md", "Cases", "cases.", CasesSettings),
+        ("lesions.md", "Settings", "", KINDS["lesions"].settings_model),
+        ("freehand.md", "Settings", "", KINDS["freehand"].settings_model),
+        ("reports.md", "Settings", "reports.", KINDS["reports"].settings_model),
+        ("reports.md", "Settings", "reports.judge.", JudgeSettings),
+        ("arena.md", "Settings", "", ArenaSettings),
+    ],
+)
+def test_documented_defaults_are_those_of_the_code(
+    page: str, heading: str, prefix: str, model: type[BaseModel]
+) -> None:
+    checked, wrong = 0, {}
+    for row in table_of(page, heading):
+        for key in marked(row["key"]):
+            field = model.model_fields.get(key.removeprefix(prefix)) if key.startswith(prefix) else None
+            if field is not None:
+                checked += 1
+                wrong[key] = default_problem(field, row)
+    assert checked > 1
+    assert {key: problem for key, problem in wrong.items() if problem} == {}
+
+
+def test_documented_defaults_of_single_kinds_of_values_are_those_of_the_code() -> None:
+    models = {kind: model for model in value_models() for kind in get_args(model.model_fields["kind"].annotation)}
+    wrong = {}
+    for row in table_of("declared.md", "Keys of single kinds"):
+        for key in marked(row["key"]):
+            fields = [models[kind].model_fields[key] for kind in marked(row["of the kinds"])]
+            needed = {field.is_required() for field in fields}
+            # Required for some kinds only: the cell says for which.
+            problem = default_problem(fields[0], row) if len(needed) == 1 else None
+            if len(needed) == 2 and "required for" not in row["default"]:
+                problem = f"is required for some kinds, not {row['default']}"
+            wrong[key] = problem
+    assert {key: problem for key, problem in wrong.items() if problem} == {}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "key"),
+    [
+        ({"kind": "nsd", "of": "mask"}, "tolerance"),
+        ({"kind": "mae", "of": "size"}, "failed"),
+        ({"kind": "rmse", "of": "size"}, "failed"),
+        ({"kind": "psnr", "of": "picture"}, "data_range"),
+        ({"kind": "f1", "of": "spots"}, "radius_mm"),
+        ({"kind": "f1", "of": "frames"}, "threshold"),
+    ],
+)
+def test_what_the_page_of_metrics_calls_required_is_required(metrics: dict[str, Any], key: str) -> None:
+    places = {"file": "{case}.x", "reference": "{case}.x"}
+    values = {
+        "mask": {"kind": "labels", "labels": {"a": 1}},
+        "size": {"kind": "number"},
+        "picture": {"kind": "image"},
+        "spots": {"kind": "points", "unit": "mm"},
+        "frames": {"kind": "boxes", "unit": "mm"},
+    }
+    own = {**values[metrics["of"]], **places}
+    problems = assemble("x", "declared", {"values": {metrics["of"]: own}, "metrics": [metrics]}).problems
+    assert any(key in str(problem) and ("missing" in str(problem) or "needs" in str(problem)) for problem in problems)
+
+
+def value_models() -> tuple[type[BaseModel], ...]:
+    return get_args(get_args(AnyValue)[0])
+
+
 def test_every_kind_of_value_and_its_own_keys_are_documented() -> None:
-    models: tuple[type[BaseModel], ...] = get_args(get_args(AnyValue)[0])
-    kinds = {kind: model for model in models for kind in get_args(model.model_fields["kind"].annotation)}
+    kinds = {kind: model for model in value_models() for kind in get_args(model.model_fields["kind"].annotation)}
     assert first_cells("Kinds of values") == set(kinds)
-    shown = {(key, kind) for row in rows_of("declared.md", "Keys of single kinds") for key in row[0] for kind in row[1]}
+    rows = [*table_of("declared.md", "Keys of single kinds")]
+    shown = {(key, kind) for row in rows for key in marked(row["key"]) for kind in marked(row["of the kinds"])}
     common = set(ValueSettings.model_fields)
     assert shown == {(key, kind) for kind, model in kinds.items() for key in set(model.model_fields) - common}
 
@@ -176,26 +281,6 @@ def test_every_metric_and_its_own_keys_are_documented() -> None:
     of_regions = set(RegionSettings.model_fields) - common
     assert first_cells("Metrics of regions") == of_regions
     assert (ROOT / "docs/metrics.md").read_text(encoding="utf-8") == page(), "generate it again: see page.py"
-
-
-def test_the_first_declared_challenge_of_the_docs_works(tmp_path: Path) -> None:
-    """ "Your own challenge in ten minutes", as it is written."""
-    text = (ROOT / "docs/declared.md").read_text(encoding="utf-8")
-    folder = tmp_path / "kidney"
-    (folder / "references").mkdir(parents=True)
-    (folder / "challenge.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
-    for number in range(2):
-        volume = np.zeros((4, 6, 8), np.uint8)
-        volume[1:3, 1:4, 1 + number : 6], volume[1, 2, 3] = 1, 2
-        image = sitk.GetImageFromArray(volume)
-        image.SetSpacing((0.8, 0.8, 3.0))
-        sitk.WriteImage(image, folder / f"references/case0{number}.nii.gz")
-        (folder / f"references/case0{number}.json").write_text(f'{{"grade": {number}}}')
-    checked = check("kidney", folder, images=None, executor=Serial())
-    assert (checked.errors, checked.warnings) == ([], [])
-    scored = evaluate(folder / "references", ground_truth=folder, executor=Serial())
-    assert scored.aggregates["score"] == 100
-    assert scored.aggregates["dice"]["tumour"]["n"] == 2
 
 
 def test_the_page_of_the_gallery_is_that_of_the_folders() -> None:
@@ -249,3 +334,47 @@ def test_every_named_test_exists(page: Path) -> None:
         source = path.read_text(encoding="utf-8") if path.exists() else ""
         missing += [f"{file}: {name}" for name in re.findall(r"`(test_\w+)`", names) if f"def {name}(" not in source]
     assert missing == []
+
+
+def options(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Every option with the command that has it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, each in action.choices.items():
+                yield from options(f"{name} {verb}", each)
+        else:
+            yield from ((name, option) for option in action.option_strings if option.startswith("--"))
+
+
+def test_every_option_is_documented() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
+    known = {*re.findall(r"--[a-z][a-z_-]*", text), "--help", "--version"}
+    found = [*options("podium", _parser()[0])]
+    assert len(found) > 50
+    assert [f"{name} {option}" for name, option in found if option not in known] == []
+
+
+def test_every_exit_code_is_documented() -> None:
+    page = (ROOT / "docs/organisers.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d+) \|", page[page.index("### Exit codes") :], re.MULTILINE)
+    assert listed == ["0", "1", "2", "130"] == re.findall(r"(\d+):", EXIT_CODES)
+
+
+def test_every_variable_is_documented() -> None:
+    """In the code, the scripts and the tests: what starts with PODIUM_; of the judge's the start is enough."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    sources = [ROOT / name for name in tracked.splitlines() if name.endswith((".py", ".sh", "Dockerfile", ".yaml"))]
+    text = "".join(path.read_text(encoding="utf-8") for path in sources if path.is_file())
+    used = {re.sub(r"^PODIUM_JUDGE_\w*", "PODIUM_JUDGE_*", name) for name in re.findall(r"\bPODIUM_[A-Z_]+", text)}
+    listed = {*re.findall(r"`(PODIUM_[A-Z_]+\*?)`", (ROOT / "docs/variables.md").read_text(encoding="utf-8"))}
+    assert used - {"PODIUM_"} == {name for name in listed if not re.match(r"PODIUM_JUDGE_\w", name)}
+
+
+def test_every_script_is_listed() -> None:
+    scripts = {*ROOT.glob("*.sh"), *(path for path in (ROOT / "scripts").iterdir() if path.suffix in (".sh", ".py"))}
+    assert {path.relative_to(ROOT).as_posix() for path in scripts} <= documented("contributing.md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=ids)
+def test_the_command_has_one_spelling(page: Path) -> None:
+    assert re.findall(r"\.venv/bin/(?!activate)\w+|python -m podium\b(?!\.)", page.read_text(encoding="utf-8")) == []

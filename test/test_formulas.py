@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.formulas import FormulaError, Known, parse
+from podium.formulas import FormulaError, Known, evaluated, parse
 
 VALUES = {"a": 2.0, "b.mean": 3.0, "dice.long_plaque": 0.5, "zero": 0.0}
 
@@ -168,3 +168,46 @@ def test_the_range_holds_every_value_and_better_terms_never_make_it_worse(
         assert after <= at + slack
     if known.better == 0:
         assert after == pytest.approx(at)
+
+
+# What has no value is NaN and stays so; arithmetic without a result is infinite.
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "exclude"),
+    [
+        ("a + none", NAN, NAN),
+        ("0 * none", NAN, NAN),
+        ("none ** 0", NAN, NAN),
+        ("clip(none, 0, 1)", NAN, NAN),
+        ("mean(a, none, 4)", NAN, 3.0),
+        ("min(a, none)", NAN, 2.0),
+        ("max(none, a)", NAN, 2.0),
+        ("harmonic(none, zero)", NAN, 0.0),
+        ("harmonic(none, 1, 0.5)", NAN, 2 / 3),
+        ("mean(none, none)", NAN, NAN),
+        ("a + mean(none)", NAN, NAN),
+        ("mean(none, min(none, a))", NAN, 2.0),
+        ("mean(none + 1, 5)", NAN, 5.0),
+        ("mean(0 / zero, 5)", math.inf, math.inf),
+        ("clip(0 / zero, 0, 1)", math.inf, math.inf),
+        ("0 / zero + none", NAN, NAN),
+    ],
+)
+def test_undefined_terms(text: str, plain: float, exclude: float) -> None:
+    values = {name: np.asarray(number) for name, number in (VALUES | {"none": NAN}).items()}
+    assert float(evaluated(parse(text), values)) == pytest.approx(plain, nan_ok=True)
+    assert float(evaluated(parse(text), values, exclude=True)) == pytest.approx(exclude, nan_ok=True)
+
+
+@given(st.lists(st.lists(st.one_of(st.just(NAN), st.floats(0.1, 10)), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_what_is_left_out_of_replicates_is_left_out_of_numbers(rows: list[list[float]]) -> None:
+    table = np.array(rows).T
+    names = dict(zip("abc", table, strict=True))
+    for function, literal in (("mean", np.mean), ("min", np.min), ("max", np.max)):
+        found = evaluated(parse(f"{function}(a, b, c)"), names, exclude=True)
+        for value, row in zip(found, rows, strict=True):
+            defined = [number for number in row if not math.isnan(number)]
+            assert value == pytest.approx(literal(defined) if defined else NAN, nan_ok=True)

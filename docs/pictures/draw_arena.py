@@ -105,6 +105,9 @@ def draw_organisers_page(browser: Browser, link: str) -> None:
     """Closes the arena at the end."""
     page = enter(browser, link, **DESKTOP)
     save(page.screenshot(full_page=True, clip=down_to(page, "raters")), "arena-organiser.png")
+    page.goto(page.url + "/votes?case=B001")
+    save(page.screenshot(), "arena-votes.png")
+    page.go_back()
     page.get_by_label("Name").fill("Dr Hana Sato")
     page.get_by_role("button", name="Create a link").click()
     page.locator("code.link").evaluate("link => { link.textContent = link.textContent.replace(/[^/]+$/, 'kS3…'); }")

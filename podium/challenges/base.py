@@ -142,7 +142,16 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
         """A case without a usable prediction."""
 
     def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
-        """Copies of the reference with faults, compared with it: on these the two engines can be compared."""
+        """The reference and copies of it with faults, compared with it: on these metrics can be tried."""
+        return ()
+
+    def try_own_metrics(self, expected: ContentT) -> tuple[Sequence[Figures], Sequence[str]]:  # noqa: ARG002
+        """Compare a reference with copies of itself by the organiser's own metrics: what rows keep of each copy and of
+        a missing prediction, and everything that the organiser's code raises."""
+        return (), ()
+
+    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the organiser's own metrics of all cases raise on such rows."""
         return ()
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
@@ -223,7 +232,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
         """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
         given = self.given(results, runtime) if self.given else {}
-        figures = aggregate(self.scoreboard, [result.metrics for result in results], given)
+        groups = [] if self.cases.groups is None else [self.cases.group_of(each.case) or "" for each in results]
+        figures = aggregate(self.scoreboard, [result.metrics for result in results], given, groups)
         for alias, target in self.scoreboard.aliases.items():
             put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
@@ -254,6 +264,12 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         """The paths of the leaderboard's score and of all that teams are ranked by."""
         rule = self.ranking
         return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
+
+    @property
+    def figures_in_use(self) -> Sequence[str]:
+        """The paths of all figures that challenge.toml shows, ranks by or has in a formula."""
+        terms = (term for formula in self.scoreboard.formulas for term in formula.terms)
+        return list(dict.fromkeys([*self.scoreboard.leaderboard, *terms, *sorted(self._ranked)]))
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
         """The teams' aggregates, with the figures that depend on all teams computed again."""
@@ -437,7 +453,7 @@ def assemble(name: str, kind_name: str, tables: Mapping[str, Any]) -> Assembled:
         return Assembled(challenge=None, problems=problems)
     built = kind.build(name, cases, examined.settings)
     extended = ExtendedBoard(
-        built.scoreboard,
+        replace(built.scoreboard, group_of=cases.group_of if cases.groups is not None else None),
         built.ranking,
         board,
         confidential=built.confidential,

@@ -5,14 +5,16 @@ applies the resulting `RankingRule` and knows no challenge.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from podium.challenges.settings import FigureName, Positive, Settings, Text, problems_of, without_problems
+from podium.challenges.settings import FigureName, Finite, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, evaluated, parse
@@ -21,8 +23,9 @@ from podium.metrics.declaration import (
     CaseMetric,
     Direction,
     Formula,
-    GivenFigure,
+    Gate,
     Metric,
+    NamedFigure,
     Scoreboard,
     Undefined,
     Values,
@@ -32,6 +35,12 @@ BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
 _MEAN = ".mean"
 _MOST_HEADLINE = 6
+_ABBREVIATION = re.compile(
+    r"\b(?:ap|assd|auc|auroc|ccc|ct|dsc|f1|fn|fp|froc|hd|hd95|icc|iou|map|mad|mae|masd|mcc|mri|mse|nsd|pet|pq|psnr|rmse|"
+    r"rq|sd|sq|ssim|tp|tre)\b"
+)
+_COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+Otherwise = Finite | Literal["exclude"]
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 # The four tables as settings.
@@ -44,6 +53,7 @@ class FigureSettings(Settings):
     range      lowest and highest value [derived from the terms]
     undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
                value; needed in `[figures]` where the references can leave a term without a value
+    where      in `[case_figures]`: a condition on the case's figures; where it does not hold, the figure is `otherwise`
     """
 
     formula: Text
@@ -52,6 +62,8 @@ class FigureSettings(Settings):
     range: tuple[Bound, Bound] | None = None
     unit: str = ""
     undefined: Undefined | None = None
+    where: Text | None = None
+    otherwise: Otherwise | None = None
 
 
 class LeaderboardSettings(Settings):
@@ -160,6 +172,16 @@ class RankingRule:
     doubts: tuple[tuple[str, str], ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def not_live(self) -> str:
+        """Why the order of the platform's leaderboard, which knows columns alone, is not that of the rule; "" where it
+        is, but for rounding and tie-breaks."""
+        if self.by_case:
+            return "teams are ranked by their positions in every case (positions_by_case)"
+        if len({criterion.weight for criterion in self.criteria}) > 1:
+            return "the positions in its columns have different weights"
+        return ""
+
 
 NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
 """For a kind that leaves the ranking to challenge.toml."""
@@ -189,6 +211,7 @@ class ExtendedBoard:
         self.board, self._settings = board, settings
         self.confidential = list(confidential)
         self._problems = _Problems(excused=excused, figures=settings.figures)
+        self._add_gates()
         self._add_case_figures()
         self._add_figures()
         self._add_titles()
@@ -199,41 +222,136 @@ class ExtendedBoard:
     def problems(self) -> Sequence[ValidationProblem]:
         return self._problems.found
 
+    def _add_gates(self) -> None:
+        """Resolve the conditions of metrics, which may name the figures of metrics before them."""
+        for number, metric in enumerate(self.board.metrics):
+            if metric.gate is not None:
+                before = replace(self.board, metrics=self.board.metrics[:number])
+                gated = replace(metric, gate=self._gate(metric.gate, metric, before))
+                self.board = replace(self.board, metrics=(*before.metrics, gated, *self.board.metrics[number + 1 :]))
+
+    def _gate(self, gate: Gate, metric: Metric, before: Scoreboard[Any]) -> Gate:
+        """The gate with its condition resolved; where that is wrong, the problems say so."""
+        left, *signs_and_sides = re.split(r"(>=|<=|>|<)", gate.where)
+        if len(signs_and_sides) != 2:
+            self._problems.add((*gate.key, "where"), "is not a condition such as 'dice.liver >= 0.2'")
+            return gate
+        sign, right = signs_and_sides
+        try:
+            sides = parse(left), parse(right)
+        except FormulaError as error:
+            self._problems.add((*gate.key, "where"), str(error))
+            return gate
+        if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
+            words = f"is {gate.otherwise:g}, outside the figure's range of {metric.lowest:g} to {metric.highest:g}"
+            self._problems.add((*gate.key, "otherwise"), words)
+        names = {
+            name: self._found_metric((*gate.key, "where"), name, before) for side in sides for name in side.names()
+        }
+        hidden = tuple(f"{path}." for path in self.confidential)
+        if any(f"{term.name}.".startswith(hidden) for term in names.values() if term is not None):
+            self.confidential.append(metric.name)
+
+        def applied(row: Figures, figure: float | None) -> float | None:
+            terms = {name: np.asarray(get(row, term.name), np.float64) for name, term in names.items() if term}
+            one, other = (float(side.value(terms)) for side in sides)
+            if figure is None or math.isnan(one) or math.isnan(other):  # nothing decides: there is no figure
+                return None
+            return figure if _COMPARISONS[sign](one, other) else gate.otherwise
+
+        return replace(gate, applied=applied)
+
     def _add_case_figures(self) -> None:
         for name, given in self._settings.case_figures.items():
             key = ("case_figures", name)
-            terms = {metric.name: _known_of(metric) for metric in self.board.metrics}
-            prepared = _prepared(key, given, terms, self._problems)
+            terms = {metric.name for metric in self.board.metrics}
+            prepared = self._prepared(key, given, of_case=True)
             if name in terms or any(term.startswith(f"{name}.") for term in terms):
                 self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
             elif prepared is not None:
                 metric = prepared.case_metric(name)
+                if not isinstance(given, str) and (gate := self._gate_of(given, key)) is not None:
+                    metric = replace(metric, of_row=_behind(self._gate(gate, metric, self.board), prepared.of_row))
                 self.board = replace(self.board, metrics=(*self.board.metrics, metric))
                 hidden = tuple(f"{path}." for path in self.confidential)
                 if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
                     self.confidential.append(name)
 
+    def _gate_of(self, settings: FigureSettings, key: tuple[str, ...]) -> Gate | None:
+        found, problems = gate_of(settings.where, settings.otherwise, key)
+        for problem in problems:
+            self._problems.add(problem.key, problem.words)
+        return found
+
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():
             key = ("figures", name)
-            terms = dict(_known_figures(self.board))
-            prepared = _prepared(key, given, terms, self._problems)
+            if isinstance(given, FigureSettings) and (given.where or given.otherwise is not None):
+                self._problems.add((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
+                continue
+            terms = self.board.named
+            prepared = self._prepared(key, given, of_case=False)
             if name in terms or any(term.startswith(f"{name}.") for term in terms):
                 self._problems.add(key, f"is already the name of a figure; choose another than '{name}'")
             elif prepared is not None:
                 formula = prepared.figure(name)
                 self.board = replace(self.board, formulas=(*self.board.formulas, formula))
 
+    def _prepared(
+        self, key: tuple[str, ...], given: str | FigureSettings, *, of_case: bool
+    ) -> "_PreparedFormula | None":
+        """The formula, checked; None where it is wrong, which the problems then say."""
+        settings = FigureSettings(formula=given) if isinstance(given, str) else given
+        place = key if isinstance(given, str) else (*key, "formula")
+        try:
+            node = parse(settings.formula)
+        except FormulaError as error:
+            self._problems.add(place, str(error))
+            return None
+        terms: dict[str, NamedFigure | Metric] = {}
+        for name in dict.fromkeys(node.names()):
+            found = self._found_metric(place, name) if of_case else self._found(place, name)
+            if found is not None:
+                terms[name] = found
+        if len(terms) < len(set(node.names())):
+            return None
+        known_terms = {name: _known(each) for name, each in terms.items()}
+        known = node.known(known_terms)
+        undefined, no_value_if = _without_terms(key, settings, node, known_terms)
+        if undefined:
+            self._problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
+            return None
+        direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
+        if direction is None:
+            self._problems.add(
+                place,
+                "needs a direction: its terms do not say whether higher or lower is better; write "
+                f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
+            )
+            return None
+        if settings.range is not None:
+            lowest, highest = settings.range
+            if not lowest < highest:
+                self._problems.add((*key, "range"), "must be [lowest, highest]")
+                return None
+            known = Known(lowest=lowest, highest=highest, better=known.better)
+        return _PreparedFormula(
+            node=node,
+            names={name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()},
+            known=replace(known, no_value_if=no_value_if),
+            direction=direction,
+            title=settings.title or title_of(key[-1]),
+            unit=settings.unit,
+            undefined=settings.undefined,
+            worst={name: each.worst for name, each in known_terms.items()},
+        )
+
     def _add_titles(self) -> None:
-        known = dict(_known_figures(self.board))
-        titles = {}
-        for name, title in self._settings.leaderboard.titles.items():
-            path = _resolve(name, known)
-            if path is None:
-                self._problems.unknown(("leaderboard", "titles"), name, known)
-            else:
-                titles[path] = title
-        self.board = _retitled(self.board, titles)
+        given = self._settings.leaderboard.titles
+        found = {name: self._found(("leaderboard", "titles"), name) for name in given}
+        self.board = _retitled(
+            self.board, {figure.path: given[name] for name, figure in found.items() if figure is not None}
+        )
 
     def _rule(self, ranking: RankingRule) -> RankingRule:
         """The rule of `[ranking]`; the kind's own, `ranking`, where there is none, or where it is wrong."""
@@ -269,7 +387,9 @@ class ExtendedBoard:
             words=_words([self._in_words(each) for each in criteria], settings),
             criteria=tuple(rounded),
             tie_breaks=tuple(ties),
-            case_metrics=names if by_case else _case_metrics(self.board, list(self._settings.case_figures)),
+            case_metrics=tuple(metric.name for name in names if (metric := self.board.find_metric(name)) is not None)
+            if by_case
+            else _case_metrics(self.board, list(self._settings.case_figures)),
             by_case=by_case,
             finalists=ranking.finalists,
             division=ranking.division,
@@ -283,39 +403,44 @@ class ExtendedBoard:
         return criterion.title if formula is None else f"{criterion.title} = {formula}"
 
     def _criteria(self, key: tuple[str, ...], names: Sequence[str], *, by_case: bool) -> Sequence[Criterion] | None:
-        known = dict(_known_figures(self.board))
-        criteria = []
-        for name in names:
-            path = _resolve(name, known)
-            if by_case and name not in {metric.name for metric in self.board.metrics}:
-                path = None
-            if path is None:
-                names_known = [metric.name for metric in self.board.metrics] if by_case else known
-                self._problems.unknown(key, name, dict.fromkeys(names_known))
-                continue
-            figure = _shown(self.board, path)
-            criteria.append(
-                Criterion(
-                    path=path,
-                    title=figure.title,
-                    direction=figure.direction,
-                    known_path=figure.known or None,
-                    absent_is_last=True,
-                )
+        """By the figures of all cases, or by those of every case."""
+        found: list[NamedFigure | Metric | None] = [
+            self._found_metric(key, name) if by_case else self._found(key, name) for name in names
+        ]
+        criteria = [
+            Criterion(
+                path=each.mean_path if isinstance(each, Metric) else each.path,
+                title=each.title,
+                direction=each.direction,
+                known_path=None if isinstance(each, Metric) else each.known or None,
+                absent_is_last=True,
             )
+            for each in found
+            if each is not None
+        ]
         return criteria if len(criteria) == len(names) else None
+
+    def _found(self, key: tuple[str, ...], name: str) -> NamedFigure | None:
+        """The figure of all cases that a name at a key means; where there is none, that is a problem."""
+        found = self.board.find(name)
+        if found is None:
+            self._problems.unknown(key, name, self.board, of_case=False)
+        return found
+
+    def _found_metric(
+        self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any] | None = None
+    ) -> Metric | None:
+        """The same of single cases; `board` has those that may be named [all]."""
+        found = (board or self.board).find_metric(name)
+        if found is None:
+            self._problems.unknown(key, name, board or self.board, of_case=True)
+        return found
 
     def _add_leaderboard(self) -> None:
         settings, ranking = self._settings.leaderboard, self.ranking
-        known = dict(_known_figures(self.board))
         if settings.columns is not None:
-            paths = []
-            for name in settings.columns:
-                path = _resolve(name, known)
-                if path is None:
-                    self._problems.unknown(("leaderboard", "columns"), name, known)
-                else:
-                    paths.append(path)
+            found = [self._found(("leaderboard", "columns"), name) for name in settings.columns]
+            paths = [figure.path for figure in found if figure is not None]
             # The platform orders teams by its first column, which must not contradict the ranking.
             first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
             paths = [*(each.path for each in first), *paths]
@@ -340,6 +465,23 @@ class ExtendedBoard:
         return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
 
 
+def _behind(gate: Gate, of_row: Callable[[Figures], float | None]) -> Callable[[Figures], float | None]:
+    return lambda row: gate.applied(row, of_row(row))
+
+
+def gate_of(
+    where: str | None, otherwise: float | str | None, key: tuple[str | int, ...]
+) -> tuple[Gate | None, Sequence[ValidationProblem]]:
+    """The gate of a table with `where` and `otherwise`, None where it has none; and what is wrong with the two."""
+    if where is None and otherwise is None:
+        return None, ()
+    if where is None or otherwise is None:
+        lacking = "where" if where is None else "otherwise"
+        words = "is missing: 'where' is a condition, 'otherwise' what the figure is where it does not hold"
+        return None, [ValidationProblem(key=(*key, lacking), words=words)]
+    return Gate(where=where, otherwise=None if isinstance(otherwise, str) else otherwise, key=key), ()
+
+
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
     listed = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
     if settings.method == "positions_by_case":
@@ -362,33 +504,24 @@ class _Problems:
         self.excused = set(excused)
         self._figures = figures
 
-    def add(self, key: tuple[str, ...], words: str) -> None:
+    def add(self, key: tuple[str | int, ...], words: str) -> None:
         """Something is wrong at a key of the tables."""
         self.found.append(ValidationProblem(key=key, words=words))
         if key[0] in ("figures", "case_figures"):
-            self.excused.add(key[1])  # using it is no second problem
+            self.excused.add(str(key[1]))  # using it is no second problem
 
-    def unknown(self, key: tuple[str, ...], name: str, known: Mapping[str, Any]) -> None:
-        """A name at a key means none of the known figures."""
+    def unknown(self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
+        """A name at a key means no figure of all cases, or none of single cases."""
         if name.split(".", maxsplit=1)[0] in self.excused:
-            self.excused.add(key[1])
+            self.excused.add(str(key[1]))
             return
+        words = f"names '{name}', which does not exist"
+        if of_case and board.find(name) is not None:
+            words = f"names '{name}', which is a figure of all cases together: here it must be one of single cases"
+        advice = did_you_mean(name, board.names(of_case=of_case))
         if name in self._figures and key[0] == "figures":
             advice = "; a figure can only name those before it"
-        else:
-            means = (path.removesuffix(_MEAN) for path in known if path.endswith(_MEAN))
-            advice = did_you_mean(name, [*known, *means])
-        self.add(key, f"names '{name}', which does not exist{advice}")
-
-    def resolved(
-        self, key: tuple[str, ...], names: Iterable[str], known: Mapping[str, Known]
-    ) -> Mapping[str, str] | None:
-        """Every name with the path it means; None where one means nothing."""
-        found = {name: _resolve(name, known) for name in dict.fromkeys(names)}
-        for name, path in found.items():
-            if path is None:
-                self.unknown(key, name, known)
-        return None if None in found.values() else {name: path for name, path in found.items() if path is not None}
+        self.add(key, words + advice)
 
 
 # The formulas of `[figures]` and `[case_figures]` as declared figures.
@@ -418,7 +551,7 @@ class _PreparedFormula:
             highest=self.known.highest,
             worst=worst,
             unit=self.unit,
-            of_row=self._of_row,
+            of_row=self.of_row,
             median=f"{name}.median",
             count=f"{name}.n",
             no_value_if=self.known.no_value_if,
@@ -445,58 +578,13 @@ class _PreparedFormula:
             terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
         return evaluated(self.node, terms, exclude=self.undefined == "exclude")
 
-    def _of_row(self, row: Figures) -> float | None:
+    def of_row(self, row: Figures) -> float | None:
         """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
         terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
         value = float(self._of_values(terms))
         if math.isinf(value):
             value = self.known.lowest if self.direction == "higher" else self.known.highest
         return value if math.isfinite(value) else None
-
-
-def _prepared(
-    key: tuple[str, ...], given: str | FigureSettings, terms: Mapping[str, Known], problems: _Problems
-) -> _PreparedFormula | None:
-    """The formula, checked; None where it is wrong, which `problems` then says."""
-    settings = FigureSettings(formula=given) if isinstance(given, str) else given
-    place = key if isinstance(given, str) else (*key, "formula")
-    try:
-        node = parse(settings.formula)
-    except FormulaError as error:
-        problems.add(place, str(error))
-        return None
-    names = problems.resolved(place, node.names(), terms)
-    if names is None:
-        return None
-    known = node.known({name: terms[path] for name, path in names.items()})
-    undefined, no_value_if = _without_terms(key, settings, node, {name: terms[path] for name, path in names.items()})
-    if undefined:
-        problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
-        return None
-    direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
-    if direction is None:
-        problems.add(
-            place,
-            "needs a direction: its terms do not say whether higher or lower is better; write "
-            f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
-        )
-        return None
-    if settings.range is not None:
-        lowest, highest = settings.range
-        if not lowest < highest:
-            problems.add((*key, "range"), "must be [lowest, highest]")
-            return None
-        known = Known(lowest=lowest, highest=highest, better=known.better)
-    return _PreparedFormula(
-        node=node,
-        names=names,
-        known=replace(known, no_value_if=no_value_if),
-        direction=direction,
-        title=settings.title or title_of(key[-1]),
-        unit=settings.unit,
-        undefined=settings.undefined,
-        worst={name: terms[path].worst for name, path in names.items()},
-    )
 
 
 def _without_terms(
@@ -521,57 +609,16 @@ def _without_terms(
     return "", "" if node.defined(values, exclude=settings.undefined == "exclude") else term.no_value_if
 
 
-# The names of figures: what a name means, and what is known of each figure before anything is scored.
-
-
-def _known_of(metric: Metric) -> Known:
-    """Range and direction of a per-case figure and its mean."""
+def _known(figure: NamedFigure | Metric) -> Known:
+    """What is known of a figure before anything is scored."""
+    judges = figure.judges if isinstance(figure, NamedFigure) else True
     return Known(
-        lowest=metric.lowest,
-        highest=metric.highest,
-        better=_BETTER[metric.direction],
-        worst=metric.worst,
-        no_value_if=metric.no_value_if,
+        lowest=figure.lowest,
+        highest=figure.highest,
+        better=_BETTER[figure.direction] if judges else 0,
+        worst=figure.worst,
+        no_value_if=figure.no_value_if,
     )
-
-
-def _known_figures(board: Scoreboard[Any]) -> Iterator[tuple[str, Known]]:
-    """Every figure below `aggregates` that a formula may name, with what is known of it."""
-    for metric in board.metrics:
-        known = _known_of(metric)
-        count = Known(lowest=0.0, better=0)
-        for path, each in (
-            (metric.mean_path, known),
-            (metric.median, known),
-            (metric.std_path, replace(count, no_value_if=metric.no_value_if)),
-            (metric.count, count),
-        ):
-            if path:
-                yield path, each
-    for figure in (*board.cohort_metrics, *board.given, *board.formulas):
-        yield (
-            figure.path,
-            Known(
-                lowest=figure.lowest,
-                highest=figure.highest,
-                better=_BETTER[figure.direction] if figure.title else 0,
-                worst=figure.worst,
-                no_value_if=figure.no_value_if,
-            ),
-        )
-
-
-def _resolve(name: str, known: Mapping[str, Any]) -> str | None:
-    """The path that a name means: itself, or its mean."""
-    return next((path for path in (name, name + _MEAN) if path in known), None)
-
-
-def _shown(board: Scoreboard[Any], path: str) -> GivenFigure:
-    """Title and direction of the figure at a path."""
-    for metric in board.metrics:
-        if path in (metric.mean_path, metric.median, metric.std_path, metric.count):
-            return GivenFigure(path=path, title=metric.title, direction=metric.direction, unit=metric.unit)
-    return next(each for each in (*board.cohort_metrics, *board.given, *board.formulas) if each.path == path)
 
 
 def _retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:
@@ -582,6 +629,7 @@ def _retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[A
 
     return replace(
         board,
+        titles=titles,
         metrics=tuple(replace(each, title=titles.get(each.mean_path, each.title)) for each in board.metrics),
         cohort_metrics=renamed(board.cohort_metrics),
         given=renamed(board.given),
@@ -605,6 +653,7 @@ def _case_metrics(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[
 
 
 def title_of(name: str) -> str:
-    """`segmentation_score` as a title."""
+    """`segmentation_score` as a title; abbreviations of the field as it writes them."""
     words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
+    words = _ABBREVIATION.sub(lambda found: found[0].upper(), words[:1].lower() + words[1:])
+    return (words[:1].upper() + words[1:]).replace("MAP", "mAP").replace("IOU", "IoU")

@@ -30,6 +30,7 @@ ValuesByCase = Mapping[str, Mapping[str, object]]
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
+_NAMED = 5  # cases that a line names
 _SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
 _DIRECTION_TOLERANCE = 1e-3
 _ORIGIN_TOLERANCE_MM = 0.1
@@ -62,25 +63,23 @@ def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
 
 
 def read_challenge_folders(root: Path, *, named: str | None = None) -> Mapping[str, ChallengeFolder]:
-    """The challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders that do.
+    """The challenges below `root` by name, read."""
+    return {name: read_challenge_folder(path, name=name) for name, path in challenge_paths(root, named=named).items()}
+
+
+def challenge_paths(root: Path, *, named: str | None = None) -> Mapping[str, Path]:
+    """The folders of challenges below `root` by name: `root` itself if it has a challenge.toml, else its sub-folders
+    that do; their content is not read.
 
     A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
-    is given. An upload that was packed one folder too deep is read all the same.
+    is given. An upload that was packed one folder too deep is found all the same.
     """
-    paths = challenge_paths(root)
-    if named is not None and root in paths.values():
-        paths = {named: root}
-    return {name: _read_folder(path, name=name) for name, path in paths.items()}
-
-
-def challenge_paths(root: Path) -> Mapping[str, Path]:
-    """The folders of challenges below `root` by name; their content is not read."""
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():
         # The name of the platform's folder means nothing: an upload without its own folder is named after its kind.
-        name = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
-        return {name: root}
+        own = ChallengeFile(root / CHALLENGE_FILE).kind if root == UPLOADED else root.resolve().name
+        return {named or own: root}
     paths = sorted(path for path in root.iterdir() if (path / CHALLENGE_FILE).is_file())
     if paths:
         return {path.name: path for path in paths}
@@ -102,7 +101,8 @@ def only_of_kind(folders: Mapping[str, ChallengeFolder], kind: str) -> Challenge
     raise UsageError(f"The ground truth holds {many} of the kind '{kind}' ({names}); name the folder of one.")
 
 
-def _read_folder(path: Path, *, name: str) -> ChallengeFolder:
+def read_challenge_folder(path: Path, *, name: str) -> ChallengeFolder:
+    """The challenge in a folder, under this name."""
     file = ChallengeFile(path / CHALLENGE_FILE)
     file.known_kind()
     check_name(name, path)
@@ -130,7 +130,25 @@ class ReferenceProblem:
 def refuse_references(problems: Sequence[ReferenceProblem]) -> None:
     """Raises GroundTruthError where there are problems: the first in its message, all of them in the log."""
     if problems:
-        raise GroundTruthError(problems[0].what, detail="\n".join(f"{each.where}: {each.what}" for each in problems))
+        raise GroundTruthError(problems[0].what, detail="\n".join(lines_of(problems)))
+
+
+def lines_of(problems: Sequence[ReferenceProblem]) -> Sequence[str]:
+    """A line for every problem; where many are the same, one for all of them."""
+    places: dict[str, list[str]] = {}
+    for each in problems:
+        places.setdefault(each.what, []).append(each.where)
+    return [
+        f"{line}: {what}"
+        for what, where in places.items()
+        for line in (where if len(where) <= _NAMED else [listed(where)])
+    ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 # Files and jobs.

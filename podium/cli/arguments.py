@@ -39,7 +39,7 @@ TIME_LIMIT_VARIABLE = "PODIUM_TIME_LIMIT"
 UNBOUNDED = 10_000  # characters: wider than any table
 EXIT_CODES = (
     "exit codes: 0: success; 1: error in the submission; "
-    "2: error in the ground truth, the configuration or the arguments"
+    "2: error in the ground truth, the configuration or the arguments; 130: stopped on request"
 )
 
 _LOG = logging.getLogger("podium")

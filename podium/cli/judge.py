@@ -1,4 +1,4 @@
-"""`podium judge` and `podium judge calibrate`.
+"""`podium judge`, `podium judge calibrate` and `podium judge compare`.
 
 Settings of the judge come from flags first, then from PODIUM_JUDGE_* variables, then from challenge.toml.
 """
@@ -6,7 +6,7 @@ Settings of the judge come from flags first, then from PODIUM_JUDGE_* variables,
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from podium.cli.arguments import (
 from podium.errors import PodiumError, UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from podium.tools.ranking.result import Calibration
 
 GROUP: Group = "review"
@@ -37,6 +39,7 @@ _TEXTS = ("model", "base_url", "report_type")
 def add_verbs(verbs: Verbs) -> None:
     add_judge(verbs)
     add_calibrate(verbs)
+    add_compare(verbs)
 
 
 def add_judge(verbs: Verbs) -> None:
@@ -180,6 +183,10 @@ def add_calibrate(verbs: Verbs) -> None:
         metavar="FILE",
         help="for 'podium rank --calibration' [%(default)s]",
     )
+    _add_bootstrap(parser)
+
+
+def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
     )
@@ -188,7 +195,7 @@ def add_calibrate(verbs: Verbs) -> None:
         type=positive_int,
         default=1000,
         metavar="N",
-        help="number of bootstrap replicates over cases, for agreement and biases [%(default)s]",
+        help="number of bootstrap replicates over cases [%(default)s]",
     )
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
@@ -221,20 +228,73 @@ def _calibrate(options: argparse.Namespace) -> int:
 def _print(found: "Calibration") -> None:
     from podium.tools.ranking.output import figure_rows, team_rows
 
-    output, confidence = console(), f"{found.confidence * 100:g} %"
+    confidence = f"{found.confidence * 100:g} %"
     title = f"The judge {found.judge} and {found.votes:,} votes of {found.raters} clinicians"
     of_figures = table(title, "Question", "Value", f"{confidence} interval", "Of", texts=["Question"])
     of_teams = table(
         *("Comparisons won, of 100", "Team", "By votes", "By the judge", "By both", "Votes", "Worth"), texts=["Team"]
     )
-    for made, rows in ((of_figures, figure_rows(found)), (of_teams, team_rows(found))):
+    _print_tables((of_figures, figure_rows(found)), (of_teams, team_rows(found)))
+    print(
+        f"\nBrackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
+        "narrow as that of as many votes as 'Worth' says."
+    )
+
+
+# `podium judge compare`: the same submissions by several judges.
+
+
+def add_compare(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "judge compare", _compare, "compare judges that scored the same submissions")
+    parser.add_argument(
+        "judged",
+        type=Path,
+        nargs="+",
+        metavar="JUDGED",
+        help="what 'podium judge' wrote, one for every judge: its folder, or the metrics.json of one team",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the comparison as JSON")
+    _add_bootstrap(parser)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from podium.tools.arena.archive import write_whole
+    from podium.tools.ranking.judges import compare_judges
+
+    found = compare_judges(
+        options.judged, confidence=options.confidence, replicates=options.replicates, seed=options.seed
+    )
+    if found.warning:
+        print(found.warning)
+    first, *others = found.judges
+    of_teams = table(
+        f"Final score (rank) by each judge, over {len(found.cases):,} cases that all of them scored",
+        *("Team", first, *others, *(f"{name} less {first}" for name in others)),
+        texts=["Team"],
+    )
+    of_judges = table("Agreement of the orders", "Judges", "Kendall's tau-b", texts=["Judges"])
+    scores = [
+        (
+            team.name,
+            *(f"{score:.4f} ({rank})" for score, rank in zip(team.scores, team.ranks, strict=True)),
+            *map(str, team.differences),
+        )
+        for team in found.teams
+    ]
+    _print_tables((of_teams, scores), (of_judges, [(", ".join(each.judges), str(each)) for each in found.taus]))
+    print(f"\nBrackets show {found.confidence * 100:g} % intervals over cases.")
+    for note in found.notes:
+        say(note)
+    if options.output is not None:
+        write_whole(options.output, found.to_json())
+        say(f"Written to {options.output}.")
+    return 0
+
+
+def _print_tables(*filled: tuple["Table", Sequence[Sequence[str]]]) -> None:
+    """An interval goes below its value."""
+    output = console()
+    for made, rows in filled:
         for row in rows:
             made.add_row(*(cell(each.replace(" [", "\n[")) for each in row))
         output.print(made)
-    output.print(
-        "",
-        cell(
-            f"Brackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
-            "narrow as that of as many votes as 'Worth' says."
-        ),
-    )

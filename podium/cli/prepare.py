@@ -1,4 +1,4 @@
-"""Commands that prepare a challenge: new, check, manifest, leaderboard, bundle, keys, doctor, completion."""
+"""Commands that prepare a challenge: new, check, figures, manifest, leaderboard, bundle, keys, doctor, completion."""
 
 import argparse
 import json
@@ -24,10 +24,12 @@ from podium.cli.arguments import (
     add_group,
     add_verb,
     add_workers,
+    cell,
     chosen_challenge,
     chosen_executor,
     console,
     end,
+    say,
     subcommands,
     table,
 )
@@ -36,6 +38,7 @@ from podium.readers.files import escape_for_display
 
 if TYPE_CHECKING:
     from podium.checking import Checked, EngineComparison
+    from podium.metrics.declaration import GivenFigure, Metric
 
 GROUP: Group = "prepare"
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
@@ -61,6 +64,7 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def add_verbs(verbs: Verbs) -> None:
     add_new(verbs)
     add_check(verbs)
+    add_figures(verbs)
     add_manifest(verbs)
     add_leaderboard(verbs)
     add_bundle(verbs)
@@ -124,7 +128,8 @@ def _titled(text: str, name: str) -> str:
 
 def _reference_names(text: str) -> list[str]:
     """What the references of all values are called."""
-    values = tomllib.loads(text)["values"].values()
+    tables = tomllib.loads(text)["values"]
+    values = [tables, *(value for value in tables.values() if isinstance(value, dict))]
     given = [value[key] for value in values for key in _REFERENCE_KEYS if key in value]
     names = [name for each in given for name in ([each] if isinstance(each, str) else each)]
     return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
@@ -197,6 +202,43 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+# `podium figures`: the names that challenge.toml and commands may use.
+
+
+def add_figures(verbs: Verbs) -> None:
+    parser = add_verb(verbs, "figures", _figures, "list every figure of a challenge and where it may be used")
+    parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
+    add_ground_truth(parser)
+
+
+def _figures(options: argparse.Namespace) -> int:
+    from podium.challenges import load_challenge
+    from podium.challenges.format import locate_ground_truth
+    from podium.evaluation import find_challenge
+
+    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+    board = load_challenge(find_challenge(root, chosen_challenge(options))).scoreboard
+    of_cases = {metric.name: metric for metric in board.metrics}
+    offline = {metric.name: metric for metric in board.offline_metrics} | {each.path: each for each in board.offline}
+    tables: dict[str, Mapping[str, Metric | GivenFigure]] = {
+        "Figures of all cases, for [figures], [leaderboard] and [ranking] (by and tie_break):": board.named,
+        "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:": of_cases,
+        "Figures that offline tools add, for podium rank alone:": offline,
+    }
+    output, head = console(), ("name", "title", "better", "range", "unit")
+    for heading, figures in tables.items():
+        if figures:
+            made = table(heading, *head, texts=head)
+            for name, each in figures.items():
+                bounds = f"{each.lowest:g} to {each.highest:g}"
+                made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
+            output.print(made)
+    print("\nA name that ends in .mean may be written without it.")
+    if board.group_of is not None:
+        print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
+    return 0
+
+
 # `podium manifest`: the public case list.
 
 
@@ -234,16 +276,21 @@ def add_leaderboard(verbs: Verbs) -> None:
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
-    from podium.challenges import phase_columns
+    from podium.challenges import load_challenge, phase_columns
     from podium.challenges.format import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import choose_challenge
+    from podium.evaluation import find_challenge
     from podium.platform.privacy import phase_settings
 
     root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
-    folders = read_challenge_folders(root, named=name)
-    chosen = [choose_challenge(folders, named=name)] if name else list(folders.values())
+    chosen = [find_challenge(root, name)] if name else list(read_challenge_folders(root).values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
+    for folder in chosen:
+        if differs := load_challenge(folder).ranking.not_live:
+            say(
+                f"{folder.name}: the live leaderboard does not show the official order, because {differs}. "
+                "Only 'podium rank' gives it."
+            )
     print(json.dumps(settings[name] if name else settings, indent=2))
     return 0
 

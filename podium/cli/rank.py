@@ -339,7 +339,9 @@ def _terminal_cell(column: "TableColumn", number: int) -> str:
         return found.replace(" (", "\n(")
     # Figures of 0 to 1 need more places than those of 0 to 100.
     largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
-    return _figure(found, column.interval(number), places=2 if largest > 10 else 3)
+    remark = column.remarks[number].replace(" resamples", "\nresamples") if column.remarks else ""
+    shown = _figure(found, column.interval(number), places=2 if largest > 10 else 3)
+    return f"{shown}\n{remark}" if remark else shown
 
 
 def _figure(value: float, interval: tuple[float, float] | None, *, places: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.figures import Figures, get, holds, put
 from podium.metrics import Floats
-from podium.metrics.declaration import CohortMetric, Formula, Metric, Scoreboard, Values
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, CohortMetric, Formula, Metric, Scoreboard, Values
 from podium.metrics.resampling import Resamples
 
 LOG = logging.getLogger(__name__)
@@ -39,14 +39,20 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
 class CohortValues(Mapping[str, Floats]):
     """Every figure below `aggregates` by its path, computed on access; KeyError where rows do not have its facts.
 
-    `given` are figures that are not computed from rows: numbers that all replicates share.
+    `given` are figures that are not computed from rows here: numbers that all replicates share, or one for each.
+    `groups` are the groups of the rows, where they have any.
     """
 
     def __init__(
-        self, board: Scoreboard[Any], rows: Sequence[Figures], resamples: Resamples, given: Mapping[str, float]
+        self,
+        board: Scoreboard[Any],
+        rows: Sequence[Figures],
+        resamples: Resamples,
+        given: Mapping[str, float | Floats],
+        groups: Sequence[str] = (),
     ) -> None:
-        self._rows, self._resamples = rows, resamples
-        self._known: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in given.items()}
+        self._rows, self._resamples, self._groups = rows, resamples, np.array(groups)
+        self._known: dict[str, Floats] = {path: np.asarray(value, dtype=np.float64) for path, value in given.items()}
         self._metrics = {
             path: (metric, statistic)
             for metric in board.metrics
@@ -71,6 +77,8 @@ class CohortValues(Mapping[str, Floats]):
                 self._known[path] = statistic(metric)
             elif path in self._cohort:
                 self._known[path] = self._cohort[path].of(self._rows, self._resamples)
+            elif path.startswith(f"{GROUPS}.") or path.endswith(GROUP_MEAN):
+                self._known[path] = self._of_groups(path)
             else:
                 self._known[path] = self._evaluated(self._formulas[path])
         return self._known[path]
@@ -85,13 +93,33 @@ class CohortValues(Mapping[str, Floats]):
 
     @cached_property
     def _of_all_cases(self) -> "CohortValues":
-        return CohortValues(self._board, self._rows, Resamples.whole(len(self._rows)), self._given)
+        whole = Resamples.whole(len(self._rows))
+        return CohortValues(self._board, self._rows, whole, self._given, self._groups.tolist())
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._known, **self._metrics, **self._cohort, **self._formulas}
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+    def _of_groups(self, path: str) -> Floats:
+        """A figure of one group, or the mean over the groups that have a value; KeyError where there are none."""
+        first, _, rest = path.partition(".")
+        name, _, inner = rest.partition(".")
+        if not self._groups.size or (first == GROUPS and name not in self._groups):
+            raise KeyError(path)
+        if first == GROUPS:
+            return self._group(name)[inner]
+        inner = self._board.group_means[path.removesuffix(GROUP_MEAN)]
+        values = [self._group(name)[inner] for name in sorted(set(self._groups.tolist()))]
+        stacked = np.stack(np.broadcast_arrays(*values))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nansum(stacked, axis=0) / np.count_nonzero(~np.isnan(stacked), axis=0))
+
+    def _group(self, name: str) -> "CohortValues":
+        kept = self._groups == name
+        rows = [row for row, is_kept in zip(self._rows, kept, strict=True) if is_kept]
+        return CohortValues(self._board, rows, self._resamples.only(kept), {})
 
     def _defined(self, metric: Metric) -> tuple[Floats, Resamples]:
         values = np.array([get(row, metric.name) for row in self._rows], dtype=np.float64)
@@ -124,15 +152,17 @@ def evaluated(formula: Formula, values: Values) -> Floats:
     return np.where(np.isinf(found), worst, found)
 
 
-def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float]) -> dict[str, Any]:
+def aggregate(
+    board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float], groups: Sequence[str] = ()
+) -> dict[str, Any]:
     """All figures over the given rows, nested as below `aggregates`; finite numbers only.
 
     A metric that the rows do not hold is left out (METEOR with synonyms exists only where WordNet is installed), and so
-    is a formula whose terms are not given: a group of cases has no runtime.
+    is a formula whose terms are not given: a group of cases has no runtime and no groups.
     """
     exact = {cohort.path: cohort.exact(rows) for cohort in board.cohort_metrics if cohort.exact is not None}
     known = {path: value for path, value in exact.items() if value is not None}
-    values = CohortValues(board, rows, Resamples.whole(len(rows)), {**given, **known})
+    values = CohortValues(board, rows, Resamples.whole(len(rows)), {**given, **known}, groups)
     figures: dict[str, Any] = {}
     for metric in board.metrics:
         if metric.mean_path and all(holds(row, metric.name) for row in rows):
@@ -151,7 +181,7 @@ def aggregate(board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[st
         try:
             _publish_formula(figures, formula, values)
         except KeyError as missing:
-            if missing.args[0] not in {figure.path for figure in board.given}:
+            if missing.args[0] in board.of_cases:
                 raise
     return figures
 
@@ -193,21 +223,10 @@ def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) 
 
 def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
     """Add `groups.<group>` with every figure of the group's rows, and `<name>_group_mean`, the mean over the groups."""
-    figures["groups"] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
-    for metric in board.metrics:
-        if metric.mean_path:
-            defined = [
-                get(figures["groups"][name], metric.mean_path)
-                for name, rows in groups.items()
-                if any(get(row, metric.name) is not None for row in rows)
-            ]
-            if defined:
-                put(figures, f"{metric.name}_group_mean", mean_of(defined))
-    for cohort in board.cohort_metrics:
-        if not cohort.whole:
-            values = [get(each, cohort.path) for each in figures["groups"].values() if holds(each, cohort.path)]
-            if values:
-                put(figures, f"{cohort.path}_group_mean", mean_of(values))
+    figures[GROUPS] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
+    for name, path in board.group_means.items():
+        if found := [get(each, path) for each in figures[GROUPS].values() if holds(each, path)]:
+            put(figures, name + GROUP_MEAN, mean_of(found))
 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:

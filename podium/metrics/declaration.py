@@ -6,12 +6,14 @@
     Formula        a figure made of others
     GivenFigure    a figure that does not come from the cases, such as the runtime
 
-A challenge lists its figures in one `Scoreboard`. A `Policy` decides the value of a metric for empty and failed cases.
+A challenge lists its figures in one `Scoreboard`, which also says what the name of a figure means: formulas, columns,
+ranking, tie-breaks and commands all ask it. A `Policy` decides the value of a metric for empty and failed cases.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from podium.figures import Figures, get, put
@@ -21,6 +23,9 @@ from podium.metrics.resampling import Resamples
 Direction = Literal["higher", "lower"]
 Undefined = Literal["exclude", "worst"]
 CaseT = TypeVar("CaseT")
+GROUPS = "groups"
+GROUP_MEAN = "_group_mean"
+_MEAN = ".mean"
 Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in every replicate
 
 
@@ -64,6 +69,17 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gate:
+    """`where` and `otherwise` of the table in challenge.toml that has this key: what a figure is where the condition
+    does not hold, None for no value. `applied` (row, figure) is the figure behind the gate."""
+
+    where: str
+    otherwise: float | None
+    key: tuple[str | int, ...]
+    applied: Callable[[Figures, float | None], float | None] = lambda _, figure: figure
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
     """A metric with its function: `of` a case, or `of_row`, made of the row's other figures.
 
@@ -73,6 +89,7 @@ class CaseMetric(Metric, Generic[CaseT]):
     of: Callable[[CaseT], float | None] | None = None
     of_row: Callable[[Figures], float | None] | None = None
     when_lost: Callable[[CaseT], float | None] | None = None
+    gate: Gate | None = None
 
     def score_missing(self, case: CaseT) -> float | None:
         """The figure of a case without a usable prediction."""
@@ -166,6 +183,26 @@ class Formula(GivenFigure):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamedFigure(GivenFigure):
+    """A figure below `aggregates` as others name it.
+
+    lost        the worst value where it is not an end of the range
+    of_case     the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
+    error_path  the path of its spread
+    judges      False where it says nothing about quality: a spread, a count, a fact
+    """
+
+    lost: float | None = None
+    of_case: str = ""
+    error_path: str = ""
+    judges: bool = True
+
+    @property
+    def worst(self) -> float:
+        return super().worst if self.lost is None else self.lost
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scoreboard(Generic[CaseT]):
     """Every figure of a challenge, and which of them the leaderboard shows.
 
@@ -178,6 +215,9 @@ class Scoreboard(Generic[CaseT]):
                      which metric teams are ranked by
     headline         those that make a short table
     ranked           where there are several, teams are ordered by the mean of their positions in these
+    titles           of figures that have no declaration of their own, such as a median, by path
+    group_of         the group of a case, where cases have groups: every figure of the cases then has one per group,
+                     and the mean over these
     """
 
     metrics: Sequence[CaseMetric[CaseT]]
@@ -192,6 +232,8 @@ class Scoreboard(Generic[CaseT]):
     offline: Sequence[GivenFigure] = ()
     headline: Sequence[str] = ()
     ranked: Sequence[str] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    group_of: Callable[[str], str | None] | None = None
 
     def row(self, case: CaseT, *, is_missing: bool = False) -> dict[str, Any]:
         """The declared figures of one case; `is_missing` where it has no usable prediction."""
@@ -202,6 +244,8 @@ class Scoreboard(Generic[CaseT]):
         for metric in self.metrics:
             if metric.of_row is not None:
                 put(row, metric.name, metric.of_row(row))
+            elif metric.gate is not None and not is_missing:
+                put(row, metric.name, metric.gate.applied(row, get(row, metric.name)))
         return row
 
     def resolved(self, path: str) -> str:
@@ -215,6 +259,112 @@ class Scoreboard(Generic[CaseT]):
     def all_metrics(self) -> Sequence[Metric]:
         """Every per-case figure that a row may hold."""
         return (*self.metrics, *self.offline_metrics)
+
+    # What a name means.
+
+    def find(self, name: str) -> NamedFigure | None:
+        """The figure below `aggregates` that a name means: its path, the path without `.mean`, and where cases have
+        groups also `<name>.group_mean` and `groups.<group>.<name>`."""
+        first, _, rest = name.partition(".")
+        group, _, inner = rest.partition(".")
+        if first == GROUPS and inner and self.group_of is not None:
+            found = self.find(inner)
+            if found is None or found.path not in self.of_cases:
+                return None
+            error = found.error_path and f"{GROUPS}.{group}.{found.error_path}"
+            path = f"{GROUPS}.{group}.{found.path}"
+            return replace(found, path=path, title=self.titles.get(path, f"{found.title}, {group}"), error_path=error)
+        inner = name.removesuffix(".group_mean")
+        if inner != name and (found := self.find(inner)) is not None:
+            name = next((each for each, path in self.group_means.items() if path == found.path), "") + GROUP_MEAN
+        return next((self.named[path] for path in (name, name + _MEAN) if path in self.named), None)
+
+    def find_metric(self, name: str, *, offline: bool = False) -> Metric | None:
+        """The per-case figure that a name means: its own name, or a name of its mean; `offline`: also of a figure that
+        offline tools add."""
+        found = self.find(name)
+        metrics = self.all_metrics if offline else self.metrics
+        paths = [name, found.of_case if found is not None and found.error_path else "", name + _MEAN]
+        return next((metric for path in paths for metric in metrics if metric.name == path), None)
+
+    def names(self, *, of_case: bool = False) -> list[str]:
+        """Names that are accepted, for suggestions: means without `.mean` too; `of_case`: those of per-case figures."""
+        known = [metric.name for metric in self.metrics] if of_case else list(self.named)
+        return [*known, *(name.removesuffix(_MEAN) for name in known if name.endswith(_MEAN))]
+
+    @cached_property
+    def of_cases(self) -> frozenset[str]:
+        """The paths of the figures that come from the cases alone, so that a group of cases has them too."""
+        found = {path for metric in self.metrics for path, _ in self._statistics(metric)}
+        found |= {cohort.path for cohort in self.cohort_metrics}
+        for formula in self.formulas:  # a formula comes after its terms
+            found |= {formula.path} if found.issuperset(formula.terms) else set()
+        return frozenset(found)
+
+    @cached_property
+    def named(self) -> Mapping[str, NamedFigure]:
+        """Every figure below `aggregates` by its path; those of single groups are left to `find`."""
+        found = {figure.path: figure for figure in self._all_named()}
+        for alias, target in self.aliases.items():
+            for path in [path for path in found if path.startswith(f"{target}.")]:
+                error = found[path].error_path and alias + found[path].error_path.removeprefix(target)
+                again = alias + path.removeprefix(target)
+                found[again] = replace(found[path], path=again, error_path=error)
+        if self.group_of is not None:
+            for name, path in self.group_means.items():
+                title, mean = f"{found[path].title}, mean of groups", name + GROUP_MEAN
+                found[mean] = replace(found[path], path=mean, title=title, of_case="", error_path="")
+        return {path: replace(each, title=self.titles.get(path, each.title)) for path, each in found.items()}
+
+    @cached_property
+    def group_means(self) -> Mapping[str, str]:
+        """The path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`."""
+        means = {metric.name: metric.mean_path for metric in self.metrics if metric.mean_path}
+        others = [each.path for each in self.cohort_metrics if not each.whole]
+        others += [each.path for each in self.formulas if each.path in self.of_cases]
+        return means | {path: path for path in others}
+
+    def _all_named(self) -> Iterator[NamedFigure]:
+        for metric in self.metrics:
+            for path, words in self._statistics(metric):
+                is_mean, is_number = path == metric.mean_path, path in (metric.mean_path, metric.median)
+                title = (metric.mean_title or metric.title) if is_mean else f"{metric.title}, {words}"
+                yield NamedFigure(
+                    path=path,
+                    title=title,
+                    direction=metric.direction if is_number else "higher" if path == metric.count else "lower",
+                    lowest=metric.lowest if is_number else 0.0,
+                    highest=metric.highest if is_number else math.inf,
+                    unit="" if path == metric.count else metric.unit,
+                    no_value_if="" if path == metric.count else metric.no_value_if,
+                    lost=metric.worst if is_number else None,
+                    of_case=metric.name,
+                    error_path=metric.std_path if is_mean else "",
+                    judges=is_number,
+                )
+        for figure in (*self.cohort_metrics, *self.given, *self.formulas):
+            yield NamedFigure(
+                path=figure.path,
+                title=figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize(),
+                direction=figure.direction,
+                lowest=figure.lowest,
+                highest=figure.highest,
+                unit=figure.unit,
+                known=figure.known,
+                no_value_if=figure.no_value_if,
+                judges=bool(figure.title),
+            )
+
+    @staticmethod
+    def _statistics(metric: Metric) -> Sequence[tuple[str, str]]:
+        """The paths of a per-case figure below `aggregates`, each with its words in a title."""
+        given = (
+            (metric.mean_path, ""),
+            (metric.median, "median"),
+            (metric.std_path, "standard deviation"),
+            (metric.count, "number of cases"),
+        )
+        return [(path, words) for path, words in given if path]
 
 
 # The value of a metric for empty and failed cases. Libraries differ here (MONAI: NaN or 0, panoptica: configurable,

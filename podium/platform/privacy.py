@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from podium.figures import Figures, get, holds, without
-from podium.metrics.declaration import Direction, Metric, Scoreboard
+from podium.figures import Figures, get, holds, put, without
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, Direction, GivenFigure, Metric, NamedFigure, Scoreboard
 from podium.platform.metrics_file import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
 FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two cases reveal both
 FEWEST_IN_GROUP = 5  # cases
-_GROUPS = "groups"
 _PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
 
 # Leaderboard columns: dotted paths into metrics.json, as the platform's phase settings name them.
@@ -49,36 +48,26 @@ class Column:
 
 
 def column(board: Scoreboard[Any], path: str) -> Column:
-    """The column of a declared figure: of a metric's mean with its spread, or of any other figure."""
-    resolved = board.resolved(path)
-    shared: dict[str, Any] = {"path": path, "headline": path in board.headline, "ranked": path in board.ranked}
-    for metric in board.metrics:
-        if metric.mean_path == resolved:
-            prefix = path.removesuffix(".mean")
-            error_path = f"{prefix}.std" if prefix != path else metric.std_path
-            return Column(
-                title=_title(metric.mean_title or metric.title, metric.unit),
-                direction=metric.direction,
-                error_path=error_path if metric.std_path else None,
-                **shared,
-            )
-    for figure in (*board.formulas, *board.cohort_metrics, *board.given, *board.offline):
-        if figure.path == resolved:
-            title = _title(figure.title, figure.unit)
-            return Column(title=title, direction=figure.direction, known_path=figure.known, **shared)
-    raise KeyError(path)
+    """The column of any figure below `aggregates`; of a mean with its spread."""
+    shown: NamedFigure | GivenFigure | None = board.find(path)
+    shown = shown or next((figure for figure in board.offline if figure.path == path), None)
+    if shown is None:
+        raise KeyError(path)
+    return Column(
+        path=path,
+        title=_title(shown.title, shown.unit),
+        direction=shown.direction,
+        error_path=(shown.error_path or None) if isinstance(shown, NamedFigure) else None,
+        headline=path in board.headline,
+        ranked=path in board.ranked,
+        known_path=shown.known,
+    )
 
 
 def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Column]:
     """The means over the groups of cases, for those of these figures that have one."""
     resolved = [board.resolved(path) for path in paths]
-    figures = [(metric.name, metric.mean_path) for metric in board.metrics if metric.mean_path in resolved]
-    figures += [(figure.path, figure.path) for figure in board.cohort_metrics if figure.path in resolved]
-    return [
-        Column(path=f"{name}_group_mean", title=f"{shown.title}, mean of groups", direction=shown.direction)
-        for name, path in figures
-        for shown in [column(board, path)]
-    ]
+    return [column(board, name + GROUP_MEAN) for name, path in board.group_means.items() if path in resolved]
 
 
 def _title(title: str, unit: str) -> str:
@@ -156,12 +145,16 @@ def aggregates_of_enough_cases(
     stays: there would be no leaderboard without it.
     """
     shown = _of_enough_cases(aggregates, results, board, ranked)
-    if _GROUPS not in shown:
+    if GROUPS not in shown:
         return shown
     kept = published_groups({name: len(members) for name, members in groups.items()})
-    groups_shown = {name: _of_enough_cases(shown[_GROUPS][name], groups[name], board, ()) for name in sorted(kept)}
-    hidden = [_GROUPS, *(_group_means(board) if len(kept) < len(groups) else ())]
-    return without(shown, hidden) | ({_GROUPS: groups_shown} if groups_shown else {})
+    groups_shown = {name: _of_enough_cases(shown[GROUPS][name], groups[name], board, ()) for name in sorted(kept)}
+    hidden = [GROUPS, *(_hidden_by_groups(board, kept, ranked) if len(kept) < len(groups) else ())]
+    published = without(shown, hidden) | ({GROUPS: groups_shown} if groups_shown else {})
+    for path in ranked:
+        if path.startswith(f"{GROUPS}.") and holds(aggregates, path):
+            put(published, path, get(aggregates, path))
+    return published
 
 
 def published_groups(sizes: Mapping[str, int]) -> set[str]:
@@ -183,8 +176,10 @@ def published_columns(
     """The columns of a leaderboard without figures that are never published for these numbers of hidden cases, in
     total and in each group."""
     hidden = _revealing(board, lambda _: cases, ranked)
-    if len(published_groups(groups)) < len(groups):
-        hidden |= set(_group_means(board))
+    kept = published_groups(groups)
+    if len(kept) < len(groups):
+        hidden |= _hidden_by_groups(board, kept, ranked)
+        hidden |= {each.path for each in columns if _is_of_hidden(each.path, kept)}.difference(ranked)
     return [
         replace(each, error_path=None) if each.error_path in hidden else each
         for each in columns
@@ -231,10 +226,18 @@ def _defined(metric: Metric, rows: Sequence[Figures]) -> int:
     return sum(holds(row, metric.name) and get(row, metric.name) is not None for row in rows)
 
 
-def _group_means(board: Scoreboard[Any]) -> list[str]:
-    """Together with the means of all cases they would reveal those of hidden groups."""
-    names = [metric.name for metric in board.metrics if metric.mean_path]
-    return [f"{name}_group_mean" for name in (*names, *(figure.path for figure in board.cohort_metrics))]
+def _hidden_by_groups(board: Scoreboard[Any], kept: Collection[str], ranked: Collection[str]) -> set[str]:
+    """Where groups are hidden: the means over groups, which would reveal theirs, and formulas of these or of a hidden
+    group's figures."""
+    hidden = {name + GROUP_MEAN for name in board.group_means}.difference(ranked)
+    for formula in board.formulas:  # a formula comes after its terms
+        if formula.path not in ranked and any(term in hidden or _is_of_hidden(term, kept) for term in formula.terms):
+            hidden.add(formula.path)
+    return hidden
+
+
+def _is_of_hidden(path: str, kept: Collection[str]) -> bool:
+    return path.startswith(f"{GROUPS}.") and path.split(".")[1] not in kept
 
 
 def _rounded(value: Any, decimals: int) -> Any:

@@ -95,6 +95,26 @@ def test_without_a_range_it_is_left_out(caplog: pytest.LogCaptureFixture) -> Non
     assert "the figure 'odd' has no value for these cases: it is left out" in caplog.text
 
 
+def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision() -> None:
+    """Where no reference has a lesion, `empty_reference = "undefined"` leaves Dice without a value."""
+
+    def found(figures: dict[str, Any]) -> list[str]:
+        return [str(problem) for problem in assemble("pet", "lesions", {"figures": figures}).problems]
+
+    (problem,) = found({"x": "auc_dice / 2"})
+    assert problem.startswith(
+        "'figures.x' needs to say what happens where 'auc_dice' has no value (where no reference has a lesion): write "
+        'x = { formula = "...", undefined = "exclude" }'
+    )
+    assert found({"x": {"formula": "auc_dice / 2", "undefined": "worst"}, "y": "x + 1"}) == []
+    assert found({"x": {"formula": "mean(auc_dice, 1)", "undefined": "exclude"}, "y": "x + 1"}) == []
+    (problem,) = found({"x": {"formula": "mean(auc_dice, auc_dmm)", "undefined": "exclude"}, "y": "x + 1"})
+    assert problem.startswith("'figures.y' needs to say what happens where 'x' has no value (where no reference has")
+    (problem,) = found({"x": {"formula": "auc_dice.std", "undefined": "worst", "direction": "lower"}})
+    assert problem == "'figures.x.undefined' is \"worst\", but 'auc_dice.std' has no finite worst value"
+    assert assemble("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
+
+
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"figures": {"x": "auc_dcie"}},

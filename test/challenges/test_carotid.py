@@ -1,6 +1,7 @@
 """carotid: its samples, its files and jobs, its rules and what they cost."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,7 @@ def test_two_empty_masks_score_what_the_setting_says(
     setting: str, value: float, files: Path, tmp_path: Path, evaluate: Any
 ) -> None:
     """Neither side has a plaque in the longitudinal view; every other mask agrees."""
-    configuration = CONFIGURATION.replace('of = ["long", "trans"]', f'of = ["long", "trans"]\n{setting}')
+    configuration = re.sub(r'kind = "(dice|nsd)"', rf'kind = "\1"\n{setting}', CONFIGURATION)
     truth = write_ground_truth(tmp_path / "t", configuration=configuration)
     vessel_only = np.where(mask(LONG) == 1, 2, mask(LONG))
     write_case(truth / "references" / "a_label.h5", long_mask=vessel_only)

@@ -163,10 +163,10 @@ def test_groups_of_five_are_published_without_spread(tmp_path: Path) -> None:
 SPREADS: dict[str, Any] = {
     "cases": {"groups": "^(?P<group>.)"},
     "figures": {
-        "spread": {"formula": "auc_dice.std", "direction": "lower"},
-        "twice": {"formula": "2 * spread", "direction": "lower"},
-        "total": {"formula": "auc_dice - auc_dice.std", "direction": "higher"},
-        "half": "total / 2",
+        "spread": {"formula": "auc_dice.std", "direction": "lower", "undefined": "exclude"},
+        "twice": {"formula": "2 * spread", "direction": "lower", "undefined": "exclude"},
+        "total": {"formula": "auc_dice - auc_dice.std", "direction": "higher", "undefined": "exclude"},
+        "half": {"formula": "total / 2", "undefined": "exclude"},
     },
     "ranking": {"by": "total"},
 }

@@ -253,6 +253,10 @@ def test_published_settings_have_the_defaults_filled_in(tmp_path: Path) -> None:
     assert published_settings(challenge_from_settings("csv", "declared", settings)) == settings
 
 
-@pytest.mark.parametrize(("kind", "ignored"), [("reports", True), ("freehand", False)])
-def test_the_published_way_to_compare_case_names_is_filled_in(kind: str, ignored: bool) -> None:
-    assert published_settings(challenge_from_settings("x", kind, {}))["cases"]["ignore_case"] is ignored
+@pytest.mark.parametrize(
+    ("kind", "given", "ignored"), [("reports", {}, True), ("freehand", {"freehand": {"edition": "2024"}}, False)]
+)
+def test_the_published_way_to_compare_case_names_is_filled_in(
+    kind: str, given: dict[str, object], ignored: bool
+) -> None:
+    assert published_settings(challenge_from_settings("x", kind, given))["cases"]["ignore_case"] is ignored

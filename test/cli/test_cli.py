@@ -242,6 +242,50 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"
 
 
+def test_a_broken_challenge_beside_it_does_not_matter(podium: Any, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "ground-truth" / "carotid", tmp_path / "carotid")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "challenge.toml").write_text("this is no TOML")
+    for command in ("leaderboard", "figures"):
+        assert podium(command, "carotid", "--ground-truth", tmp_path).code == 0
+    ended = podium("evaluate", "--challenge", "carotid", "--ground-truth", tmp_path, "--input", SAMPLES / "aorta",
+                   "--output", tmp_path / "out")  # fmt: skip
+    assert ended.code == 0
+    assert podium("leaderboard", "--ground-truth", tmp_path).code == 2
+
+
+RULES = {
+    'by = ["dice", "nsd"]\nmethod = "positions_by_case"': "teams are ranked by their positions in every case",
+    'by = ["dice", "nsd"]\nmethod = "mean_of_positions"\nweights = [2, 1]': "the positions in its columns have",
+    'by = ["dice", "nsd"]\nmethod = "mean_of_positions"': None,
+    'by = "dice"': None,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_leaderboard_says_when_the_live_order_is_not_the_rule(podium: Any, tmp_path: Path, rule: str) -> None:
+    folder = write_ground_truth(tmp_path / "carotid", configuration=CONFIGURATION.replace('by = "score"', rule))
+    ended = podium("leaderboard", "--ground-truth", folder)
+    assert json.loads(ended.out)
+    sentence = RULES[rule]
+    if sentence is None:
+        assert ended.err == ""
+    else:
+        assert f"carotid: the live leaderboard does not show the official order, because {sentence}" in ended.err
+
+
+def test_figures_lists_every_name_with_what_it_is(podium: Any) -> None:
+    lines = podium("figures", "lesions").out.splitlines()
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    assert rows[0] == ["name", "title", "better", "range", "unit"]
+    assert ["final_fpv_ml.mean", "Final FPV", "lower", "0 to inf", "ml"] in rows
+    assert ["auc_dice", "AUC-Dice", "higher", "0 to 5"] in rows
+    assert ["dmm_pooled_group_mean", "DMM pooled, mean of groups", "higher", "0 to 1"] in rows
+    assert "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:" in lines
+    assert any("groups.<group>.<name>" in line for line in lines)
+    assert "Figures that offline tools add, for podium rank alone:" in podium("figures", "reports").out
+
+
 def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Path) -> None:
     settings = configured("cases", "groups = '^(?P<group>.)'")
     settings = settings.replace("{ low_risk = 0, high_risk = 1 }", "{ low = 0, high = 1, top = 2 }")

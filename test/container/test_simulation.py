@@ -43,7 +43,7 @@ def server(engine: None) -> Iterator[str]:  # noqa: ARG001
 
 @contextmanager
 def derived(tag: str, folder: Path, content: str) -> Iterator[str]:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "Dockerfile").write_text(content)
     docker("build", "--tag", tag, str(folder))
     try:
@@ -145,6 +145,50 @@ def test_a_container_that_fails_or_hangs_costs_its_step(ground_truth: Path, tmp_
             assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
         [step] = steps_of(tmp_path / name / "fdg_ukt_001")
         assert (step["status"], words in step["error"]) == ("failed", True), step["error"]
+
+
+CACHING = """
+import os, shutil, sys
+from pathlib import Path
+sys.path.insert(0, "/opt/app")
+
+def step(source, target):
+    [pet] = (source / "images/pet").glob("*.mha")
+    seen = sorted(os.listdir("/cache"))
+    if seen != [f"{pet.stem}-{number}" for number in range(len(seen))]:
+        sys.exit(f"/cache holds {seen}")
+    Path(f"/cache/{pet.stem}-{len(seen)}").touch()
+    if len(seen) == 1:
+        sys.exit(f"failed with {len(seen)}")  # a server is started again after this
+    original(source, target)
+
+import process
+original, process.main = process.main, step
+"""
+
+
+@pytest.mark.parametrize("method", ["exec", "invoke"])
+def test_a_container_has_a_cache_for_the_steps_of_a_case(
+    method: str, algorithm: str, server: str, ground_truth: Path, tmp_path: Path
+) -> None:
+    """By another user than ours, in new containers: step 1 fails, step 2 finds what both left, no case another's."""
+    (ground_truth / "references" / CASES[1]).unlink()  # without lesions: asked once
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/caching.py").write_text(
+        CACHING
+        + (
+            "process.main(Path('/input'), Path('/output'))"
+            if method == "exec"
+            else "import server\nserver.HTTPServer(('0.0.0.0', 4743), server.Handler).serve_forever()"
+        )
+    )
+    base = algorithm if method == "exec" else server
+    content = f'FROM {base}\nCOPY caching.py /opt/app/\nENTRYPOINT ["python", "/opt/app/caching.py"]\n'
+    with derived(f"podium-test-caching-{method}", tmp_path / "build", content) as tag:
+        assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", "--steps", "3") == 0
+    for case in ("fdg_ukt_001", "psma_ukt_011"):
+        steps = steps_of(tmp_path / "out" / case)
+        assert [step["status"] for step in steps] == ["done", "failed", "done"], [step["error"] for step in steps]
 
 
 def test_a_server_is_started_once_per_case_and_invoked_for_every_step(

@@ -3,8 +3,8 @@
 See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
-from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
-from podium.challenges.declared.catalogue.own import load_own_metrics
+from podium.challenges.declared.catalogue.base import (
+    Declared,
+    DeclaredCase,
+    MetricKind,
+    MetricSettings,
+    fitting_values,
+)
+from podium.challenges.declared.catalogue.own import load_own_metrics, of_facts
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.located import HDF5_ENDINGS
 from podium.challenges.declared.settings import (
@@ -30,11 +36,12 @@ from podium.challenges.declared.value_settings import MISSING
 from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelImage, LabelsValue
 from podium.challenges.format import METRICS_CODE, Shapes
 from podium.challenges.settings import CasesSettings
+from podium.errors import Refused
 from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
-from podium.metrics.engines import MetricEngine, engine_named
-from podium.metrics.overlap import damaged_labels
+from podium.metrics.engines import engine_named
+from podium.own_metrics import OwnMetric
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -52,8 +59,9 @@ _PACKAGES = {
 class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     """Reads both sides of a case; the metrics of challenge.toml compare them."""
 
-    def __init__(self, format: DeclaredFormat, declared: Sequence[Declared], engine: MetricEngine) -> None:  # noqa: A002  (the part's name)
-        self._format, self._declared, self._engine = format, declared, engine
+    def __init__(self, format: DeclaredFormat, settings: DeclaredSettings, declared: Sequence[Declared]) -> None:  # noqa: A002  (the part's name)
+        self._format, self._settings, self._declared = format, settings, declared
+        self._engine = engine_named(settings.engine)
 
     def import_packages(self) -> None:
         for kind in {value.settings.kind for value in self._format.values.values()}:
@@ -70,19 +78,39 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         return DeclaredCase(values=self._compared({}, expected))
 
     def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
-        """Label images with faults, and the next class or one that is as probable as the others; nothing else."""
-        copies: dict[str, Sequence[object]] = {}
-        for name, value in self._format.values.items():
-            reference = expected[name]
-            if isinstance(reference, LabelImage):
-                copies[name] = [replace(reference, labels=each) for each in damaged_labels(reference.labels)]
-            elif value.settings.kind in ("class", "probability"):
-                copies[name] = _wrong_answers(value, str(reference))
-        faults = max(map(len, copies.values()), default=0)
+        answers = {name: value.answers(expected[name]) for name, value in self._format.values.items()}
         return [
-            DeclaredCase(values=self._compared({name: each[number] for name, each in copies.items()}, expected))
-            for number in range(faults)
+            DeclaredCase(
+                values=self._compared({name: each[number % len(each)] for name, each in answers.items()}, expected)
+            )
+            for number in range(max(map(len, answers.values()), default=0))
         ]
+
+    def try_own_metrics(self, expected: Mapping[str, object]) -> tuple[Sequence[Figures], Sequence[str]]:
+        copies = self.damaged(expected)
+        calls = [
+            partial(metric.of, copy)
+            for _, _, _, declared in self._own()
+            for metric in declared.metrics
+            for copy in copies
+            if metric.of is not None
+        ]
+        return [self.facts(copy) for copy in (*copies, self.score_missing(expected))], list(_refusals(calls))
+
+    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:
+        calls = []
+        for own, kind, metric, _ in self._own():
+            for name in fitting_values(kind, metric, self._format.values)[0] if own.scope == "cohort" else ():
+                facts = [row[name] for row in rows if metric.failed != "exclude" or row[name]["prediction"] is not None]
+                calls.append(partial(of_facts, own, facts))
+        return list(_refusals(calls))
+
+    def _own(self) -> Iterator[tuple[OwnMetric, MetricKind, MetricSettings, Declared]]:
+        """The metrics of challenge.toml that are the organiser's own."""
+        own = {each.kind: each for each in self._settings.own_metrics}
+        for (kind, metric), declared in zip(metrics_of(self._settings), self._declared, strict=True):
+            if kind.name in own:
+                yield own[kind.name], kind, metric, declared
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}
@@ -104,23 +132,21 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self._format.values}
 
 
-def _wrong_answers(value: AnyValueKind, true: str) -> Sequence[object]:
-    """Three answers: right, the next class, and right again; of probabilities ever less sure ones."""
-    if value.settings.kind == "class":
-        names = list(value.settings.classes)
-        return [true, names[(names.index(true) + 1) % len(names)], true]
-    names = list(value.settings.class_table)
-    rest = len(names) - 1
-    return [{name: sure if name == true else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+def _refusals(calls: Sequence[Callable[[], object]]) -> Iterator[str]:
+    for call in calls:
+        try:
+            call()
+        except Refused as refusal:
+            yield refusal.detail or str(refusal)
 
 
 def declare(settings: DeclaredSettings) -> Sequence[Declared]:
     """What every metric of challenge.toml adds."""
     values = values_of(settings)
     declared = []
-    for kind, metric in metrics_of(settings):
+    for number, (kind, metric) in enumerate(metrics_of(settings)):
         chosen, _ = fitting_values(kind, metric, values)
-        declared.append(kind.declare(metric, chosen, engine_named(settings.engine)))
+        declared.append(kind.gated(kind.declare(metric, chosen, engine_named(settings.engine)), metric, number))
     return declared
 
 
@@ -295,7 +321,7 @@ def build(name: str, cases: CasesSettings, settings: DeclaredSettings) -> Challe
         cases=cases,
         settings=settings,
         format=files,
-        scorer=DeclaredScorer(files, declared, engine_named(settings.engine)),
+        scorer=DeclaredScorer(files, settings, declared),
         scoreboard=scoreboard(settings, declared),
         ranking=NO_RULE,
         overlays=DeclaredOverlays(files),

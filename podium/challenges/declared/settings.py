@@ -1,9 +1,10 @@
 """The tables of a declared challenge: `[values]`, `[[metrics]]` and `[time]`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from itertools import chain
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -16,16 +17,25 @@ from pydantic import (
 )
 
 from podium.challenges.base import Examined
+from podium.challenges.board import gate_of
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
 from podium.challenges.declared.value_settings import AnyValue, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
-from podium.challenges.settings import CasesSettings, FigureName, Positive, Settings, problems_of, without_problems
+from podium.challenges.settings import (
+    CasesSettings,
+    FigureName,
+    Positive,
+    Settings,
+    problems_of,
+    unknown_key,
+    without_problems,
+)
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
-from podium.metrics.engines import EngineName
+from podium.metrics.engines import EngineName, engine_named
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -35,6 +45,13 @@ _FASTEST: Mapping[str, str] = {"fixed": "2/3", "cohort": "1/3"}  # shares of the
 _SLOWEST = dict.fromkeys(_FASTEST, "2")
 _TAKEN = {"facts", "groups", "confusion_matrix"}
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
+_VALUE_KEYS: Mapping[str, Collection[str]] = {
+    kind: model.model_fields
+    for model in get_args(get_args(AnyValue)[0])
+    for kind in get_args(model.model_fields["kind"].annotation)
+}
+_OTHER_PLACE = {"file": ("table",), "reference": ("reference_table", "table"), "reference_table": ("reference",)}
+"""Keys of `[values]` that a value does not inherit where it has one of these."""
 
 
 # `[time]`: processing time as a score from 0 (slow) to 100 (fast), by the two rules published for CSV 2026.
@@ -192,15 +209,22 @@ def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
     return {name: make_value(name, value) for name, value in settings.values.items()}
 
 
-def metric_kind(
+def _fitting_kinds(
     table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
-) -> MetricKind | None:
-    """The metric that a table names: by its kind and by what it is `of`, since metrics share names such as f1."""
+) -> Sequence[MetricKind]:
+    """The metrics that a table may mean: by its kind and by what it is `of`, since metrics share names such as f1."""
     of = table.get("of")
     named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
     compared = {values[name].settings.kind for name in named if name in values}
     name = str(table.get("kind"))
-    fitting = [kind for kind in (*metric_kinds(compared), *own) if kind.name == name and compared & {*kind.compares}]
+    return [kind for kind in (*metric_kinds(compared), *own) if kind.name == name and compared & {*kind.compares}]
+
+
+def metric_kind(
+    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
+) -> MetricKind | None:
+    """The metric that a table names."""
+    fitting, name = _fitting_kinds(table, values, own), str(table.get("kind"))
     return next(iter(fitting), None) or next((kind for kind in (*metric_kinds(), *own) if kind.name == name), None)
 
 
@@ -219,8 +243,21 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
     """Everything that is wrong with the three tables; the settings leave out wrong values and metrics."""
     if not isinstance(content, dict):
         content = {}
+    given = content.get("values")
+    filled, defaults = _with_defaults(given)
+    content = content | {"values": filled} if isinstance(given, dict) else content
     problems = problems_of(_Outer, content, ())
-    values, value_problems = _examined_values(content.get("values"))
+    problems += [
+        ValidationProblem(key=("values", key), words=unknown_key(key, {*chain.from_iterable(_VALUE_KEYS.values())}))
+        for key in defaults
+        if not any(key in keys for keys in _VALUE_KEYS.values())
+    ]
+    values, value_problems = _examined_values(filled)
+    # What is wrong with a default is said once, at its place.
+    value_problems = [
+        replace(each, key=("values", *each.key[2:])) if _is_inherited(each.key, given, defaults) else each
+        for each in value_problems
+    ]
     own = () if any(problem.key[0] == OWN_METRICS for problem in problems) else _own_metrics(content)
     problems += [
         ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
@@ -240,9 +277,8 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
             engine=content.get("engine", "monai") if not any(each.key[0] == "engine" for each in problems) else "monai",
             own_metrics=own,
         )
-    return Examined(
-        settings=settings, problems=[*problems, *value_problems, *metric_problems], excused=frozenset(excused)
-    )
+    found = [*problems, *dict.fromkeys(value_problems), *metric_problems]
+    return Examined(settings=settings, problems=found, excused=frozenset(excused))
 
 
 def fits_submission(cases: CasesSettings, settings: DeclaredSettings, shape: str) -> Sequence[ValidationProblem]:
@@ -278,6 +314,41 @@ class _Outer(Settings):
 
 def _own_metrics(content: Mapping[str, Any]) -> tuple[OwnMetric, ...]:
     return tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
+
+
+def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Every value with what `[values]` says for all of them, and these defaults: what is not itself a value's table.
+
+    A value inherits the keys that its kind has, `{value}` replaced by its name. The organiser's mask of an image
+    inherits no place of a prediction.
+    """
+    tables = tables if isinstance(tables, dict) else {}
+    known = {key for keys in _VALUE_KEYS.values() for key in keys}
+    values = {
+        name: table
+        for name, table in tables.items()
+        if isinstance(table, dict) and (name not in known or isinstance(table.get("kind"), str))
+    }
+    defaults = {key: value for key, value in tables.items() if key not in values}
+    masks = {str(table.get("within")) for table in values.values()}
+    filled = {}
+    for name, own in values.items():
+        keys = _VALUE_KEYS.get(str(own.get("kind", defaults.get("kind"))), ("kind",))
+        unwanted = {"socket", "file", "table"} if name in masks else set()
+        unwanted |= {key for key, others in _OTHER_PLACE.items() if any(other in own for other in others)}
+        inherited = {key: value for key, value in defaults.items() if key in keys and key not in unwanted}
+        filled[name] = {key: _of_value(value, name) for key, value in inherited.items()} | own
+    return filled, defaults
+
+
+def _of_value(default: Any, name: str) -> Any:
+    if isinstance(default, list):
+        return [_of_value(each, name) for each in default]
+    return default.replace("{value}", name) if isinstance(default, str) else default
+
+
+def _is_inherited(key: tuple[str | int, ...], tables: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    return len(key) > 2 and key[2] in defaults and key[2] not in tables[str(key[1])]
 
 
 def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProblem]]:
@@ -378,6 +449,9 @@ def _metric_problems(
         words = f"is '{table['kind']}', which is not a metric"
         close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
         return [ValidationProblem(key=("kind",), words=words + close)]
+    if not is_lost and "of" not in table and len(fitting := _fitting_kinds(table, values, own)) > 1:
+        both = " and of ".join(" or ".join(each.compares) for each in fitting)
+        return [ValidationProblem(key=("of",), words=f"is missing: {kind.name} exists of {both}")]
     if is_lost and sum(other.name == kind.name for other in metric_kinds()) > 1:  # what it means depends on the value
         return []
     found = problems_of(kind.settings_model, table, ())
@@ -386,4 +460,12 @@ def _metric_problems(
         return found
     settings = kind.settings_model.model_validate(right)
     chosen, problems = fitting_values(kind, settings, values)
+    found += gate_of(settings.where, settings.otherwise, ())[1]
+    if (
+        settings.where is not None
+        and not problems
+        and not kind.declare(settings, chosen, engine_named("native")).metrics
+    ):
+        words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"
+        found.append(ValidationProblem(key=("where",), words=words))
     return [*found, *problems] if problems else [*found, *kind.problems(settings, chosen)]

@@ -26,7 +26,7 @@ class ValueSettings(Settings):
 
     title                    its name in titles of columns and pictures [the value's name]
     socket                   its output in an algorithm submission
-    file                     names of its file in a prediction submission, the first that fits counts
+    file                     names of its file in a prediction submission; a case has one file of any of them
     table, column            a CSV or JSON table with a row for every case instead, and the column of the value
     case_column              the table's column of cases [case]
     dataset, pointer         its place inside an HDF5 or a JSON file

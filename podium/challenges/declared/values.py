@@ -6,7 +6,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -32,7 +32,7 @@ from podium.challenges.format import Description, differing_geometry, doubts_abo
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import find_lesions, label_components
-from podium.metrics.overlap import voxel_ml
+from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
 from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
@@ -111,6 +111,10 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
+    @abstractmethod
+    def answers(self, reference: ReferenceT) -> Sequence[PredictionT]:
+        """Predictions that a check compares with the reference: the right one, then wrong ones."""
+
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
         """An upper bound of what one honest prediction takes."""
         return BYTES_PER_FILE
@@ -185,6 +189,9 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
         return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
+
+    def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
+        return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
 
     def describe(self, reference: LabelImage) -> Description:
         counts = {region: int(np.isin(reference.labels, values).sum()) for region, values in self.regions.items()}
@@ -301,6 +308,9 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
         return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
 
+    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+        return [reference, replace(reference, pixels=np.roll(reference.pixels, 1, axis=-1))]
+
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
             shapes={self.name: reference.pixels.shape},
@@ -335,6 +345,10 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
         those = f"first {most:,}" if found.probabilities is None else f"{most:,} most confident"
         expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {those} count.")
         return found.most_confident(most)
+
+    def answers(self, reference: Annotations) -> Sequence[Annotations]:
+        sure = replace(reference, probabilities=np.ones(len(reference)))
+        return [sure, sure.most_confident(1), sure.most_confident(0)]
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
@@ -381,6 +395,10 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
         return reference.pixels.shape
 
+    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+        found = (reference.pixels != 0).astype(np.float32)
+        return [replace(reference, pixels=each) for each in (found, found * 0)]
+
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
@@ -416,6 +434,9 @@ class NumberValue(Value[NumberSettings, float, float]):
     def facts(self, compared: Compared[float, float]) -> Figures:
         return {"reference": compared.reference, "prediction": compared.prediction}
 
+    def answers(self, reference: float) -> Sequence[float]:
+        return [reference, *(self.settings.range or (reference + 1, 0.0))]
+
     def describe(self, reference: float) -> Description:
         return Description(shapes={}, figures={self.name: reference})
 
@@ -438,6 +459,10 @@ class ClassValue(Value[ClassSettings, str, str]):
             "prediction": compared.prediction,
             "correct": int(compared.prediction == compared.reference),
         }
+
+    def answers(self, reference: str) -> Sequence[str]:
+        names = list(self.settings.classes)
+        return [reference, names[(names.index(reference) + 1) % len(names)], reference]
 
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
@@ -473,6 +498,12 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
             "prediction": None if compared.prediction is None else dict(compared.prediction),
         }
 
+    def answers(self, reference: str) -> Sequence[Mapping[str, float]]:
+        """Ever less sure ones."""
+        names = list(self.settings.class_table)
+        rest = len(names) - 1
+        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
 
@@ -494,6 +525,9 @@ class TextValue(Value[TextSettings, str, str]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
         return located.text()
+
+    def answers(self, reference: str) -> Sequence[str]:
+        return [reference, ""]
 
     def describe(self, reference: str) -> Description:
         doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)
@@ -528,6 +562,9 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             "event": int(compared.reference.event),
             "prediction": compared.prediction,
         }
+
+    def answers(self, reference: SurvivalTime) -> Sequence[float]:
+        return [*(self.settings.range or (-reference.time, reference.time))]
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +28,7 @@ from podium.metrics.declaration import (
     CaseMetric,
     CohortMetric,
     Curve,
+    Direction,
     Scoreboard,
 )
 from podium.metrics.engines import OWN, engine_named
@@ -277,18 +278,18 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
 def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
-    areas = (("dice", "Dice"), ("dmm", "DMM"))
+    both = (("dice", "Dice"), ("dmm", "DMM"))
+    areas = [
+        *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
+        *(
+            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
+            for name, title in both
+        ),
+        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in both),
+    ]
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
-        *(
-            _area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, without, highest=longest)
-            for name, title in areas
-        ),
-        *(
-            _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, without, highest=1.0)
-            for name, title in areas
-        ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, without, highest=1.0) for name, title in areas),
+        *(replace(area, no_value_if=without) for area in areas),
         _volume(
             "final_fpv_ml",
             "Final FPV",
@@ -332,7 +333,7 @@ def mean_height(values: Sequence[float]) -> float:
 
 
 def _area(
-    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], no_value_if: str, *, highest: float
+    name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
 
@@ -347,7 +348,6 @@ def _area(
         highest=highest,
         worst=0.0,
         count=f"{name}.n",
-        no_value_if=no_value_if,
         of=of,
         when_lost=of,
     )
@@ -400,8 +400,11 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
             CohortMetric(
                 path="dmm_pooled",
                 title="DMM pooled",
+                lowest=0.0,
+                highest=1.0,
                 of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
+                no_value_if="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],
@@ -420,7 +423,11 @@ def _count_metrics(facts: str) -> list[CohortMetric]:
     def of(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
         return lambda rows, resamples: _total(facts, name, rows, resamples)
 
-    return [CohortMetric(path=f"{facts}.{name}", of=of(name), whole=True) for name in ("tp", "fp", "fn")]
+    directions: dict[str, Direction] = {"tp": "higher", "fp": "lower", "fn": "lower"}
+    return [
+        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, of=of(name), whole=True)
+        for name, direction in directions.items()
+    ]
 
 
 def _centroid_metrics() -> list[CohortMetric]:
@@ -428,6 +435,8 @@ def _centroid_metrics() -> list[CohortMetric]:
         *_count_metrics("final_centroid_hits"),
         CohortMetric(
             path="final_centroid_hits.f1",
+            lowest=0.0,
+            highest=1.0,
             of=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
         ),
     ]

@@ -1,7 +1,7 @@
 """The files that an arena is exported to: the whole arena as JSON lines, from which it can be restored, and votes.csv.
 
 The JSON lines have the settings, every row of the database, and the files of the pictures: first a line
-{"podium_arena": 2}, then {"settings": ...}, {"table": ..., "row": {...}} in the order in which rows can be inserted,
+{"podium_arena": 3}, then {"settings": ...}, {"table": ..., "row": {...}} in the order in which rows can be inserted,
 and {"file": ..., "base64": ...}. The file has the hashes of the links, not the links.
 """
 
@@ -23,7 +23,7 @@ from podium.errors import UsageError
 from podium.tools.arena.settings import ArenaSettings, read_settings, write_settings
 from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database, new_folder
 
-_VERSION = 2
+_VERSION = 3
 _TABLES = (
     *("methods", "cases", "pictures", "reports", "notes", "raters", "sessions", "matchups", "votes", "undos"),
     *("changes", "arena"),  # last: the triggers count changes, and refuse votes in a closed arena

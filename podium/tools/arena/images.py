@@ -25,7 +25,7 @@ from podium.metrics import Floats
 from podium.readers.files import SafeFile, quiet_stderr
 from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.images import Image, read_image
-from podium.tools.arena.store import MESH_FILE, MeshPart, PreparedImage
+from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, PreparedImage
 from podium.tools.report.png import png_file
 
 try:
@@ -96,7 +96,7 @@ def find_cases(folder: Path) -> Mapping[str, tuple[Path, ...]]:
 
 
 def prepare(path: Path, target: Path) -> PreparedImage:
-    """Write the image as `0.png` ... into the new folder `target`; a volume also as `0.u16.gz` ..., a mesh
+    """Write the image as `0.png` ... into the new folder `target`; a volume also as `volume.u16.gz`, a mesh
     as `mesh.mz3.gz`."""
     target.mkdir(parents=True, exist_ok=True)
     ending = _ending(path).lower()
@@ -319,11 +319,12 @@ def prepare_volume(path: Path, target: Path) -> PreparedImage:
         greys = window.greys()
 
         def write(number: int) -> None:
-            codes = coded(volume[number])
-            (target / f"{number}.png").write_bytes(png_file(greys[codes], compress=zlib_stream))
-            (target / f"{number}.u16.gz").write_bytes(gzip_file(codes.astype("<u2", copy=False).tobytes()))
+            (target / f"{number}.png").write_bytes(png_file(greys[coded(volume[number])], compress=zlib_stream))
 
+        raw = (coded(values).astype("<u2", copy=False).tobytes() for values in volume)
+        bundled = threads.submit(write_gzip, target / VOLUME_FILE, raw)
         list(threads.map(write, range(len(volume))))
+        bundled.result()
     return PreparedImage(
         is_volume=True,
         slices=volume.shape[0],
@@ -483,11 +484,13 @@ def zlib_stream(data: bytes) -> bytes:
     return zlib.compress(data, _ZLIB_LEVEL) if isal_zlib is None else isal_zlib.compress(data, _ISAL_LEVEL)
 
 
-def gzip_file(data: bytes) -> bytes:
-    """Without a name or a date."""
-    if isal_zlib is None:
-        return gzip.compress(data, _ZLIB_LEVEL, mtime=0)
-    return isal_zlib.compress(data, _ISAL_LEVEL, _GZIP)
+def write_gzip(path: Path, parts: Iterable[bytes]) -> None:
+    """All parts as one stream, without a name or a date."""
+    library, level = (zlib, _ZLIB_LEVEL) if isal_zlib is None else (isal_zlib, _ISAL_LEVEL)
+    packer = library.compressobj(level, zlib.DEFLATED, _GZIP)
+    with path.open("wb") as file:
+        file.writelines(map(packer.compress, parts))
+        file.write(packer.flush())
 
 
 def write_png(pixels: NDArray[np.uint8], path: Path) -> None:

@@ -92,7 +92,8 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         )
         _append(connection, rater, places, planned)
         if not practised and not _has_voted(connection, rater):
-            practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned])
+            empty = connection.execute("SELECT method, \"case\" FROM reports WHERE text = ''").fetchall()
+            practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned], empty=empty)
             for place, each in enumerate(practice):
                 _insert(connection, rater, place - len(practice), each, None)
     total = len(mine) + len(planned)

@@ -2,7 +2,7 @@
 -- Votes and undos are only ever added: triggers refuse everything else, for every connection.
 
 PRAGMA application_id = 1886350433; -- "poda"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- One row. The id names the session cookie, so that two arenas on one host do not end each other's sessions.
 CREATE TABLE arena (id TEXT NOT NULL, closed_at REAL) STRICT;

@@ -33,6 +33,7 @@ from podium.tools.ranking.result import Ranking, ranking_from_json
 BEST = 7  # as the rules of the reports challenge say
 LONGEST_REPORT = 50_000
 CUT_NOTE = "[The report is longer; it was cut here.]"
+MASK, SHORTEST_NAME = "[***]", 3
 MOST_MARKS = 3  # Vietnamese needs two, pointed Hebrew three
 _LOOK_ALIKE = frozenset(("LATIN", "GREEK", "CYRILLIC"))
 _WORD = re.compile(r"[^\W\d_]+")
@@ -82,6 +83,8 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     for method in methods:
         notes += tuple(_notes(method, texts[method], collected[method].problems))
     notes += tuple(_own_characters(texts))
+    texts, masked = mask_names(texts)
+    notes += tuple(masked)
     try:
         with new_folder(folder) as building:
             contents = Contents(
@@ -136,10 +139,6 @@ def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> 
     if empty:
         reason = problems.get(empty[0], "The report contains no visible text.")
         yield f"'{team}': {len(empty)} of {len(texts)} reports will be shown as empty; {empty[0]}: {reason}"
-    name = re.compile(rf"(?<!\w){re.escape(team)}(?!\w)", re.IGNORECASE)
-    naming = [case for case, text in sorted(texts.items()) if name.search(text)]
-    if naming:
-        yield f"'{team}' appears in its own reports of {_some(naming)}: raters will see it; nothing is masked."
     mixed = {case: words for case, text in sorted(texts.items()) if (words := mixed_script_words(text))}
     if mixed:
         first = next(iter(mixed.values()))[0]
@@ -155,12 +154,38 @@ def _own_characters(texts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for team, counts in used.items():
         others = set().union(*(counts for other, counts in used.items() if other != team))
         own = [
-            f"'{each}' ({unicodedata.name(each, 'without a name')})"
+            f"{each!r} ({unicodedata.name(each, 'LINE BREAK')})"
             for each, number in sorted(counts.items())
             if each not in others and 2 * number >= len(texts[team]) and not (each.isascii() and each.isalnum())
         ]
         if own:
             yield f"'{team}' alone uses {_some(own)}: raters could recognise it by that."
+
+
+def mask_names(texts: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """The reports with `[***]` in place of every team's name, and notes. Upper and lower case, and a space, hyphen or
+    the like between words and digits, make no difference.
+
+    A name that two other teams use is an ordinary word, whose loss would damage reports: the organiser is told.
+    """
+    masked, notes = {team: dict(of_team) for team, of_team in texts.items()}, []
+    for name in sorted(texts, key=len, reverse=True):  # "alpha 2" before "alpha"
+        parts = re.findall(r"[^\W\d_]+|\d+", name)
+        pattern = re.compile(rf"(?<![^\W_]){'[ _.-]?'.join(parts)}(?![^\W_])", re.IGNORECASE)
+        naming = {
+            team: [case for case, text in masked[team].items() if parts and pattern.search(text)] for team in texts
+        }
+        cases = sorted({case for of_team in naming.values() for case in of_team})
+        if cases and (len("".join(parts)) < SHORTEST_NAME or sum(map(bool, naming.values())) > 1 + bool(naming[name])):
+            notes.append(
+                f"'{name}' is a word of several reports ({_some(cases)}) and is not masked: if it names the team there, "
+                "correct these reports and create the arena again."
+            )
+        elif cases:
+            for team, of_team in naming.items():
+                masked[team] |= {case: pattern.sub(MASK, masked[team][case]) for case in of_team}
+            notes.append(f"'{name}' appears in reports of {_some(cases)} and is shown as {MASK} there.")
+    return masked, notes
 
 
 def _some(cases: Collection[str]) -> str:

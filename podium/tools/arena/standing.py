@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import combinations, pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -134,6 +134,25 @@ def standing(
         raters=len({ballot.rater for ballot in ballots}),
         cases=len({vote.case for vote in votes}),
     )
+
+
+class RatingPoint(NamedTuple):
+    """The Bradley-Terry ratings after so many votes, and the largest change of one since the point before."""
+
+    votes: int
+    ratings: dict[str, float]
+    change: float | None
+
+
+def rating_course(ballots: Sequence[Ballot], methods: Sequence[str], *, points: int = 10) -> list[RatingPoint]:
+    """How the ratings converge: after each tenth of the votes."""
+    votes = counted(ballots)
+    course: list[RatingPoint] = []
+    for end in sorted({len(votes) * point // points for point in range(1, points + 1)} - {0}):
+        ratings = bradley_terry(votes[:end], methods).ratings
+        changes = (abs(ratings[name] - course[-1].ratings[name]) for name in methods) if course else ()
+        course.append(RatingPoint(end, ratings, max(changes, default=None)))
+    return course
 
 
 def rank_of(name: str, intervals: Mapping[str, Interval | None]) -> int:

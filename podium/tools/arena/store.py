@@ -26,7 +26,7 @@ from podium.errors import OrganiserError, UsageError
 from podium.tools.arena.settings import read_settings
 
 DATABASE = "arena.sqlite"
-_APPLICATION, _VERSION = 1886350433, 2  # as schema.sql says
+_APPLICATION, _VERSION = 1886350433, 3  # as schema.sql says
 _PATIENCE_SECONDS = 10.0
 _DATABASE_PROBLEMS = {
     "SQLITE_FULL": "cannot grow: the disk is full",
@@ -40,7 +40,7 @@ _DATABASE_PROBLEMS = {
 }
 
 PICTURES = "pictures"
-MESH_FILE = "mesh.mz3.gz"
+MESH_FILE, VOLUME_FILE = "mesh.mz3.gz", "volume.u16.gz"
 MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
 
 Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
@@ -149,7 +149,7 @@ def _as_organiser_errors() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedImage:
-    """A case image prepared for the page: the files `0.png` ... in one folder, and for a volume also `0.u16.gz` ...
+    """A case image prepared for the page: the files `0.png` ... in one folder, and for a volume also `volume.u16.gz`.
 
     slices                   of a volume, or the pages of a picture that has several
     width, height            of a slice, in pixels
@@ -179,12 +179,16 @@ class PreparedImage:
 
     def files(self) -> Iterator[str]:
         """The names of all files of this image."""
-        for number in range(self.slices):
-            yield f"{number}.png"
-            if self.is_volume:
-                yield f"{number}.u16.gz"
-        if self.is_mesh:
-            yield MESH_FILE
+        yield from (f"{number}.png" for number in range(self.slices))
+        if self.is_volume or self.is_mesh:
+            yield from self.files_shown()
+
+    def files_shown(self) -> Iterator[str]:
+        """The names of those files that a page with NiiVue fetches."""
+        if self.is_volume or self.is_mesh:
+            yield VOLUME_FILE if self.is_volume else MESH_FILE
+        else:
+            yield from (f"{number}.png" for number in range(self.slices))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,11 +428,6 @@ def read_ballots(store: Store) -> list[Ballot]:
 
 def standing_ballots(cast: Iterable[VoteRecord]) -> list[Ballot]:
     return [vote.ballot for vote in cast if not vote.is_undone and not vote.is_practice]
-
-
-def remarks(cast: Iterable[VoteRecord]) -> list[VoteRecord]:
-    """The standing votes with a comment or reasons, in the order in which they were cast."""
-    return [vote for vote in cast if (vote.comment or vote.reasons) and not vote.is_undone and not vote.is_practice]
 
 
 def read_raters(store: Store) -> list[RaterLine]:

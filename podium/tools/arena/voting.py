@@ -294,12 +294,18 @@ class MatchupPlanner:
             board.add(listed[-1], is_mine=True)
         return listed[len(mine) :]
 
-    def practice(self, count: int, *, rater: int, mine: Iterable[Planned]) -> list[Planned]:
-        """Up to `count` matchups that are not in the rater's whole list, `mine`."""
+    def practice(
+        self, count: int, *, rater: int, mine: Iterable[Planned], empty: Iterable[tuple[int, int]] = ()
+    ) -> list[Planned]:
+        """Up to `count` matchups that are not in the rater's whole list, `mine`, and without an empty report: nobody
+        learns the task from those. `empty` has the method and the case of each."""
         random = Random(f"{self.seed} {rater} practice")  # noqa: S311
         board = _Board(self.methods, self.cases, random)
         for planned in mine:
             board.add(planned, is_mine=True)
+        for method, case in empty:
+            for other in set(range(self.methods)) - {method}:
+                board.close(Planned(case=case, left=method, right=other))
         drawn: list[Planned] = []
         while len(drawn) < count and board.left_over:
             drawn.append(board.draw())

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from podium.challenges.board import RankingRule
-from podium.errors import UsageError
+from podium.errors import UsageError, did_you_mean
 from podium.figures import Figures, finite_number, get
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
-from podium.metrics.declaration import Scoreboard
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import are_anonymous
@@ -145,15 +144,18 @@ def _chosen(names: Sequence[str], challenge: Rules, tables: Mapping[str, CaseTab
 
 
 def _metric_name(given: str, challenge: Rules) -> str:
-    """The name of a declared metric, which may also be given by its title."""
-    declared = challenge.scoreboard.all_metrics
-    found = [metric.name for metric in declared if metric.name == given]
-    found += [metric.name for metric in declared if metric.title == given]
-    if not found:
-        raise UsageError(
-            f"There is no metric '{given}'; the metrics are: {', '.join(metric.name for metric in declared)}."
-        )
-    return found[0]
+    """The name of a per-case figure, which may also be given by its title."""
+    board = challenge.scoreboard
+    titled = (metric for metric in board.all_metrics if metric.title == given)
+    found = board.find_metric(given, offline=True) or next(titled, None)
+    if found is None:
+        names = [metric.name for metric in board.all_metrics]
+        what = f"There is no metric '{given}'"
+        if board.find(given):
+            what = f"'{given}' is a figure of all cases together, not of single cases"
+        advice = did_you_mean(given, names) or f"; the metrics are: {', '.join(names)}."
+        raise UsageError(what + advice)
+    return found.name
 
 
 def _weights(weights: Mapping[str, float], challenge: Rules, wanted: Sequence[str]) -> dict[str, float]:
@@ -176,11 +178,14 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     given = {figure.path for figure in board.given}
     paths = dict.fromkeys([*(each.path for each in criteria), *(each.path for each in columns)])
     means = _means(facts, resamples)
+    group_of = None if facts.is_anonymous else board.group_of  # a pseudonym does not say the group
+    groups = [] if group_of is None else [group_of(case) or "" for case in facts.cases]
     by_team = []
     for number, (rows, aggregates) in enumerate(zip(facts.rows, facts.aggregates, strict=True)):
         known = {path: value for path in given if (value := finite_number(aggregates.get(path))) is not None}
         own = {path: values[:, number] for path, values in means.items()}
-        by_team.append(_TeamValues(board, [rows[case].metrics for case in facts.cases], resamples, known, own))
+        rows_in_order = [rows[case].metrics for case in facts.cases]
+        by_team.append(CohortValues(board, rows_in_order, resamples, {**known, **own}, groups))
     found = {}
     for path in paths:
         if board.resolved(path) not in given:
@@ -188,25 +193,6 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
             if values is not None:
                 found[path] = values
     return found
-
-
-class _TeamValues(CohortValues):
-    """The figures of one team; means come from those computed for all teams at once."""
-
-    def __init__(
-        self,
-        board: Scoreboard[Any],
-        rows: Sequence[Figures],
-        resamples: Resamples,
-        given: Mapping[str, float],
-        means: Mapping[str, Floats],
-    ) -> None:
-        super().__init__(board, rows, resamples, given)
-        self._resolved, self._means = board.resolved, means
-
-    def __getitem__(self, path: str) -> Floats:
-        resolved = self._resolved(path)
-        return self._means[resolved] if resolved in self._means else super().__getitem__(path)
 
 
 def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
@@ -218,7 +204,7 @@ def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     }
 
 
-def _of_all(path: str, by_team: Sequence[_TeamValues], replicates: int) -> Floats | None:
+def _of_all(path: str, by_team: Sequence[CohortValues], replicates: int) -> Floats | None:
     columns = []
     for values in by_team:
         try:

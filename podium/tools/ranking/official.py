@@ -30,6 +30,7 @@ from podium.tools.ranking.schemes import (
     Scheme,
     SchemeOutcome,
     apply_scheme,
+    exact_intervals,
 )
 from podium.tools.ranking.statistics import (
     case_positions,
@@ -182,11 +183,16 @@ def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Flo
     """The rule in every replicate, from `drawn[path][replicate, team]`; None where a criterion is missing there.
 
     Figures that do not come from the cases, such as a runtime that breaks ties, are the same in every replicate.
+    Replicates in which a team lacks a figure that it has over all cases are left out; None where there are no others.
     """
     if not all(criterion.path in drawn for criterion in rule.criteria):
         return None
     figures = rule_figures(rule, facts.aggregates, facts.labels)
-    return apply_rule(rule, {**figures, **{each.path: drawn[each.path] for each in rule.criteria}})
+    paths = [each.path for each in rule.criteria]
+    kept = np.logical_and.reduce([(np.isnan(figures[path]) | ~np.isnan(drawn[path])).all(axis=1) for path in paths])
+    if not kept.any():
+        return None
+    return apply_rule(rule, {**figures, **{path: drawn[path][kept] for path in paths}})
 
 
 # The live leaderboard of Grand Challenge, computed offline.
@@ -325,6 +331,8 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
         reason = "The arena decides among the finalists, and resampling cases does not resample its votes."
         return _ranked(names, official.outcome, replicates, reason, options)
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
+    if bootstrap and all(each.path in bootstrap.figures for each in official.rule.criteria) and why_not:
+        why_not = "No resample has a value of everything that teams are ranked by."
     return _ranked(names, official.outcome, replicates, why_not, options)
 
 
@@ -335,7 +343,11 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     why_not = None if replicates is not None else _why_not(facts, bootstrap)
     full = _full(scheme, facts, options)
     words = scheme.words.format(quantile=options.quantile)
-    return _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
+    found = _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
+    exact = exact_intervals(scheme, facts.in_schemes, options.confidence) if bootstrap else None
+    if exact is None:
+        return found
+    return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
 
 
 def _ranked(
@@ -360,6 +372,7 @@ def _ranked(
         score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
         stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
+        undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
     )
     return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
 

@@ -28,7 +28,15 @@ from podium.tools.ranking.result import (
     Row,
     ranking_to_json,
 )
-from podium.tools.ranking.wording import NOTHING, chance, column_decimals, even_decimals, fixed
+from podium.tools.ranking.wording import (
+    NO_VALUE,
+    NOTHING,
+    chance,
+    column_decimals,
+    even_decimals,
+    fixed,
+    undefined_words,
+)
 
 RANKING_FILE = "ranking.json"
 CSV_FILE = "ranking.csv"
@@ -45,6 +53,7 @@ _ESCAPES = {
     "τ": r"$\tau$",
     "≤": r"$\leq$",
     "−": "$-$",
+    "†": r"\dag{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
@@ -84,14 +93,18 @@ class TableColumn:
 def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
-    scores = tuple(team.score for team in teams)
+    scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
     columns = [
         TableColumn(
             title=deciding.score_title,
             short_title=deciding.score_title,
-            cells=scores,
+            cells=[NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
+            remarks=[
+                undefined_words(deciding.undefined_replicates if team.score_interval else 0, replicates)
+                for team in teams
+            ],
             kind="score",
         )
     ]
@@ -119,9 +132,15 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         TableColumn(
             title=column.title,
             short_title=column.title,
-            cells=["unknown" if value is None else value for value in column.values],
+            cells=[
+                value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values
+            ],
             intervals=column.intervals,
             spreads=column.errors,
+            remarks=[
+                undefined_words(number if interval else 0, replicates)
+                for number, interval in zip(column.undefined, column.intervals or (), strict=False)
+            ],
             decimals=even_decimals(column.values),
             is_optional=True,
         )
@@ -197,7 +216,8 @@ def _latex_cell(column: TableColumn, number: int) -> str:
     if isinstance(cell, str):
         return latex_escape(cell)
     ends = f" [{fixed(interval[0], column.decimals)}, {fixed(interval[1], column.decimals)}]" if interval else ""
-    return latex_escape(f"{fixed(cell, column.decimals)}{ends}")
+    remark = f" ({column.remarks[number]})" if column.remarks and column.remarks[number] else ""
+    return latex_escape(f"{fixed(cell, column.decimals)}{ends}{remark}")
 
 
 # Files.

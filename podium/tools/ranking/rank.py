@@ -113,8 +113,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     )
     groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
-    given = {figure.path for figure in facts.challenge.scoreboard.given}
-    not_resampled = tuple(column.title for column in columns if column.path in given) if bootstrap else ()
+    not_resampled = tuple(column.title for column in columns if column.is_given) if bootstrap else ()
     ranking = Ranking(
         challenge=common.challenge,
         title=escape_for_display(common.title),
@@ -148,6 +147,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
                 arena=arena,
                 deciding=deciding,
                 by_the_rule=schemes[0] if official else None,
+                columns=columns,
                 options=options,
             )
         ),

@@ -32,6 +32,9 @@ NARROW_BELOW = 50
 
 Interval = tuple[float, float]
 Intervals = tuple[Interval | None, ...]  # [team]
+IntervalKind = Literal["percentile", "binomial"]
+"""Of bootstrap replicates, or of the order of the cases, for medians."""
+
 Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
 Aspect = Literal["agreement", "position", "length", "repeats"]
@@ -58,7 +61,7 @@ class Team:
     rank       by the deciding scheme; None for a team that it does not rank (only `platform` leaves teams out)
     score      what this scheme ranks by, in its own unit and direction
     group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
-               others, and so on; None without a bootstrap
+               others, and so on; None without a bootstrap, and for a team without a score
     group_p    p-value against the group's best team after Holm's adjustment; None for that team itself
     tied_with  the other teams that share the rank
     finalist   goes on to the arena, or was in it, where the challenge has one
@@ -84,7 +87,11 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateColumn:
-    """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value."""
+    """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value.
+
+    is_given   it does not come from the cases: None means unknown
+    undefined  [team], the replicates in which the figure has no value: its interval leaves them out
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -95,6 +102,9 @@ class AggregateColumn:
     values: Row  # [team]
     errors: Row | None  # [team], standard deviations
     intervals: Intervals | None  # [team]; None where the figure does not come from the cases, or without a bootstrap
+    interval_kind: IntervalKind = "percentile"
+    is_given: bool = False
+    undefined: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +170,10 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeRanking:
-    """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values."""
+    """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values.
+
+    undefined_replicates  left out because a figure that a team has over all cases has no value there
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -172,8 +185,10 @@ class SchemeRanking:
     ranks: tuple[int | None, ...]  # [team]
     scores: Row  # [team]
     score_intervals: Intervals | None  # [team]; None where there is no stability
+    interval_kind: IntervalKind = "percentile"
     stability: Stability | None
     why_no_stability: str | None  # a sentence, where there is none
+    undefined_replicates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,13 +18,14 @@ from podium.execution.executor import ProgressFactory, no_progress
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction, Metric
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.result import Difference
+from podium.tools.ranking.result import Difference, Intervals
 from podium.tools.ranking.statistics import (
     Ranks,
     case_positions,
     holm,
     holm_over_pairs,
     mean_positions,
+    median_interval,
     pairwise_p,
     percentile_interval,
     positions,
@@ -160,6 +161,14 @@ def _positions_in_cases(table: CaseTable) -> Ranks:
     return case_positions(table.values[:, table.defined], table.metric.direction)
 
 
+def exact_intervals(scheme: Scheme, tables: Sequence[CaseTable], confidence: float) -> Intervals | None:
+    """Of the scores of a scheme that ranks by medians of one metric; None for others."""
+    of_cases = {"median-then-rank": CaseTable.filled, "rank-then-median": _positions_in_cases}.get(scheme.name)
+    if of_cases is None or len(tables) != 1:
+        return None
+    return tuple(median_interval(values, confidence=confidence) for values in of_cases(tables[0]))
+
+
 MEAN = Scheme(
     name="mean-then-rank",
     title="Mean, then rank",
@@ -279,25 +288,26 @@ def neighbour_differences(
 
 def rank_groups(
     full: SchemeOutcome, replicates: SchemeOutcome, *, cases: int, alpha: float
-) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
     """The group of every team (from 1), in the order of the final table, and the adjusted p-value against the group's
-    first team, which itself has None.
+    first team, which itself has None. A team without a finite score is in no group.
 
     The best team is the anchor of the first group. A team that does not differ from it at `alpha`, after Holm's
     adjustment over all comparisons with this anchor, belongs to its group; the best team outside is the next anchor.
     """
-    teams = full.scores.shape[1]
-    groups: list[int] = [0] * teams
-    adjusted: list[float | None] = [None] * teams
+    left = np.flatnonzero(np.isfinite(full.scores[0])).tolist()
+    groups: list[int | None] = [None] * full.scores.shape[1]
+    adjusted: list[float | None] = [None] * len(groups)
     group = 0
-    while 0 in groups:
+    while left:
         group += 1
-        anchor, *others = [team for team in range(teams) if not groups[team]]
+        anchor, *others = left
         groups[anchor] = group
         p = np.array([paired_p(full, replicates, anchor, other, cases=cases) for other in others])
         for other, value in zip(others, holm(p).tolist(), strict=True):
             if value > alpha:
                 groups[other], adjusted[other] = group, value
+        left = [team for team in others if groups[team] is None]
     return tuple(groups), tuple(adjusted)
 
 
@@ -307,12 +317,13 @@ def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second:
 
     The standard error is the standard deviation of the paired differences over the replicates times sqrt(n / (n - 1)):
     for a mean over n cases this is the paired t test, apart from the noise of the draws. 1 where there is no evidence:
-    one case, equal scores, infinite scores.
+    one case, equal scores, infinite scores. Replicates without a value are left out.
     """
     with np.errstate(invalid="ignore"):
         difference = float(full.scores[0, first] - full.scores[0, second])
         drawn: Floats = replicates.scores[:, first] - replicates.scores[:, second]
-    if cases < 2 or difference == 0 or not np.isfinite(difference) or not np.isfinite(drawn).all():
+    drawn = drawn[~np.isnan(drawn)]
+    if cases < 2 or difference == 0 or not np.isfinite(difference) or not drawn.size or not np.isfinite(drawn).all():
         return 1.0
     error = float(drawn.std()) * (cases / (cases - 1)) ** 0.5
     if error == 0:

@@ -33,9 +33,16 @@ from podium.tools.ranking.result import (
     plain_row,
     plain_table,
 )
-from podium.tools.ranking.schemes import MEDIAN, OFFICIAL, RANK_MEDIAN, CaseTable, RankingOptions
-from podium.tools.ranking.statistics import holm_over_pairs, pairwise_p, percentile_intervals, positions
-from podium.tools.ranking.wording import count, listed
+from podium.tools.ranking.schemes import OFFICIAL, CaseTable, RankingOptions
+from podium.tools.ranking.statistics import (
+    holm_over_pairs,
+    median_interval,
+    pairwise_p,
+    percentile_intervals,
+    positions,
+    undefined_replicates,
+)
+from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, count, listed
 
 Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
 
@@ -84,6 +91,8 @@ def aggregate_columns(
 ) -> tuple[AggregateColumn, ...]:
     """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
     drawn = bootstrap.figures if bootstrap else {}
+    given = {figure.path for figure in facts.challenge.scoreboard.given}
+    medians = {table.metric.median for table in facts.tables.values()}
     columns = [
         AggregateColumn(
             path=column.path,
@@ -95,6 +104,9 @@ def aggregate_columns(
             if column.error_path
             else None,
             intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
+            interval_kind="binomial" if column.path in medians else "percentile",
+            is_given=column.path in given,
+            undefined=undefined_replicates(drawn[column.path]) if column.path in drawn else (),
         )
         for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
     ]
@@ -109,8 +121,12 @@ def _known_figure(aggregates: Figures, column: Column) -> float | None:
 
 
 def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
-    """None for a team whose figure is unknown."""
+    """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
     found = percentile_intervals(drawn, confidence=options.confidence)
+    for table in facts.tables.values():
+        if table.metric.median == column.path:
+            cases = [values[~np.isnan(values)] for values in table.values]
+            found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
     return tuple(
         None if _known_figure(figures, column) is None else interval
         for figures, interval in zip(facts.aggregates, found, strict=True)
@@ -191,6 +207,7 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
     arena: Arena | None,
     deciding: SchemeRanking,
     by_the_rule: SchemeRanking | None,
+    columns: Sequence[AggregateColumn],
     options: RankingOptions,
 ) -> Iterator[str]:
     """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
@@ -199,6 +216,7 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
         yield from _about_doubts(facts, official.rule.doubts, official.rule.lower_bound)
     if facts.cases and options.bootstraps:
         yield from _about_small_numbers(len(facts.cases), deciding)
+        yield from _about_intervals(columns, deciding, options)
     if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
@@ -272,8 +290,6 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
         yield f"There {are}: intervals and probabilities are only rough estimates."
     if cases < NARROW_BELOW:
         yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
-    elif deciding.scheme in (MEDIAN.name, RANK_MEDIAN.name):
-        yield "Percentile intervals of medians are too narrow."
     if any(
         score is not None and interval is not None and not interval[0] <= score <= interval[1]
         for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
@@ -282,6 +298,24 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
             "An interval does not contain the score itself: resampling cases shifts positions towards the middle "
             "of the field."
         )
+
+
+def _about_intervals(
+    columns: Sequence[AggregateColumn], deciding: SchemeRanking, options: RankingOptions
+) -> Iterator[str]:
+    medians = [each.title for each in columns if each.interval_kind == "binomial"]
+    medians += [deciding.score_title] if deciding.interval_kind == "binomial" else []
+    if medians:
+        yield f"Exact binomial intervals, instead of percentile intervals: {listed(medians)} (medians over cases)."
+    undefined = [deciding.undefined_replicates, *(number for each in columns for number in each.undefined)]
+    if max(undefined) > MOST_UNDEFINED * options.bootstraps:
+        yield (
+            f"{MARK} More than {MOST_UNDEFINED * 100:g} % of the resamples have no value of the figure and are left "
+            "out of its interval, which is therefore unreliable."
+        )
+    without = [column.title for column in columns if not column.is_given and None in column.values]
+    if without:
+        yield f"'{NO_VALUE}' means that the figure is undefined for the team's cases: {listed(without)}."
 
 
 def _about_clocks(facts: Facts) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import bdtr, ndtr
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
@@ -272,6 +272,25 @@ def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | 
 def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
     """One interval per team from `replicates[replicate, team]`."""
     return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
+
+
+def undefined_replicates(replicates: Floats) -> tuple[int, ...]:
+    """`[team]`: how many of `replicates[replicate, team]` have no value."""
+    return tuple(np.count_nonzero(np.isnan(replicates), axis=0).tolist())
+
+
+def median_interval(values: Floats, *, confidence: float) -> Interval | None:
+    """The exact binomial interval of a median: between the k-th smallest and the k-th largest value, with the largest k
+    for which both ends of a binomial distribution of n halves leave out 1 - confidence at most.
+
+    None where there is no such k (fewer than 6 values at 95 %) or an end is infinite.
+    Source: W. J. Conover, Practical Nonparametric Statistics, 1999, section 3.2.
+    """
+    ordered = np.sort(values)
+    tails = 2 * bdtr(np.arange(ordered.size), ordered.size, 0.5)  # [k - 1]
+    k = int(np.count_nonzero(tails <= 1 - confidence))
+    ends = (float(ordered[k - 1]), float(ordered[-k])) if k else (np.nan, np.nan)
+    return ends if np.isfinite(ends).all() else None
 
 
 def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability:

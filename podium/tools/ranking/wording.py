@@ -8,6 +8,13 @@ from podium.tools.ranking.result import FEW_CASES, Interval
 NOTHING = "–"
 """Written where there is no figure."""
 
+NO_VALUE = "no value"
+"""Written where a team should have a figure and has none."""
+
+MARK = "†"
+MOST_UNDEFINED = 0.05
+"""The share of undefined replicates from which on an interval is marked."""
+
 # Figures.
 
 
@@ -67,6 +74,15 @@ def with_interval(value: float | None, interval: Interval | None, decimals: int)
     """`0.83 (0.81 to 0.86)`."""
     words = interval_words(interval, decimals)
     return f"{fixed(value, decimals)} ({words})" if words else fixed(value, decimals)
+
+
+def undefined_words(number: int, replicates: int) -> str:
+    """`32 of 1,000 resamples undefined`, beside the interval that leaves them out, marked where they are many; empty
+    where there are none."""
+    if not number:
+        return ""
+    marked = f" {MARK}" if number > MOST_UNDEFINED * replicates else ""
+    return f"{number:,} of {replicates:,} resamples undefined{marked}"
 
 
 def tick(value: float) -> str:

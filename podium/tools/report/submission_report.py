@@ -16,11 +16,12 @@ from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import Cohort, TeamFile
 from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
+from podium.tools.ranking.official import Bootstrap
 from podium.tools.ranking.output import confidence_words
-from podium.tools.ranking.result import NARROW_BELOW, Interval
+from podium.tools.ranking.result import NARROW_BELOW
 from podium.tools.ranking.schemes import RankingOptions
-from podium.tools.ranking.statistics import percentile_interval
-from podium.tools.ranking.wording import NOTHING, count, figure, listed
+from podium.tools.ranking.sections import aggregate_columns
+from podium.tools.ranking.wording import NO_VALUE, NOTHING, count, figure, listed, undefined_words
 from podium.tools.report.metric_section import ScoredCases
 from podium.tools.report.overlays import OverlayPicture
 from podium.tools.report.page import Exhibit, Table, render
@@ -93,8 +94,8 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     )
 
 
-def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, Interval]:
-    """The interval of every figure that comes from the cases, by its path: percentile bootstrap over the rows, as in a
+def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
+    """The interval of every figure that comes from the cases, in words by its path: bootstrap over the rows, as in a
     ranking. Empty where a row contains something that is not a number; anonymous rows may not suffice for a figure."""
     if not file.content.results:
         return {}
@@ -103,9 +104,16 @@ def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, Interv
     except UsageError:
         return {}
     own = replace(facts, aggregates=[file.content.aggregates])  # one file is not a cohort
-    drawn = replicate_figures(own, Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0))
-    found = {path: percentile_interval(values[:, 0], confidence=CONFIDENCE) for path, values in drawn.items()}
-    return {path: interval for path, interval in found.items() if interval is not None}
+    resamples = Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0)
+    bootstrap = Bootstrap(resamples=resamples, figures=replicate_figures(own, resamples))
+    found = {}
+    for column in aggregate_columns(own, None, bootstrap, RankingOptions(confidence=CONFIDENCE)):
+        if column.intervals and column.intervals[0]:
+            low, high = column.intervals[0]
+            exact = "exact binomial" if column.interval_kind == "binomial" else ""
+            words = [f"{figure(low)} to {figure(high)}", exact, undefined_words(column.undefined[0], REPLICATES)]
+            found[column.path] = ", ".join(each for each in words if each)
+    return found
 
 
 def value_of(row: CaseResult, metric: Metric) -> float | None:
@@ -148,17 +156,19 @@ def _notes(file: TeamFile) -> list[str]:
     return []
 
 
-def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, Interval]) -> Table:
+def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, str]) -> Table:
     rows = []
+    ranked = {each.path for each in challenge.ranking.criteria}
     for column in (*challenge.offline_columns(), *challenge.columns()):
         value = figure_at(aggregates, column.path)
         spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
             is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
             shown = "unknown" if is_unknown else figure(value, 5)
-            interval = None if is_unknown else intervals.get(column.path)
-            ends = f"{figure(interval[0])} to {figure(interval[1])}" if interval else NOTHING
+            ends = NOTHING if is_unknown else intervals.get(column.path, NOTHING)
             rows.append((column.title, shown, ends, figure(spread), column.direction))
+        elif column.path in ranked:
+            rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
     return Table(head=head, rows=rows, caption="Scores")
 

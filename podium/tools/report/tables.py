@@ -19,6 +19,7 @@ from podium.tools.ranking.output import (
 from podium.tools.ranking.result import Calibration, Ranking, Team, Trouble
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
+    NO_VALUE,
     NOTHING,
     chance,
     column_decimals,
@@ -28,6 +29,7 @@ from podium.tools.ranking.wording import (
     fixed,
     interval_words,
     listed,
+    probability,
     with_interval,
 )
 from podium.tools.report.metric_section import CaseValues, ScoredCases, case_values
@@ -39,6 +41,10 @@ MOST_TROUBLES = 12
 WORST_CASES = 5
 _METRICS_WITH_WORST_CASES = 2
 _MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
+_WHY_SAME = (
+    " An interval may exclude 0 within one group: groups compare a team with the best team of its group, and p is "
+    "adjusted (Holm) over all comparisons with that team, while an interval is of one pair alone"
+)
 _NAME_LENGTH = 20  # characters of a team's name before it is wrapped
 
 
@@ -145,10 +151,15 @@ def differences_table(ranking: Ranking) -> Table | None:
     if not ranking.differences:
         return None
     decimals = column_decimals(team.score for team in ranking.teams)
-    groups = {team.name: team.group for team in ranking.teams}
-    rows = []
+    teams = {team.name: team for team in ranking.teams}
+    rows, explained = [], ""
     for each in ranking.differences:
-        same = groups[each.better] == groups[each.worse]
+        better, worse = teams[each.better], teams[each.worse]
+        groups = "same" if better.group == worse.group else "different"
+        if None in (better.group, worse.group):
+            groups = NO_VALUE
+        elif groups == "same" and each.interval and each.interval[0] * each.interval[1] > 0:
+            groups, explained = f"same (p = {probability(worse.group_p)})", _WHY_SAME
         rows.append(
             (
                 each.better,
@@ -156,7 +167,7 @@ def differences_table(ranking: Ranking) -> Table | None:
                 fixed(each.difference, decimals),
                 interval_words(each.interval, decimals) or NOTHING,
                 chance(each.probability_ahead, cases=len(ranking.cases)),
-                "same" if same else "different",
+                groups,
             )
         )
     head = (
@@ -167,7 +178,8 @@ def differences_table(ranking: Ranking) -> Table | None:
         "Probability of being ahead",
         "Groups",
     )
-    return Table(head=head, rows=rows, caption="Every team compared with the next one over the same resampled cases")
+    caption = f"Every team compared with the next one over the same resampled cases.{explained}"
+    return Table(head=head, rows=rows, caption=caption.removesuffix("."))
 
 
 def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:

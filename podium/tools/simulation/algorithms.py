@@ -1,7 +1,8 @@
 """Algorithms to interact with: a container, a program or a Python function, all with the platform's interface.
 
 An algorithm runs once per step: `/input` holds `images/ct/<case>.mha`, `images/pet/<case>.mha` and
-`lesion-clicks.json`; the prediction is the one image in `/output/images/tumor-lesion-segmentation`.
+`lesion-clicks.json`; the prediction is the one image in `/output/images/tumor-lesion-segmentation`. `/cache` keeps what
+a step leaves there for the next steps of the same case.
 """
 
 import http.client
@@ -28,11 +29,11 @@ from podium.kernel import signals_blocked
 from podium.readers.files import escape_for_display
 
 KEPT_BYTES = 64 * 1024  # of an algorithm's stderr
-MOST_OUTPUT_BYTES = 4 * 1024**3  # of a step: the largest volume as float32, four times
+MOST_OUTPUT_BYTES = 4 * 1024**3  # of a step, and of the cache: the largest volume as float32, four times
 MOST_OUTPUT_FILES = 1000
 OUTPUT_FOLDER = "images/tumor-lesion-segmentation"
 
-_FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION"
+_FORMS = "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output} and {cache}) or python:MODULE:FUNCTION"
 _API_LABEL = "org.grand-challenge.api-method"
 _PORT = 4743
 _SECONDS_BETWEEN_CHECKS = 0.5
@@ -42,7 +43,7 @@ _SECONDS_FOR_LAST_WORDS = 5.0
 _SECONDS_FOR_REST = 1.0  # of what a program that has ended wrote
 
 # How the platform runs an algorithm: no privileges, limited memory without swap, limited processes, nothing writable
-# but /output and /tmp, and no log, which would grow on this machine's disk.
+# but /output, /cache and /tmp, and no log, which would grow on this machine's disk.
 _PLATFORM_LIMITS = (
     "--read-only",
     "--tmpfs=/tmp:exec,mode=1777",
@@ -61,16 +62,31 @@ class StepFailedError(PodiumError):
     """The algorithm gave no prediction; the step is recorded as failed and the case continues."""
 
 
-class Folders:
-    """The two temporary folders of a step: `output` contains the prediction's folder, which anybody may write to."""
+class TemporaryFolder:
+    """A folder that other users may enter."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, mode: int = 0o755) -> None:
         # A container's files may belong to another user; this must not end the run.
         with signals_blocked():
             self._temporary = TemporaryDirectory(prefix="podium-simulate-", ignore_cleanup_errors=True)
-        root = Path(self._temporary.name)
-        root.chmod(0o755)
-        self.input, self.output = root / "input", root / "output"
+        self.root = Path(self._temporary.name)
+        self.root.chmod(mode)
+
+    def remove(self) -> None:
+        with signals_blocked():
+            try:
+                self._temporary.cleanup()
+            except RecursionError:  # Python cannot delete a thousand nested folders
+                subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
+
+
+class Folders(TemporaryFolder):
+    """The two folders of a step: `output` contains the prediction's folder, which anybody may write to. `cache` is that
+    of the case."""
+
+    def __init__(self, cache: Path) -> None:
+        super().__init__()
+        self.input, self.output, self.cache = self.root / "input", self.root / "output", cache
         for folder in (self.input, self.output):
             folder.mkdir()
         self._open_output()
@@ -85,29 +101,10 @@ class Folders:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         self._open_output()
 
-    def remove(self) -> None:
-        with signals_blocked():
-            try:
-                self._temporary.cleanup()
-            except RecursionError:  # Python cannot delete a thousand nested folders
-                subprocess.run(["rm", "-rf", self._temporary.name], check=False)  # noqa: S603, S607
-
     def check_output(self) -> None:
-        """Raises StepFailedError if the algorithm has written more than any prediction needs."""
-        too_many = StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_FILES:,} files and folders.")
-        written = files = 0
-        try:
-            for folder, folders, names in os.walk(self.output):
-                files += len(folders) + len(names)
-                if files > MOST_OUTPUT_FILES:
-                    raise too_many
-                for name in names:
-                    with suppress(OSError):  # deleted meanwhile
-                        written += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118  (quicker)
-        except RecursionError:  # nested folders
-            raise too_many from None
-        if written > MOST_OUTPUT_BYTES:
-            raise StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_BYTES:,} bytes.")
+        """Raises StepFailedError if the algorithm has written more than any prediction needs, there or to the cache."""
+        _check_size(self.output, "")
+        _check_size(self.cache, " to /cache")
 
     def _open_output(self) -> None:
         images = self.output / OUTPUT_FOLDER
@@ -116,18 +113,49 @@ class Folders:
             folder.chmod(0o777)  # the algorithm's user need not be ours
 
 
+def _check_size(root: Path, where: str) -> None:
+    too_many = StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_FILES:,} files and folders{where}.")
+    written = files = 0
+    try:
+        for folder, folders, names in os.walk(root):
+            files += len(folders) + len(names)
+            if files > MOST_OUTPUT_FILES:
+                raise too_many
+            for name in names:
+                with suppress(OSError):  # deleted meanwhile
+                    written += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118  (quicker)
+    except RecursionError:  # nested folders
+        raise too_many from None
+    if written > MOST_OUTPUT_BYTES:
+        raise StepFailedError(f"The algorithm wrote more than {MOST_OUTPUT_BYTES:,} bytes{where}.")
+
+
 class Algorithm(ABC):
     """Runs once per step, in the folders that it provides for the step."""
 
+    cache: Path
+
     @contextmanager
     def case(self) -> Iterator[None]:
-        """Encloses the steps of one case: what is started for the case ends with it."""
-        yield
+        """Encloses the steps of one case: its cache and what is started for it end with it."""
+        kept = TemporaryFolder(mode=0o777)
+        self.cache = kept.root
+        try:
+            yield
+        finally:
+            kept.remove()
+
+    def has_cached(self) -> bool:
+        """Whether a later step may find something of an earlier one."""
+        try:
+            return any(self.cache.iterdir())
+        except OSError:
+            return True
 
     @contextmanager
     def folders(self) -> Iterator[Folders]:
         """Empty folders for one step."""
-        folders = Folders()
+        folders = Folders(self.cache)
         try:
             yield folders
         finally:
@@ -168,15 +196,15 @@ def _load(module: str, name: str) -> Callable[[Path, Path], object]:
 
 
 class Program(Algorithm):
-    """A local program; `{input}` and `{output}` in its arguments become the two folders."""
+    """A local program; `{input}`, `{output}` and `{cache}` in its arguments become the folders."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
 
     def run(self, folders: Folders, *, timeout_seconds: float) -> None:
-        command = [
-            word.replace("{input}", str(folders.input)).replace("{output}", str(folders.output)) for word in self.words
-        ]
+        command = list(self.words)
+        for name in ("input", "output", "cache"):
+            command = [word.replace(f"{{{name}}}", str(getattr(folders, name))) for word in command]
         try:
             code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
         except OSError as error:
@@ -253,10 +281,11 @@ class InvokeContainer(Algorithm):
 
     @contextmanager
     def case(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self._stop()
+        with super().case():
+            try:
+                yield
+            finally:
+                self._stop()
 
     @contextmanager
     def folders(self) -> Iterator[Folders]:
@@ -267,7 +296,7 @@ class InvokeContainer(Algorithm):
                 # Files of the last step cannot be deleted, and must not count as this step's.
                 self._stop()
         if self._server is None:
-            self._server = _Server(self.image)
+            self._server = _Server(self.image, self.cache)
         yield self._server.folders
 
     def run(self, folders: Folders, *, timeout_seconds: float) -> float:
@@ -290,9 +319,9 @@ class InvokeContainer(Algorithm):
 class _Server:
     """A container with a web server in a separate internal network, which only this machine can reach."""
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, cache: Path) -> None:
         self.image = image
-        self.folders = Folders()
+        self.folders = Folders(cache)
         self._name = _new_name()
         self._client: subprocess.Popen[bytes] | None = None  # `docker run`, which forwards the server's output
         self._kept: _KeptErrors | None = None
@@ -400,8 +429,9 @@ def _new_name() -> str:
     return f"podium-simulate-{uuid.uuid4().hex}"
 
 
-def _volumes(folders: Folders) -> tuple[str, str]:
-    return f"--volume={folders.input}:/input:ro", f"--volume={folders.output}:/output"
+def _volumes(folders: Folders) -> tuple[str, ...]:
+    given = ((folders.input, "/input:ro"), (folders.output, "/output"), (folders.cache, "/cache"))
+    return tuple(f"--volume={folder}:{place}" for folder, place in given)
 
 
 def _docker(*arguments: str) -> "subprocess.CompletedProcess[str]":

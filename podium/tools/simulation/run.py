@@ -262,7 +262,7 @@ class CaseRun:
         return voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
 
     def _earlier(self) -> list[StepOutcome]:
-        """The steps of an earlier run, up to the first that is missing."""
+        """The steps of an earlier run, up to the first that is missing; none if that would need their cache."""
         try:
             noted = json.loads((self.folder / STEPS_FILE).read_text(encoding="utf-8"))
             outcomes = [StepOutcome(case=self.case.name, resumed=True, **entry) for entry in noted["steps"]]
@@ -280,7 +280,8 @@ class CaseRun:
             if outcome.step != step or not there or not _scribbles_file(self.folder, step).is_file():
                 break
             kept.append(outcome)
-        return kept
+        # What the next step would have found in the cache is gone.
+        return [] if noted.get("has_cached") and len(kept) < self.plan.steps else kept
 
     def _state(self, steps: int) -> tuple[Mask | None, Scribbles]:
         """The last prediction and all scribbles after a number of steps."""
@@ -301,6 +302,7 @@ class CaseRun:
         document = {
             "case": self.case.name,
             **self._options(),
+            "has_cached": self.algorithm.has_cached(),
             "steps": [{key: getattr(outcome, key) for key in keys} for outcome in outcomes],
         }
         part = self.folder / f".{STEPS_FILE}"

@@ -215,6 +215,93 @@ def test_a_cohort_function_that_fails_leaves_its_figure_out(tmp_path: Path, caps
     assert "the metric 'within_one' of metrics.py failed over all cases: ZeroDivisionError" in capsys.readouterr().out
 
 
+def test_code_that_fails_on_every_case_is_the_organisers_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = CODE.replace("    if prediction == 13:", "    {}['x']\n    if prediction == 13:")
+    folder = challenge(tmp_path, NUMBERS, {**TRUTH, "metrics.py": code})
+    submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
+    assert evaluate_command(submission, folder, tmp_path / "out") == 2
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[-1] == (
+        "The challenge's own metric 'share' failed with a KeyError on every case that it was given. The organisers "
+        "have to fix it; they can find details in the log."
+    )
+    assert "metrics.py, line 14: the metric 'share' raises KeyError: 'x'." in printed.out
+    assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = CODE.replace(
+        "    if prediction == 13:", "    if prediction == 10:\n        {}['x']\n    if prediction == 13:"
+    )
+    folder = challenge(tmp_path, NUMBERS, {**TRUTH, "metrics.py": code})
+    submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
+    assert evaluate_command(submission, folder, tmp_path / "out") == 0
+    assert read_metrics(tmp_path / "out")["results"]["a"]["error"] == (
+        "The challenge's own metric 'share' failed with a KeyError on this case. "
+        "The organisers can find details in the log."
+    )
+    assert "metrics.py, line 15: the metric 'share' raises KeyError: 'x'." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (
+            "    if prediction == 13:",
+            "    {}['x']\n    if prediction == 13:",
+            "line 14: the metric 'share' raises KeyError: 'x'.",
+        ),
+        (
+            "min(prediction, reference) /",
+            "2 *",
+            "metrics.py: the metric 'share' raises ValueError: its value is 20.0, outs",
+        ),
+        ("found is not None and ", "", "line 24: the metric 'within_one' raises TypeError: unsupported operand"),
+        ("/ len(references)", "/ 0", "line 24: the metric 'within_one' raises ZeroDivisionError: division by zero."),
+        ("    return abs(int", "    return None.x  # abs(int", ""),  # no metric of challenge.toml
+    ],
+)
+def test_check_tries_the_code_on_the_references(tmp_path: Path, before: str, after: str, found: str) -> None:
+    code = CODE.replace(before, after)
+    assert code != CODE
+    challenge(tmp_path, NUMBERS, {**TRUTH, "metrics.py": code})
+    raised = errors(tmp_path, NUMBERS)
+    assert [error for error in raised if found not in error] == []
+    assert bool(raised) == bool(found)
+
+
+EVERY_KIND = {
+    "labels": 'file = "{case}.mha"\nreference = "{case}.mha"\nlabels = { liver = 1 }',
+    "image": 'file = "{case}.mha"\nreference = "{case}.mha"',
+    "detection_map": 'file = "{case}.mha"\nreference = "{case}.mha"',
+    "points": 'file = "{case}.json"\nreference = "{case}.json"\nunit = "mm"',
+    "text": 'file = "{case}.txt"\nreference = "{case}.txt"',
+    "class": 'table = "p.csv"\ncolumn = "x"\nclasses = { no = 0, yes = 1 }\nreference_table = "p.csv"',
+}
+EVERY_KIND["probability"] = EVERY_KIND["class"] + '\npositive = "yes"'
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_check_tries_metrics_of_every_kind_of_value(tmp_path: Path, kind: str) -> None:
+    code = f"""\
+from podium.own_metrics import metric
+
+@metric(compares="{kind}", direction="lower", lowest=0.0, worst=9.0)
+def mine(*, prediction, reference, **more):
+    raise KeyError(type(prediction).__name__)
+"""
+    toml = f'[values.v]\nkind = "{kind}"\n{EVERY_KIND[kind]}\n[[metrics]]\nkind = "mine"\n[ranking]\nby = "mine"\n'
+    points = {"type": "Multiple points", "points": [{"point": [1, 2, 3]}]}
+    files: dict[str, Any] = {"a.mha": box(first=1, last=3), "a.json": points, "a.txt": "x", "p.csv": "case,x\na,1\n"}
+    names = [name for name in files if name.rpartition(".")[2] in EVERY_KIND[kind]]
+    references = {f"references/{name}": files[name] for name in names}
+    challenge(tmp_path, toml, {"metrics.py": code, **references})
+    (error,) = errors(tmp_path, toml)
+    assert error.startswith("metrics.py, line 5: the metric 'mine' raises KeyError: ")
+
+
 # Other platforms
 
 

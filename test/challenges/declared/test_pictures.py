@@ -78,6 +78,6 @@ def test_regions_by_metrics() -> None:
     means = {"dice": {"a": {"mean": 0.5}, "b": {"mean": 0.75}}, "hd95": {"a": {"mean": 3.0}}}
     (grid,) = drawn([], tables, means).values()
     assert isinstance(grid, FigureGrid)
-    assert (grid.rows, grid.columns) == (["a", "b"], ["Dice", "Hd95"])
+    assert (grid.rows, grid.columns) == (["a", "b"], ["Dice", "HD95"])
     assert grid.values == [[0.5, 3.0], [0.75, None]]
     assert grid.directions == ["higher", "lower"]

@@ -143,7 +143,7 @@ def test_positions_by_case_need_published_rows(tmp_path: Path) -> None:
 def test_positions_by_case_names_figures_of_cases(tmp_path: Path) -> None:
     rule = '[[metrics]]\nkind = "r2"\nof = "age"\n[ranking]\nby = "r2"\nmethod = "positions_by_case"\n'
     (error,) = errors(tmp_path, VALUES + rule)
-    assert "'ranking.by' names 'r2', which does not exist" in error
+    assert "'ranking.by' names 'r2', which is a figure of all cases together: here it must be one of" in error
 
 
 COHORT = '[[metrics]]\nkind = "pearson"\nof = "age"\nfailed = "exclude"\n[ranking]\nby = "pearson"\n'

@@ -291,7 +291,8 @@ def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
         '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
         '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n'
         '[time]\nrule = "cohort"\nbaseline_seconds = 10.0\n'
-        '[figures]\nodd = { formula = "auroc / 2", undefined = "exclude" }\nscore = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
+        '[figures]\nodd = { formula = "auroc / 2", undefined = "exclude" }\n'
+        'score = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
     )
     truth = {"p.csv": "case,v\na,1\nb,1\n"}
     for team, seconds in (("fast", 5), ("slow", 15)):

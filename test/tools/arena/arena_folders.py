@@ -13,7 +13,7 @@ from PIL import Image
 
 from podium.tools.arena.raters import find_visitor, invite, invite_organiser, open_session
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import PICTURES, Contents, OpenArena, Picture, write_contents
+from podium.tools.arena.store import PICTURES, VOLUME_FILE, Contents, OpenArena, Picture, write_contents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +94,15 @@ def _picture(folder: Path, shape: tuple[int, int, int] | None) -> Picture:
     target = folder / PICTURES / picture.key
     target.mkdir(parents=True)
     for number in range(picture.slices):
-        png, raw = _encoded(number % 64, height, width)  # the pattern comes again after 64 slices
-        (target / f"{number}.png").write_bytes(png)
-        if is_volume:
-            (target / f"{number}.u16.gz").write_bytes(raw)
+        (target / f"{number}.png").write_bytes(_encoded(number % 64, height, width))  # it comes again after 64 slices
+    if is_volume:
+        raw = b"".join((shades_of(n % 64, height, width).astype("<u2") * 257).tobytes() for n in range(slices))
+        (target / VOLUME_FILE).write_bytes(gzip.compress(raw, 1, mtime=0))
     return picture
 
 
 @cache
-def _encoded(number: int, rows: int, columns: int) -> tuple[bytes, bytes]:
-    shades = shades_of(number, rows, columns)
+def _encoded(number: int, rows: int, columns: int) -> bytes:
     written = BytesIO()
-    Image.fromarray(shades).save(written, format="PNG")
-    return written.getvalue(), gzip.compress((shades.astype("<u2") * 257).tobytes(), 1, mtime=0)
+    Image.fromarray(shades_of(number, rows, columns)).save(written, format="PNG")
+    return written.getvalue()

@@ -138,10 +138,22 @@ def test_planes_presets_zoom_and_what_is_remembered(site: Site, visits: Visits) 
     ready(page)
     figure = page.locator("figure")
     expect(figure).to_have_attribute("data-plane", "all")
+    case = page.locator(".case").bounding_box()
+    assert case
+    assert case["width"] > 0.47 * DESKTOP["viewport"]["width"]  # half of the screen, but for the margins
+    pixels = picture(page)
+    rows, columns = pixels.shape[0] // 2, pixels.shape[1] // 2
+    for quadrant in (pixels[:rows, :columns], pixels[:rows, columns:], pixels[rows:, :columns]):
+        assert letters(quadrant).any()
+    assert not letters(pixels[rows + 8 :, columns + 8 :]).any()  # the fourth is 3-D
+    assert pixels[rows + 8 :, columns + 8 :].std() > 10
+    expect(page.get_by_role("button", name="As opened", pressed=True)).to_be_visible()
     page.get_by_role("button", name="Sagittal").click()
     assert picture(page).std() > 10
     page.get_by_role("button", name="bone").click()
     expect(figure).to_have_attribute("data-low", "-500")
+    expect(page.get_by_role("button", name="bone", pressed=True)).to_be_visible()
+    expect(page.get_by_role("button", name="As opened", pressed=False)).to_be_visible()
     before = picture(page)
     page.get_by_role("button", name="Zoom in").click()
     assert np.abs(picture(page) - before).mean() > 1
@@ -152,6 +164,24 @@ def test_planes_presets_zoom_and_what_is_remembered(site: Site, visits: Visits) 
     expect(figure).to_have_attribute("data-high", "1300")
     page.get_by_role("button", name="As opened").click()
     expect(figure).not_to_have_attribute("data-low", "-500")
+
+
+def test_the_next_case_is_fetched_early_and_nothing_slice_by_slice(site: Site, visits: Visits) -> None:
+    page = visits.open(site.rater(matchups=4), **DESKTOP)
+    for _ in range(2):  # both cases are volumes, and come in turns
+        ready(page)
+        expect(page.locator("body")).to_have_attribute("data-upcoming", "fetched", timeout=30_000)
+        button(page, "A is better").click()
+    ready(page)
+    volumes = [address for address in visits.addresses if "/picture/" in address]
+    assert sorted({address.rpartition("/")[2] for address in volumes}) == ["19.png", "volume.u16.gz"]
+    sizes = page.evaluate(
+        "performance.getEntriesByType('resource').filter((one) => one.name.endsWith('volume.u16.gz')).map((one) => one.transferSize)"
+    )
+    assert sizes[0] == 0  # from the browser's cache
+    response = page.request.get(f"{site.address}/static/niivue.js", headers={"Accept-Encoding": "gzip"})
+    assert response.headers["content-encoding"] == "gzip"
+    assert int(response.headers["content-length"]) < 1_000_000
 
 
 def test_by_keyboard_beside_the_reports_and_without_accessibility_faults(site: Site, visits: Visits) -> None:
@@ -206,6 +236,8 @@ class TestMeshes:
         figure = page.locator("figure").first
         expect(figure).to_have_attribute("data-viewer-ready", "niivue", timeout=30_000)
         expect(page.locator("figure").nth(1)).to_be_hidden()
+        expect(figure).to_have_attribute("data-azimuth", "180")
+        expect(page.get_by_role("button", name="Front", pressed=True)).to_be_visible()
         both = lit(page)
         assert both > 0.02
         page.get_by_role("button", name="Upper jaw").click()
@@ -217,7 +249,9 @@ class TestMeshes:
         before = figure.get_attribute("data-azimuth")
         page.locator("[data-stage]").first.press("ArrowLeft")
         assert figure.get_attribute("data-azimuth") != before
+        expect(page.get_by_role("button", name="Front", pressed=False)).to_be_visible()
         page.get_by_role("button", name="Above").click()
+        expect(page.get_by_role("button", name="Above", pressed=True)).to_be_visible()
         assert lit(page) > 0.02
         button(page, "A is better")
         assert Axe().run(page).violations_count == 0
@@ -229,6 +263,7 @@ class TestMeshes:
         turn = page.get_by_role("slider", name="Turn").first
         image = page.locator("figure img").first
         before = image.get_attribute("src")
+        assert (before or "").endswith("/12.png")  # half a turn: from the front
         turn.fill("7")
         assert image.get_attribute("src") != before
         expect(image).to_have_js_property("naturalWidth", 400)

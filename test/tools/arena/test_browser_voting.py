@@ -5,13 +5,14 @@ import re
 import socket
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from tools.arena.arena_folders import MadeArena
-from tools.arena.browsing import SETTLED_MS, Site, Visits, button, expect_progress
+from tools.arena.browsing import DESKTOP, PHONE, SETTLED_MS, Site, Visits, button, expect_progress
 from tools.arena.organiser import Organiser
 from tools.arena.serve_process import ServeProcess
 
@@ -152,13 +153,37 @@ def test_to_the_end_and_back_by_undo(site: Site, visits: Visits) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Thank you, {rater.name}")
     expect(page.get_by_text("All 3 comparisons are done, and every answer is saved.")).to_be_visible()
     expect(page.get_by_role("button", name="better")).to_have_count(0)
-    page.get_by_role("button", name="Undo last vote").click()
-    expect(page.locator(".notices")).to_have_text("Your last vote was undone. Here is the comparison again.")
+    for left in (2, 1, 0):  # several steps
+        page.get_by_role("button", name="Undo last vote").click()
+        expect(page.locator(".notices")).to_have_text("Your last vote was undone. Here is the comparison again.")
+        expect_progress(page, left, 3)
+        expect(page.get_by_role("button", name="A is better", pressed=True)).to_be_visible()
     expect(page.get_by_role("button", name="Undo last vote")).to_have_count(0)
-    button(page, "Both good").click()
+    for done in range(3):
+        expect_progress(page, done, 3)
+        button(page, "Both good").click()
     expect_progress(page, 3, 3)
-    assert site.answers(rater) == ["left", "left", "both-good"]
-    assert [vote.is_undone for vote in site.records(rater)] == [False, False, True, False]
+    assert site.answers(rater) == ["both-good"] * 3
+    assert [vote.is_undone for vote in site.records(rater)] == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_skip_and_instructions_beside_every_matchup(site: Site, visits: Visits, look: dict[str, Any]) -> None:
+    rater = site.rater(matchups=2)
+    page = visits.open(rater, **look)
+    first = page.locator(".report").first.inner_text()
+    page.get_by_text("Instructions").click()
+    expect(page.get_by_text("Choose the report that describes the case better")).to_be_in_viewport()
+    page.get_by_text("Instructions").click()
+    page.get_by_role("button", name="Skip for later").click()
+    expect(page.locator(".notices")).to_have_text(
+        "This comparison was moved to the end of your list; it has no answer yet."
+    )
+    expect_progress(page, 0, 2)
+    button(page, "A is better").click()
+    expect_progress(page, 1, 2)
+    assert page.locator(".report").first.inner_text() == first
+    expect(page.get_by_role("button", name="Skip for later")).to_have_count(0)
 
 
 def test_a_double_click_is_one_vote(site: Site, visits: Visits) -> None:

@@ -19,6 +19,7 @@ from tools.arena.organiser import CASES, Organiser
 from podium.errors import ConfigurationError
 from podium.tools.arena.raters import find_visitor, open_session
 from podium.tools.arena.settings import read_settings
+from podium.tools.arena.setup import mask_names
 from podium.tools.arena.store import OpenArena
 
 
@@ -227,18 +228,40 @@ class TestReports:
         sentence = "B000: The report contains no visible text."
         assert f"Note: 'team2': 1 of 2 reports will be shown as empty; {sentence}" in capfd.readouterr().err
 
-    def test_the_teams_own_name_is_said_and_not_masked(
-        self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_names_of_teams_are_masked_and_said(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
         organiser.write_reports("team2", {"B000": "By TEAM2.", "B001": "Xteam2 and team22 are other words."})
-        organiser.write_reports("team3", {"B000": "team2 is another team.", "B001": "te\u200bam3 hides."})
+        organiser.write_reports("team3", {"B000": "Team-2 is another team.", "B001": "te\u200bam3 hides, team_3."})
         assert organiser.init() == 0
         err = capfd.readouterr().err
-        words = "raters will see it; nothing is masked."
-        assert f"Note: 'team2' appears in its own reports of B000: {words}" in err
-        assert f"Note: 'team3' appears in its own reports of B001: {words}" in err
-        assert "'team1' is a word" not in err
-        assert ("By TEAM2.",) in organiser.query("SELECT text FROM reports")
+        assert "Note: 'team2' appears in reports of B000 and is shown as [***] there." in err
+        assert "Note: 'team3' appears in reports of B001 and is shown as [***] there." in err
+        assert "'team1'" not in err
+        assert organiser.query('SELECT text FROM reports WHERE method > 0 ORDER BY method, "case"') == [
+            ("By [***].",),
+            ("Xteam2 and team22 are other words.",),
+            ("[***] is another team.",),
+            ("[***] hides, [***].",),
+        ]
+
+    def test_a_name_that_others_use_as_a_word_is_left_and_said(self) -> None:
+        """Without this, a team called Molar would take the molars out of everybody's reports."""
+        texts = {
+            "Molar": {"a": "The molar is sound.", "b": "By Molar."},
+            "x": {"a": "A second molar, x.", "b": ""},
+            "Deep Tooth 2": {"a": "No molar.", "b": "deeptooth2 and Deep-Tooth 2 said so."},
+            "Deep": {"a": "Deep.", "b": "<deep>"},
+        }
+        masked, notes = mask_names(texts)
+        assert masked["Molar"] == texts["Molar"]
+        assert masked["x"] == texts["x"]  # too short to be told from a letter
+        assert masked["Deep Tooth 2"]["b"] == "[***] and [***] said so."
+        assert masked["Deep"] == {"a": "[***].", "b": "<[***]>"}
+        assert [note[:30] for note in notes] == [
+            "'Deep Tooth 2' appears in repo",
+            "'Molar' is a word of several r",
+            "'Deep' appears in reports of a",
+            "'x' is a word of several repor",
+        ]
 
     def test_characters_that_mark_a_team_are_said(
         self, organiser: Organiser, capfd: pytest.CaptureFixture[str]
@@ -269,7 +292,10 @@ class TestReports:
         for team in organiser.teams:
             organiser.write_reports(team, {f"B00{number}": f"{team} wrote this." for number in range(7)})
         assert organiser.init() == 0
-        assert "'team1' appears in its own reports of B000, B001, B002 and 4 more: " in capfd.readouterr().err
+        assert (
+            "'team1' appears in reports of B000, B001, B002 and 4 more and is shown as [***] there."
+            in capfd.readouterr().err
+        )
 
 
 @pytest.mark.parametrize(

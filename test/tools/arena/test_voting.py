@@ -18,7 +18,7 @@ from podium.tools.arena import voting
 from podium.tools.arena.raters import invite
 from podium.tools.arena.ratings import count_pairs, counted, online_elo
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes, remarks
+from podium.tools.arena.store import OpenArena, close_arena, read_ballots, read_raters, read_votes
 from podium.tools.arena.voting import MIN_PLACES_BETWEEN, MatchupPlanner, Planned
 
 SHARE = 0.05
@@ -266,6 +266,20 @@ class TestPractice:
         assert practised.isdisjoint(row[:3] for row in rows if not row[3])
         assert len(rows) == 15  # 3 pairs x 5 cases: the list has what practice left over
 
+    def test_no_report_of_it_is_empty(self, tmp_path: Path) -> None:
+        cases = [f"A{number}" for number in range(9)]
+        texts = {
+            method: {case: "" if (place + number) % 3 == 0 else "Sound." for place, case in enumerate(cases)}
+            for number, method in enumerate(("alpha", "beta", "gamma"))
+        }
+        made = make_arena(tmp_path, practice=5, raters=[f"R{n}" for n in range(6)], cases=cases, reports=texts)
+        with running(tmp_path) as server:
+            for token in made.tokens.values():
+                guest = server.guest(token)
+                while "Practice" in (page := guest.page()):
+                    assert "This report is empty." not in page
+                    guest.vote("left", page=page)
+
     def test_where_the_list_takes_everything_there_is_none(self, tmp_path: Path) -> None:
         make_arena(tmp_path, practice=3, raters=("Anna",), methods=("alpha", "beta"))
         with closing(OpenArena(tmp_path)) as opened:
@@ -373,7 +387,7 @@ def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Pa
     assert voting.cast(opened.store, anna, matchup=keys[2], answer="right", comment="") == "already"
     assert voting.cast(opened.store, anna, matchup=again.key, answer="right", comment="") == "cast"
     assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left", "left", "right"]
-    assert [line.comment for line in remarks(read_votes(opened.store))] == ["sure", "sure"]
+    assert [vote.comment for vote in read_votes(opened.store) if not vote.is_undone] == ["sure", "sure", ""]
     for key in (again.key, keys[1], keys[0]):  # several steps, back to the start
         assert voting.progress(opened.store, anna).undoable == key
         assert voting.undo(opened.store, anna, matchup=key)
@@ -461,13 +475,13 @@ def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
         seen[picture.is_volume] = picture
         voting.cast(opened.store, anna, matchup=matchup.key, answer="both-good", comment="")
     plain, volume = seen[False], seen[True]
-    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "11.u16.gz")]
+    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "volume.u16.gz")]
     for picture, name in good:
         path = opened.picture_file(picture.key, name)
         assert path is not None
         assert path.is_file()
         assert opened.may_see(anna, picture.key)
-    bad = ["0.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
+    bad = ["volume.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
     assert [opened.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
     assert opened.picture_file("0" * 32, "0.png") is None
     assert opened.picture_file("..", "0.png") is None

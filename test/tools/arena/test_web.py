@@ -11,6 +11,7 @@ import pytest
 from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import Guest, Running, running
 
+from podium.tools.arena.ratings import bradley_terry
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import OpenArena, read_ballots, read_raters
 
@@ -142,7 +143,7 @@ def test_a_comment_is_kept_as_it_was_written(made: MadeArena) -> None:
         guest = server.guest(made.tokens["Anna"])
         guest.vote("left", comment="B misses 38.\r\n<b>Größe</b> 12 mm & more")
         guest.vote("left", comment="é" * 2000)
-        organiser = server.guest(made.organiser).page("/organiser")
+        organiser = server.guest(made.organiser).page("/organiser/votes")
     assert "B misses 38.\n&lt;b&gt;Größe&lt;/b&gt; 12 mm &amp; more" in organiser
     assert "é" * 2000 in organiser
 
@@ -180,7 +181,7 @@ def test_no_method_and_no_case_is_named_in_anything_a_rater_gets(tmp_path: Path)
             for path in re.findall(r'(?:href|src)="(/(?:static|picture)/[^"]+)"', response.text):
                 got.append(guest.client.get(path))
                 if path.startswith("/picture/") and "data-viewer" in response.text:
-                    got.append(guest.client.get(path.replace(".png", ".u16.gz")))
+                    got.append(guest.client.get(re.sub(r"\d+\.png$", "volume.u16.gz", path)))
             got.append(guest.vote("left", page=response.text))
     assert {len(key) for key in keys} == {32}
     assert len(keys) == 6
@@ -227,6 +228,55 @@ def test_the_organiser_sees_ratings_raters_and_what_is_missing(made: MadeArena) 
     assert len(table.text.splitlines()) == 11
     assert result.headers["content-type"] == "application/json"
     assert set(json.loads(result.text)["ratings"]) == {"alpha", "beta", "gamma"}
+
+
+def test_the_organiser_browses_cases_and_votes(tmp_path: Path) -> None:
+    made = make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",), practice=1)
+    with running(tmp_path) as server:
+        anna, bo, organiser = (server.guest(token) for token in (*made.tokens.values(), made.organiser))
+        for guest in (anna, bo):
+            for number in range(5):
+                guest.vote("left", comment=f"<{number}>" if guest is anna and number in (1, 3) else "")
+        anna.undo()
+
+        def shown(query: str) -> list[list[str]]:
+            page = organiser.page(f"/organiser/votes{query}")
+            rows = re.findall(r'<tr><td class="moment">.*?</tr>', page, re.DOTALL)
+            return [[re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", row, re.DOTALL)] for row in rows]
+
+        every = shown("")
+        assert len(every) == 10
+        assert [row[5] for row in every].count("left (practice)") == 2
+        assert [row[5] for row in every].count("left (undone)") == 1
+        assert {row[1] for row in shown("?rater=Bo")} == {"Bo"}
+        assert all("alpha" in row[3:5] for row in shown("?method=alpha"))
+        assert [row[7] for row in shown("?with=comment")] == ["&lt;3&gt;", "&lt;1&gt;"]
+        assert {row[2] for row in shown("?case=A2")} <= {"A2"}
+        assert shown("?case=nothing") == []
+        page = organiser.page("/organiser/votes?case=A2")
+        assert "A2: findings number 2." in page
+        pictures = re.findall(r'src="(/picture/[^"]+)"', page)
+        assert [organiser.client.get(path).status_code for path in pictures] == [200]
+        assert "There are none." in organiser.page("/organiser/votes?case=nothing")
+        assert anna.client.get("/organiser/votes").status_code == 403
+        assert '<a href="/organiser/votes">' in organiser.page("/organiser")
+
+
+def test_the_organiser_sees_votes_over_time_and_how_ratings_converge(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
+        assert "Votes over time" not in organiser.page("/organiser")
+        for _ in range(8):
+            anna.vote("left")
+        page = organiser.page("/organiser")
+        bars = re.findall(r'<meter max="(\d+)" value="(\d+)">', page)
+        assert sum(int(value) for _, value in bars) == 8
+        course = page.partition('id="course"')[2].partition("</table>")[0]
+        assert re.findall(r'<th scope="row">(\d+)</th>', course) == [str(votes) for votes in range(1, 9)]
+        shown = re.findall(r"<td>([^<]*)</td>", course.rpartition("<tr>")[2])
+        with closing(OpenArena(made.folder)) as opened:
+            ratings = bradley_terry(read_ballots(opened.store), opened.methods).ratings
+        assert sorted(shown[:3]) == sorted(f"{rating:.0f}" for rating in ratings.values())
 
 
 # What the organiser can do in the page: invite, revoke, close.

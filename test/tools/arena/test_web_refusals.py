@@ -215,20 +215,34 @@ def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
         assert answers[mine].headers["content-type"] == "image/png"
         assert answers[mine].headers["cache-control"] == "private, max-age=31536000, immutable"
         assert answers[mine].content == (tmp_path / "pictures" / mine / "0.png").read_bytes()
-        others = ("1.png", "0.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
+        others = ("1.png", "volume.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
         for path in (*(f"{mine}/{other}" for other in others), "..%2farena.sqlite/0.png", "..%2f../arena.sqlite"):
             assert guest.client.get(f"/picture/{path}").status_code == 404, path
-        assert organiser.client.get(f"/picture/{mine}/0.png").status_code == 403
+        assert {organiser.client.get(f"/picture/{key}/0.png").status_code for key in keys} == {200}  # who browses all
+        assert httpx.get(f"{server.address}/picture/{mine}/0.png", verify=NO_TLS).status_code == 401
 
 
 def test_a_volume_is_sent_compressed_as_it_lies_on_disk(tmp_path: Path) -> None:
     made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
     (key,) = (path.name for path in (tmp_path / "pictures").iterdir())
     with running(tmp_path) as server:
-        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/11.u16.gz")
+        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/volume.u16.gz")
     assert response.headers["content-encoding"] == "gzip"
     assert response.headers["content-type"] == "application/octet-stream"
-    assert len(response.content) == 48 * 32 * 2  # unpacked by the client
+    assert len(response.content) == 12 * 48 * 32 * 2  # all slices, unpacked by the client
+
+
+def test_the_scripts_are_sent_compressed(made: MadeArena) -> None:
+    with running(made.folder) as server:
+        packed, plain = (
+            httpx.get(f"{server.address}/static/viewer.js", headers={"Accept-Encoding": each}, verify=NO_TLS)
+            for each in ("gzip, br", "identity")
+        )
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert int(packed.headers["content-length"]) < len(packed.content) / 2
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
 
 
 def test_every_answer_has_the_headers(made: MadeArena) -> None:

@@ -35,9 +35,10 @@ def test_the_job_script_for_slurm(tmp_path: Path) -> None:
     write_program(tmp_path / "bin" / "srun", SRUN)
     shared, samples = tmp_path / "shared", ROOT / "test" / "submissions" / "reports"
     shutil.copytree(samples, shared / "submissions")
-    shutil.copytree(ROOT / "ground-truth" / "reports", shared / "ground-truth")
+    shutil.copytree(ROOT / "ground-truth" / "reports", shared / "ground-truth" / "reports")
     variables = {
         "SHARED": str(shared),
+        "CHALLENGE": "reports",
         "PODIUM": str(tmp_path / "bin"),
         "SLURM_JOB_ID": "7",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
@@ -53,7 +54,9 @@ def test_the_job_script_for_slurm(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == "3 of 3 teams have scores; 59 cases were scored in this run."
     for team in samples.iterdir():
         evaluate_command(
-            shared / "submissions" / team.name, shared / "ground-truth", tmp_path / "single" / "teams" / team.name
+            shared / "submissions" / team.name,
+            shared / "ground-truth" / "reports",
+            tmp_path / "single" / "teams" / team.name,
         )
     assert all_metrics(shared / "output") == all_metrics(tmp_path / "single")
 

@@ -102,12 +102,13 @@ def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> d
         figures = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
         rows.append({"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None})
 
-    def mean(values: Areas) -> float:
-        defined = [value for value in values if value is not None]
-        return sum(defined) / len(defined) if defined else 0.0
-
     scale = 1 if regime == "simulated" else 5
-    ranked = {"auc_dice": {"mean": mean(dice) / scale}, "auc_dmm": {"mean": mean(dmm) / scale}}
+
+    def mean(values: Areas) -> dict[str, float]:
+        defined = [value for value in values if value is not None]
+        return {"mean": sum(defined) / len(defined) / scale} if defined else {}
+
+    ranked = {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}
     return {
         "schema": "podium-metrics-2",
         "challenge": "lesions",

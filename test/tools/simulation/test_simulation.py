@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
 from contextlib import suppress
@@ -226,12 +227,12 @@ def test_a_program_that_fails_says_why(folders: dict[str, Path]) -> None:
     assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm ended with exit code 1: out of luck."
 
 
-def test_a_program_that_writes_without_end_fills_no_memory() -> None:
+def test_a_program_that_writes_without_end_fills_no_memory(tmp_path: Path) -> None:
     """256 MB in pieces, of which the end is kept."""
     code = "import sys\nfor n in range(4096): sys.stderr.write('x' * 65536)\nsys.exit('\\nout of words')"
     tracemalloc.start()
     try:
-        folders = Folders()
+        folders = Folders(tmp_path)
         ended, errors = run_program([sys.executable, "-c", code], folders, timeout_seconds=60.0)
         folders.remove()
         _, most = tracemalloc.get_traced_memory()
@@ -250,6 +251,11 @@ def test_a_program_that_writes_without_end_fills_no_memory() -> None:
         ("open(sys.argv[1] + '/x', 'wb').write(bytes(2_000_000))", "more than 1,000,000 bytes."),
         ("[open(f'{sys.argv[1]}/{n}', 'w') for n in range(2000)]", "more than 1,000 files and folders."),
         ("[(os.mkdir('x'), os.chdir('x')) for n in range(3000)]", "more than 1,000 files and folders."),
+        (
+            "open(sys.argv[2] + '/x', 'wb').write(bytes(2_000_000)); time.sleep(60)",
+            "more than 1,000,000 bytes to /cache.",
+        ),
+        ("[open(f'{sys.argv[2]}/{n}', 'w') for n in range(2000)]", "more than 1,000 files and folders to /cache."),
     ],
 )
 def test_a_program_that_fills_the_disk_is_ended(
@@ -257,7 +263,7 @@ def test_a_program_that_fills_the_disk_is_ended(
 ) -> None:
     monkeypatch.setattr(algorithms, "MOST_OUTPUT_BYTES", 1_000_000)
     code = f"import os, sys, time; os.chdir(sys.argv[1]); {code}"
-    assert simulate(folders, f'command:{sys.executable} -c "{code}" {{output}}', "--steps", "1") == 0
+    assert simulate(folders, f'command:{sys.executable} -c "{code}" {{output}} {{cache}}', "--steps", "1") == 0
     assert steps_of(folders["output"] / "a")[0]["error"] == f"The algorithm wrote {words}"
 
 
@@ -265,7 +271,7 @@ def test_a_program_that_fills_the_disk_is_ended(
 def test_what_a_program_leaves_in_the_background_ends_with_its_step(background: str, tmp_path: Path) -> None:
     """It is killed unless it has left the session, and its open stderr is not waited for: a step took as long as what
     it had left behind."""
-    folders = Folders()
+    folders = Folders(tmp_path / "cache")
     started = time.monotonic()
     command = ["sh", "-c", f"{background} & echo $! > {tmp_path}/pid; echo done >&2; sleep 0.5"]
     try:
@@ -283,6 +289,47 @@ def test_what_a_program_leaves_in_the_background_ends_with_its_step(background: 
             os.kill(pid, signal.SIGKILL)
     assert lives == background.startswith("setsid")
     assert time.monotonic() - started < 10
+
+
+CACHING = """
+import pathlib, shutil, sys
+
+source, target, cache, log = map(pathlib.Path, sys.argv[1:])
+[pet] = (source / "images/pet").glob("*.mha")
+seen = sorted(path.name for path in cache.iterdir())
+with log.open("a") as file:
+    print(pet.stem, *seen, file=file)
+(cache / f"{pet.stem}-{len(seen)}").touch()
+if len(seen) == 1:
+    sys.exit("This step fails, and what it left stays.")
+shutil.copy(pet, target / "images/tumor-lesion-segmentation/answer.mha")
+"""
+
+
+def caching(tmp_path: Path) -> str:
+    program = tmp_path / "caching.py"
+    program.write_text(CACHING)
+    return f"command:{sys.executable} {program} {{input}} {{output}} {{cache}} {tmp_path / 'log'}"
+
+
+def test_the_cache_lives_through_the_steps_of_one_case(folders: dict[str, Path], tmp_path: Path) -> None:
+    write(tmp_path / "references/b.nii.gz", LESION)
+    assert simulate(folders, caching(tmp_path), "--steps", "3") == 0
+    each = [["{0}"], ["{0}", "{0}-0"], ["{0}", "{0}-0", "{0}-1"]]
+    expected = [" ".join(words).format(case) for case in "ab" for words in each]
+    assert (tmp_path / "log").read_text().splitlines() == expected
+    assert [step["status"] for step in steps_of(folders["output"] / "a")] == ["done", "failed", "done"]
+    assert not list(Path(tempfile.gettempdir()).glob("podium-simulate-*/a-0"))
+
+
+def test_a_case_with_a_cache_begins_again(folders: dict[str, Path], tmp_path: Path) -> None:
+    """What its next step would find there is gone."""
+    (tmp_path / "references/b.nii.gz").unlink()
+    assert simulate(folders, caching(tmp_path), "--steps", "1") == 0
+    assert simulate(folders, caching(tmp_path), "--steps", "3") == 0
+    assert (tmp_path / "log").read_text().splitlines() == ["a", "a", "a a-0", "a a-0 a-1"]
+    assert simulate(folders, caching(tmp_path), "--steps", "3") == 0
+    assert len((tmp_path / "log").read_text().splitlines()) == 4
 
 
 def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:

@@ -79,7 +79,7 @@ _WHEN_ABSENT = {
     "positive": "that of the value",
     "match": "`distance` for points, `iou` for boxes and detection maps",
     "radius_mm": "required for points in mm",
-    "radius_px": "required for points with `unit = \"index\"`",
+    "radius_px": 'required for points with `unit = "index"`',
     "threshold of candidates": "required for boxes; `0.1` for detection maps",
     "probability_threshold": "all candidates count",
     "data_range": "required, unless the value has a `range`",
@@ -164,5 +164,5 @@ def _shown(name: str, model: type[MetricSettings]) -> str:
     if field.is_required():
         return "required"
     if field.default is None:
-        return _WHEN_ABSENT["threshold of candidates" if name == "threshold" and "repeats" in model.model_fields else name]
+        return _WHEN_ABSENT["threshold of candidates" if name == "threshold" and "match" in _own_keys(model) else name]
     return f"`{json.dumps(field.default)}`"

@@ -7,10 +7,10 @@ case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
-from podium.challenges.board import title_of
+from podium.challenges.board import Otherwise, gate_of, title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Finite, Settings, Text
@@ -37,9 +37,11 @@ class MetricSettings(Settings):
 
     kind    which metric of the catalogue
     name    where its figures are [the kind]
-    of      the values that it compares [the only one that fits]
+    of      the values that it compares [all that fit]
     title   of its columns [that of the name, or of the kind]
     failed  the figure of a case without a usable prediction [worst]
+    where   a condition on the case's figures of metrics before this one, `{region}` for the region of the figure; where
+            it does not hold, the figure is `otherwise`
     """
 
     kind: Text
@@ -47,6 +49,8 @@ class MetricSettings(Settings):
     of: Texts | None = None
     title: Text | None = None
     failed: Empty = "worst"
+    where: Text | None = None
+    otherwise: Otherwise | None = None
 
     @property
     def own_name(self) -> str:
@@ -123,6 +127,17 @@ class MetricKind(ABC):
         """The package that computes the metric under an engine."""
         return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
 
+    def gated(self, declared: Declared, settings: MetricSettings, number: int) -> Declared:
+        """What was declared, behind the gate of the settings, which are those of metric `number`."""
+        gate, _ = gate_of(settings.where, settings.otherwise, ("metrics", number))
+        if gate is not None:
+            for place, metric in enumerate(declared.metrics):
+                if metric.of is not None:
+                    region = metric.name.removeprefix(f"{settings.own_name}.").partition(".")[0]
+                    own = replace(gate, where=gate.where.replace("{region}", region))
+                    declared.metrics[place] = replace(metric, gate=own)
+        return declared
+
     @abstractmethod
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         """The metric's figures for the values that it is `of`."""
@@ -150,9 +165,8 @@ def fitting_values(
             found = values[name].settings.kind
             words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
             problems.append(ValidationProblem(key=("of",), words=words))
-    if not wanted and len(fitting) != 1:
-        listed = f"there are {', '.join(fitting)}" if fitting else "there is none"
-        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and {listed}"
+    if not wanted and not fitting:
+        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and there is none"
         problems.append(ValidationProblem(key=("of",), words=words))
     chosen = wanted or tuple(fitting)
     return {name: fitting[name] for name in chosen if name in fitting}, problems

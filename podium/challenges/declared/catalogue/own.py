@@ -29,7 +29,8 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
-from podium.errors import ConfigurationError, ValidationProblem, first_problem
+from podium.challenges.format import METRICS_CODE
+from podium.errors import OWN_METRIC_FAILED, ConfigurationError, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
 
@@ -65,11 +66,15 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
 
 
 def _refusal(path: Path, error: Exception, words: str) -> ConfigurationError:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return ConfigurationError(_sentence(path.name, error, words), detail="".join(traceback.format_exception(error)))
+
+
+def _sentence(file: str, error: Exception, words: str) -> str:
+    """`metrics.py, line 7: ...`, where the line is the organiser's last one that was run."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).name == file]
     where = f", line {lines[-1]}" if lines else ""
-    return ConfigurationError(
-        f"{path.name}{where}: {words.removesuffix('.')}.", detail="".join(traceback.format_exception(error))
-    )
+    return f"{file}{where}: {words.removesuffix('.')}."
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
@@ -136,17 +141,25 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
 def _called(own: OwnMetric, **arguments: Any) -> float | None:
     """What the organiser's function returns: a finite number within its range, or None.
 
-    Anything else is an error that fails the case, so that a wrong declaration is found with the first submission. NaN
-    is an error too: a submission that provokes 0 / 0, say by an empty mask, must not drop out of the mean.
+    Anything else is an error that fails the case. NaN is an error too: a submission that provokes 0 / 0, say by an
+    empty mask, must not drop out of the mean. The reason is for the organiser alone.
     """
     if own.function is None:
         raise KeyError(own.kind)  # as for a row without the facts: it cannot be computed again
-    found = own.function(**arguments)
-    if found is None:
-        return None
-    value = float(found)
-    if not math.isfinite(value) or not own.holds(value):
-        raise ValueError(f"the metric '{own.kind}' is {value}, outside of its declared range")
+    try:
+        found = own.function(**arguments)
+        value = None if found is None else float(found)
+        if value is not None and not (math.isfinite(value) and own.holds(value)):
+            raise ValueError(f"its value is {value}, outside of its declared range")
+    except MemoryError:
+        raise  # of a prediction that is too large
+    except Exception as error:  # whatever the organiser's code raises
+        kind = type(error).__name__
+        raise Refused(
+            f"{OWN_METRIC_FAILED} '{own.kind}' failed with a {kind} on this case. The organisers can find details in "
+            "the log.",
+            detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {kind}: {error}"),
+        ) from error
     return value
 
 
@@ -186,16 +199,19 @@ def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> 
     if cohort.settings.failed == "exclude":
         chosen = [fact for fact in chosen if fact["prediction"] is not None]
     try:
-        found = _called(
-            own,
-            predictions=[fact["prediction"] for fact in chosen],
-            references=[_reference(fact) for fact in chosen],
-        )
-    except Exception as error:  # of the organiser's code: no submission may lose its other figures over it
-        reason = f"{type(error).__name__}: {error}"
+        found = of_facts(own, chosen)
+    except (Refused, MemoryError) as error:  # no submission may lose its other figures over it
+        cause = error.__cause__ or error
+        reason = f"{type(cause).__name__}: {cause}"
         LOG.info("undefined: the metric '%s' of metrics.py failed over all cases: %s", own.kind, reason)
         return math.nan
     return math.nan if found is None else found
+
+
+def of_facts(own: OwnMetric, facts: Sequence[Mapping[str, Any]]) -> float | None:
+    """A metric of all cases, of what their rows keep of its value; Refused where the organiser's code fails."""
+    predictions = [fact["prediction"] for fact in facts]
+    return _called(own, predictions=predictions, references=[_reference(fact) for fact in facts])
 
 
 def _reference(fact: Mapping[str, Any]) -> Any:

@@ -5,18 +5,20 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing import get_context, parent_process
+from pathlib import Path
 from typing import get_args
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from podium.errors import UsageError
 from podium.tools.arena import raters, voting
@@ -24,7 +26,14 @@ from podium.tools.arena.agreement import RaterFigures, rater_figures
 from podium.tools.arena.archive import votes_csv
 from podium.tools.arena.raters import Guest, Invitation, Visitor
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import TITLES, ArenaResult, arena_result, result_to_json
+from podium.tools.arena.standing import (
+    TITLES,
+    ArenaResult,
+    RatingPoint,
+    arena_result,
+    rating_course,
+    result_to_json,
+)
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
     Answer,
@@ -36,8 +45,8 @@ from podium.tools.arena.store import (
     close_arena,
     last_change,
     read_raters,
+    read_reports,
     read_votes,
-    remarks,
     standing_ballots,
 )
 from podium.tools.arena.voting import Matchup, RaterProgress
@@ -55,7 +64,7 @@ _NOTICES = ("answered", "undone", "kept", "skipped", "stays")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
 _PLOT_WIDTH = 200.0
 START_SECONDS = 3.0
-MOST_COMMENTS = 200  # the newest; all of them are in the exports
+MOST_VOTES = 200  # shown at once; all of them are in the exports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +171,11 @@ class RaterPages:
             is_closed=situation.is_closed,
             matchup=matchup,
             pictures=_shown(matchup.pictures, request.query_params, self._site.prefix) if matchup else [],
+            upcoming=[
+                f"{self._site.prefix}/picture/{picture.key}/{name}"
+                for picture in (matchup.following if matchup else None) or ()
+                for name in picture.files_shown()
+            ],
             progress=situation.progress,
             csrf=csrf_token(situation.visitor),
             notice=f"notice_{notice}" if notice in _NOTICES else None,
@@ -210,20 +224,23 @@ class RaterPages:
         key, name = request.path_params["key"], request.path_params["name"]
         cookie = self._site.cookie(request)
 
-        def look() -> bytes:
-            rater = _admitted(self._arena, cookie, organiser=False)
-            path = self._arena.picture_file(key, name) if self._arena.may_see(rater.id, key) else None
+        def look() -> Path:
+            visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
+            if visitor is None:
+                raise HTTPException(401, "no_link")
+            may_see = visitor.is_organiser or self._arena.may_see(visitor.id, key)
+            path = self._arena.picture_file(key, name) if may_see else None
             if path is None:
                 raise HTTPException(404)
-            return path.read_bytes()
+            return path
 
-        content = await self._ask(look)
+        path = await self._ask(look)
         headers = {"Cache-Control": "private, max-age=31536000, immutable"}
         if name.endswith(".gz"):
             headers |= {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
         else:
             headers["Content-Type"] = "image/png"
-        return Response(content, headers=headers)
+        return FileResponse(path, headers=headers)
 
     def _situation(self, cookie: str) -> Situation:
         rater = _admitted(self._arena, cookie, organiser=False)
@@ -269,7 +286,7 @@ def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str)
     for place, picture in enumerate(pictures):
         if picture.is_volume or picture.is_mesh:
             fields[place] = f"slice{len(fields) + 1}" if fields else "slice"
-    slices = {place: _wanted(query.get(field, ""), pictures[place].slices) for place, field in fields.items()}
+    slices = {place: _wanted(query.get(field, ""), pictures[place]) for place, field in fields.items()}
     chosen = {fields[place]: slices[place] for place in fields if fields[place] in query}
 
     def show(place: int, picture: Picture) -> ShownPicture:
@@ -286,9 +303,11 @@ def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str)
     return [show(place, picture) for place, picture in enumerate(pictures)]
 
 
-def _wanted(text: str, slices: int) -> int:
-    asked = int(text) if text.isdecimal() and len(text) < 6 else (slices + 1) // 2
-    return min(max(asked, 1), slices)
+def _wanted(text: str, picture: Picture) -> int:
+    """A mesh opens from the front, which is half a turn from its first view."""
+    middle = picture.slices // 2 + 1 if picture.is_mesh else (picture.slices + 1) // 2
+    asked = int(text) if text.isdecimal() and len(text) < 6 else middle
+    return min(max(asked, 1), picture.slices)
 
 
 # The organiser's figures, computed in a separate process: a thousand bootstraps must not keep a rater waiting.
@@ -296,10 +315,11 @@ def _wanted(text: str, slices: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class OrganiserFigures:
-    """`result` is what arena.json would say now."""
+    """`result` is what arena.json would say now; `course` is how its ratings got there."""
 
     result: ArenaResult
     raters: tuple[RaterFigures, ...]
+    course: list[RatingPoint]
 
 
 def compute(
@@ -308,6 +328,7 @@ def compute(
     return OrganiserFigures(
         result=arena_result(ballots, methods, settings, notes=notes, by="elo-averaged", closed=closed),
         raters=rater_figures(ballots, methods),
+        course=rating_course(ballots, methods),
     )
 
 
@@ -404,7 +425,6 @@ class OrganiserPages:
         """`invitation` is a new one, whose link is shown only here."""
         invited = self._threads.ask(lambda: read_raters(self._arena.store))
         (figures, cast, is_closed), lines = await asyncio.gather(self._compute(), invited)
-        comments = remarks(cast)
         by_name = {one.rater: one for one in figures.raters}
         return self._site.page(
             "organiser",
@@ -421,10 +441,34 @@ class OrganiserPages:
             decided_by=TITLES[figures.result.decided_by],
             plots=_plots(figures.result),
             raters=[(line, by_name.get(line.name)) for line in lines],
-            comments=comments[-MOST_COMMENTS:],
-            comments_left_out=max(0, len(comments) - MOST_COMMENTS),
+            course=figures.course,
+            days=sorted(_by_day(standing_ballots(cast)).items()),
             cases=len(self._arena.cases),
             now=datetime.now(UTC),
+            moment=_moment,
+        )
+
+    async def votes(self, request: Request) -> Response:
+        """Every vote, newest first, and the pictures and reports of a case; the query names what to show."""
+        organiser = await self._organiser(request)
+        _, cast = await self._threads.ask(self._cast)
+        wanted = {name: request.query_params.get(name, "") for name in ("case", "method", "rater", "with")}
+        found = [vote for vote in reversed(cast) if _is_wanted(vote, wanted)]
+        number = self._arena.cases.index(wanted["case"]) if wanted["case"] in self._arena.cases else None
+        reports = await self._threads.ask(lambda: read_reports(self._arena.store)) if number is not None else {}
+        return self._site.page(
+            "votes",
+            request,
+            visitor=organiser,
+            wanted=wanted,
+            votes=found[:MOST_VOTES],
+            total=len(found),
+            counts=Counter(ballot.case for ballot in standing_ballots(cast)),
+            cases=self._arena.cases,
+            methods=self._arena.methods,
+            raters=[line.name for line in await self._threads.ask(lambda: read_raters(self._arena.store))],
+            pictures=self._arena.pictures[number] if number is not None else (),
+            reports={method: text for (method, case), text in reports.items() if case == wanted["case"]},
             moment=_moment,
         )
 
@@ -462,7 +506,7 @@ class OrganiserPages:
             return await self._overview(request, organiser, invitation=done)
         return self._site.redirect("/organiser")
 
-    async def votes(self, request: Request) -> Response:
+    async def votes_csv(self, request: Request) -> Response:
         await self._organiser(request)
         table = await self._threads.ask(lambda: votes_csv(read_votes(self._arena.store)))
         return _download(table, "votes.csv", "text/csv; charset=utf-8")
@@ -489,6 +533,23 @@ class OrganiserPages:
         """The organiser, who alone may send the request."""
         cookie = self._site.cookie(request)
         return await self._threads.ask(lambda: _admitted(self._arena, cookie, organiser=True))
+
+
+def _by_day(ballots: Iterable[Ballot]) -> Counter[str]:
+    """Votes per day; per hour where there is only one day."""
+    moments = [datetime.fromtimestamp(ballot.cast_at, UTC).strftime("%Y-%m-%d %H:00") for ballot in ballots]
+    days = Counter(moment[:10] for moment in moments)
+    return days if len(days) > 1 else Counter(moments)
+
+
+def _is_wanted(vote: VoteRecord, wanted: Mapping[str, str]) -> bool:
+    ballot = vote.ballot
+    return (
+        wanted["case"] in ("", ballot.case)
+        and wanted["method"] in ("", ballot.left, ballot.right)
+        and wanted["rater"] in ("", ballot.rater)
+        and bool(not wanted["with"] or vote.comment or vote.reasons)
+    )
 
 
 def _download(content: str, name: str, media_type: str) -> Response:

@@ -2,6 +2,7 @@
 worker threads, and the protection against other sites and oversized requests."""
 
 import asyncio
+import gzip
 import hashlib
 import hmac
 import json
@@ -56,16 +57,22 @@ def render(template: str, **content: Any) -> str:
 
 
 async def static(request: Request) -> Response:
-    """A file of the package. These are public, so that the page that asks for a link can be styled too."""
+    """A file of the package. These are public, so that the page that asks for a link can be styled too. Their addresses
+    change with their content."""
     name = request.path_params["name"]
-    content = _static().get(name)
-    if content is None:
+    if name not in _static():
         raise HTTPException(404)
-    return Response(
-        content,
-        media_type=_TYPES[name.rpartition(".")[2]],
-        headers={"Cache-Control": "public, max-age=31536000, immutable"},  # their addresses change with their content
-    )
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    content = _static()[name]
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["Content-Encoding"] = await asyncio.to_thread(_packed, name), "gzip"
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
+
+
+@cache
+def _packed(name: str) -> bytes:
+    """NiiVue has 3.1 MB, and 0.9 MB packed."""
+    return gzip.compress(_static()[name], 9, mtime=0)
 
 
 @cache

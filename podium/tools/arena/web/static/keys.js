@@ -22,6 +22,7 @@
 
   form.addEventListener("submit", (event) => {
     if (sending) event.preventDefault();
+    else for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.submitter));
     sending = true;
     setTimeout(() => {
       sending = false;

@@ -1,6 +1,5 @@
 // Volumes and meshes drawn by NiiVue: three planes, zoom, pan, presets; jaws that turn and can be switched off. viewer.js loads this where WebGL2 and the library are there.
 
-const CONNECTIONS = 4; // a browser opens six to a server: two stay free for the vote
 const HEADER_BYTES = 352;
 const ZOOM_STEP = 1.3;
 const REMEMBERED = `arena-view ${document.documentElement.dataset.base}`; // the window and the planes, between matchups
@@ -46,24 +45,19 @@ const niftiHeader = (facts) => {
 };
 
 const fetchVolume = async (facts, base, progressed) => {
-  const pixels = facts.width * facts.height;
-  const file = new Uint8Array(HEADER_BYTES + 2 * pixels * facts.slices);
+  const slice = 2 * facts.width * facts.height;
+  const file = new Uint8Array(HEADER_BYTES + slice * facts.slices);
   file.set(niftiHeader(facts));
-  let next = 0;
-  let done = 0;
-  const work = async () => {
-    while (next < facts.slices) {
-      const slice = next;
-      next += 1;
-      const response = await fetch(`${base}/picture/${facts.key}/${slice}.u16.gz`);
-      const values = new Uint8Array(await response.arrayBuffer());
-      if (!response.ok || values.length !== 2 * pixels) throw new Error("not a slice");
-      file.set(values, HEADER_BYTES + 2 * pixels * slice);
-      done += 1;
-      progressed(done);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, work));
+  const response = await fetch(`${base}/picture/${facts.key}/volume.u16.gz`);
+  if (!response.ok) throw new Error("no volume");
+  let end = HEADER_BYTES;
+  const reader = response.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    file.set(part.value, end);
+    end += part.value.length;
+    progressed(Math.floor((end - HEADER_BYTES) / slice));
+  }
+  if (end !== file.length) throw new Error("not the whole volume");
   return file.buffer;
 };
 
@@ -73,7 +67,7 @@ export const showVolume = async (figure, facts, enlarge) => {
   const find = (name) => figure.querySelector(`[data-${name}]`);
   const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
   const stage = find("stage");
-  const [{ Niivue, SLICE_TYPE, DRAG_MODE }, buffer] = await Promise.all([
+  const [{ Niivue, SLICE_TYPE, DRAG_MODE, MULTIPLANAR_TYPE, SHOW_RENDER }, buffer] = await Promise.all([
     import(library),
     fetchVolume(facts, base, (done) => {
       find("count").textContent = `${done} / ${facts.slices}`;
@@ -97,7 +91,8 @@ export const showVolume = async (figure, facts, enlarge) => {
     crosshairColor: [0.35, 0.75, 1, 0.7],
     tileMargin: 4,
     dragMode: DRAG_MODE.pan,
-    multiplanarShowRender: 0, // the planes alone
+    multiplanarLayout: MULTIPLANAR_TYPE.GRID,
+    multiplanarShowRender: SHOW_RENDER.ALWAYS, // in 3-D in the fourth quadrant
     loadingText: "",
     logLevel: "silent",
   });
@@ -115,6 +110,10 @@ export const showVolume = async (figure, facts, enlarge) => {
     find("window").textContent = `${words.level} ${level.toFixed(digits)}, ${words.width} ${(state.high - state.low).toFixed(digits)}`;
     for (const button of figure.querySelectorAll("[data-plane]")) {
       button.setAttribute("aria-pressed", String(button.dataset.plane === state.plane));
+    }
+    for (const button of figure.querySelectorAll("[data-preset]")) {
+      const { low = facts.windowLow, high = facts.windowHigh } = button.dataset;
+      button.setAttribute("aria-pressed", String(Number(low) === state.low && Number(high) === state.high));
     }
     const axis = axes[state.plane];
     slider("slice").closest(".row").hidden = axis === undefined;
@@ -172,8 +171,8 @@ export const showVolume = async (figure, facts, enlarge) => {
   });
   for (const button of figure.querySelectorAll("[data-plane]")) button.addEventListener("click", () => turn(button.dataset.plane));
   for (const button of figure.querySelectorAll("[data-preset]")) {
-    const { low, high } = button.dataset;
-    button.addEventListener("click", () => (low ? adjust(Number(low), Number(high)) : adjust(facts.windowLow, facts.windowHigh)));
+    const { low = facts.windowLow, high = facts.windowHigh } = button.dataset;
+    button.addEventListener("click", () => adjust(Number(low), Number(high)));
   }
   for (const button of figure.querySelectorAll("[data-zoom]")) button.addEventListener("click", () => zoom(Number(button.dataset.zoom)));
   find("reset").addEventListener("click", () => {
@@ -231,9 +230,17 @@ export const showMeshes = async (figures, enlarge) => {
     const mesh = await NVMesh.readMesh(buffer, `${index}.mz3`, viewer.gl, 1, new Uint8Array([226, 214, 196, 255]));
     viewer.addMesh(mesh);
   }
+  const views = new Map();
+  const say = () => {
+    const { renderAzimuth, renderElevation } = viewer.scene;
+    figure.dataset.azimuth = String(renderAzimuth);
+    for (const [button, [azimuth, elevation]] of views) {
+      button.setAttribute("aria-pressed", String(azimuth === renderAzimuth && elevation === renderElevation));
+    }
+  };
   const draw = () => {
     viewer.drawScene();
-    figure.dataset.azimuth = String(viewer.scene.renderAzimuth);
+    say();
   };
   const look = (azimuth, elevation) => {
     viewer.setRenderAzimuthElevation(azimuth, elevation);
@@ -262,7 +269,8 @@ export const showMeshes = async (figures, enlarge) => {
     });
     button.setAttribute("aria-pressed", "true");
   }
-  for (const [name, [azimuth, elevation]] of Object.entries(VIEWS)) add(words[name], () => look(azimuth, elevation));
+  for (const [name, view] of Object.entries(VIEWS)) views.set(add(words[name], () => look(...view)), view);
+  stage.addEventListener("pointerup", say);
   const keys = { ArrowLeft: [TURN_DEGREES, 0], ArrowRight: [-TURN_DEGREES, 0], ArrowUp: [0, TURN_DEGREES], ArrowDown: [0, -TURN_DEGREES] };
   stage.tabIndex = 0;
   stage.setAttribute("role", "group");
@@ -281,6 +289,6 @@ export const showMeshes = async (figures, enlarge) => {
   figure.querySelector(".part").hidden = true;
   figure.querySelector("[data-controls]").hidden = false;
   enlarge(figure);
-  look(200, 25);
+  look(...VIEWS.front);
   figure.dataset.viewerReady = "niivue";
 };

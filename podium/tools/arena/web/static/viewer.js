@@ -222,9 +222,22 @@
     });
   };
 
-  document.addEventListener("DOMContentLoaded", () => {
-    for (const figure of document.querySelectorAll("[data-viewer]")) setUp(figure);
-    setUpMeshes([...document.querySelectorAll("[data-mesh]")]);
+  // The next case, once this one is shown: the browser keeps it until its page asks for it.
+  const fetchUpcoming = async () => {
+    const { library } = document.documentElement.dataset;
+    const addresses = document.querySelector("main").dataset.upcoming.split(" ").filter(Boolean);
+    for (const address of addresses) {
+      if (address.endsWith(".gz") && !(library && hasWebGL2())) continue;
+      const response = await fetch(address, { priority: "low" });
+      await response.body.pipeTo(new WritableStream()); // nothing of it stays in memory
+    }
+    document.body.dataset.upcoming = "fetched";
+  };
+
+  document.addEventListener("DOMContentLoaded", async () => {
     [...document.querySelectorAll("[data-picture]")].forEach(setUpPicture);
+    await Promise.all([...document.querySelectorAll("[data-viewer]")].map(setUp));
+    await setUpMeshes([...document.querySelectorAll("[data-mesh]")]);
+    await fetchUpcoming().catch(() => {});
   });
 })();

@@ -1,0 +1,233 @@
+"""What has no value is not zero: in formulas, in the replicates of a bootstrap, in groups and in every table."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from challenges.declared.declaring import write_challenge, write_predictions
+from evaluating import evaluate
+from rich.console import Console
+from sklearn.metrics import average_precision_score
+
+from podium import rank
+from podium.challenges import challenge_from_settings
+from podium.challenges.freehand.scoring import FreehandCase
+from podium.metrics.aggregation import CohortValues, aggregate
+from podium.metrics.resampling import Resamples
+from podium.tools.ranking.output import print_ranking, ranking_latex, table_columns
+from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
+from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome, rank_groups
+from podium.tools.ranking.statistics import median_interval, percentile_interval
+from podium.tools.report.tables import differences_table, final_table
+
+FINDINGS = ("effusion", "mass", "hernia")
+CASES = 300
+HERNIAS = (8, 85, 126)  # of 1,000 draws under seed 0, 32 have none of these three
+VALUES = "".join(
+    f'[values.{name}]\nkind = "probability"\npositive = "yes"\ntable = "p.csv"\ncolumn = "{name}"\n'
+    for name in FINDINGS
+)
+AP = '[[metrics]]\nkind = "average_precision"\nname = "ap"\nof = ["effusion", "mass", "hernia"]\n'
+MEAN = "mean(ap.effusion, ap.mass, ap.hernia)"
+
+
+def table(values: dict[str, Any], cases: int) -> str:
+    lines = [f"c{case:03},{','.join(str(values[name][case]) for name in FINDINGS)}" for case in range(cases)]
+    return "\n".join([f"case,{','.join(FINDINGS)}", *lines]) + "\n"
+
+
+def truth_of(cases: int) -> dict[str, Any]:
+    number = np.arange(cases)
+    return {"effusion": number % 3 == 0, "mass": number % 10 == 0, "hernia": np.isin(number, HERNIAS)}
+
+
+def predicted(truth: dict[str, Any], *, noise: float, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {
+        name: np.clip(np.round(np.where(true, 0.7, 0.3) + random.normal(0, noise, true.size), 3), 0, 1)
+        for name, true in truth.items()
+    }
+
+
+def ranked(root: Path, *, cases: int, formula: str, teams: dict[str, dict[str, Any]], bootstraps: int) -> Ranking:
+    truth = {name: true.astype(int) for name, true in truth_of(cases).items()}
+    toml = f'{VALUES}{AP}[figures]\nmap = {formula}\n[ranking]\nby = "map"\n'
+    folder = write_challenge(root / "truth", toml, {"p.csv": table(truth, cases)})
+    for team, values in teams.items():
+        submission = write_predictions(root / "in" / team, {"p.csv": table(values, cases)})
+        evaluate(submission, folder, root / "out" / team)
+    (ranking,) = rank(root / "out", options=RankingOptions(bootstraps=bootstraps))
+    return ranking
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory: pytest.TempPathFactory) -> Ranking:
+    """300 cases, three findings, one of them in three cases."""
+    truth = truth_of(CASES)
+    teams = {team: predicted(truth, noise=noise, seed=1) for team, noise in (("good", 0.1), ("fair", 0.14))}
+    formula = f'{{ formula = "{MEAN}", undefined = "exclude" }}'
+    return ranked(tmp_path_factory.mktemp("rare"), cases=CASES, formula=formula, teams=teams, bootstraps=1000)
+
+
+def test_a_resample_without_a_positive_case_is_left_out_of_the_interval_and_counted(rare: Ranking) -> None:
+    truth = truth_of(CASES)
+    found = predicted(truth, noise=0.14, seed=1)
+    literal = []
+    for counts in Resamples.draw(cases=CASES, replicates=1000, seed=0).counts:
+        if counts[list(HERNIAS)].any():
+            literal.append(
+                np.mean([average_precision_score(truth[name], found[name], sample_weight=counts) for name in FINDINGS])
+            )
+    assert len(literal) == 968
+    team = next(team for team in rare.teams if team.name == "fair")
+    exact = np.mean([average_precision_score(truth[name], found[name]) for name in FINDINGS])
+    assert team.score == pytest.approx(exact)
+    assert team.score_interval == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
+    assert team.score_interval is not None
+    assert 0.4 < team.score_interval[0] < team.score
+    assert rare.deciding.undefined_replicates == 32
+    assert rare.deciding.stability is not None
+    assert rare.deciding.stability.replicates == 968
+    assert ranking_from_json(ranking_to_json(rare)) == rare
+
+
+def test_what_is_undefined_is_said_beside_the_interval(rare: Ranking) -> None:
+    words = "32 of 1,000 resamples undefined"
+    assert table_columns(rare)[0].remarks == [words, words]
+    assert final_table(rare).rows[0].cells[0].remark == words
+    console = Console(record=True, width=200)
+    print_ranking(rare, console)
+    assert "32 of 1,000" in console.export_text()
+    assert f"({words})" in ranking_latex(rare)
+    hernia = next(column for column in rare.columns if column.path == "ap.hernia")
+    effusion = next(column for column in rare.columns if column.path == "ap.effusion")
+    assert hernia.undefined == (32, 32)
+    assert effusion.undefined == (0, 0)
+    assert not any("†" in note for note in rare.notes)
+
+
+def test_more_than_five_per_cent_mark_the_interval(tmp_path: Path) -> None:
+    """One positive case of 30 is not drawn in 36 % of the resamples."""
+    truth = truth_of(30)
+    formula = f'{{ formula = "{MEAN}", undefined = "worst" }}'
+    teams = {"good": predicted(truth, noise=0.1, seed=1), "fair": predicted(truth, noise=0.2, seed=1)}
+    ranking = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
+    assert table_columns(ranking)[0].remarks[0].endswith(" of 200 resamples undefined †")
+    assert any(note.startswith("† More than 5 % of the resamples have no value") for note in ranking.notes)
+
+
+def test_a_term_without_a_value_is_left_out_or_the_worst(tmp_path: Path) -> None:
+    """Nobody has a hernia among the first eight cases: a perfect team has 1 of two terms, or 2 of 3."""
+    perfect = {name: true.astype(float) for name, true in truth_of(8).items()}
+    scores = {}
+    for undefined in ("exclude", "worst"):
+        formula = f'{{ formula = "{MEAN}", undefined = "{undefined}" }}'
+        root = tmp_path / undefined
+        ranking = ranked(root, cases=8, formula=formula, teams={"perfect": perfect}, bootstraps=100)
+        scores[undefined] = ranking.teams[0].score
+        published = json.loads((root / "out" / "perfect" / "metrics.json").read_text())["aggregates"]
+        assert "hernia" not in published["ap"]
+    assert scores == {"exclude": 1.0, "worst": pytest.approx(2 / 3)}
+
+
+LIVER = (
+    '[values.v]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\nlabels = { liver = 1 }\n'
+    '[[metrics]]\nkind = "dice"\nfailed = "exclude"\nboth_empty = "exclude"\n[ranking]\nby = "dice"\n'
+)
+
+
+def test_a_team_without_a_value_is_last_and_in_no_group(tmp_path: Path) -> None:
+    """It predicted the case without an organ alone, and the challenge leaves out failed and empty cases."""
+    organ = np.zeros((4, 4), np.uint8)
+    organ[1:3, 1:3] = 1
+    empty = {"e.mha": np.zeros_like(organ)}
+    one = {f"{case}.mha": np.roll(organ, shift, axis=1) for shift, case in enumerate("abcd")}
+    two = {name: np.roll(organ, 1, axis=0) for name in one}
+    folder = write_challenge(tmp_path / "truth", LIVER, {**dict.fromkeys(one, organ), **empty})
+    for team, files in {"one": one | empty, "two": two | empty, "none": empty}.items():
+        evaluate(write_predictions(tmp_path / "in" / team, files), folder, tmp_path / "out" / team)
+    (ranking,) = rank(tmp_path / "out", options=RankingOptions(bootstraps=50))
+    last = ranking.teams[-1]
+    assert (last.name, last.rank, last.score, last.group, last.group_p) == ("none", 3, None, None, None)
+    assert [team.group for team in ranking.teams[:2]] == [1, 1]
+    assert table_columns(ranking)[0].cells[-1] == "no value"
+    assert final_table(ranking).rows[-1].cells[0].text == "no value"
+    compared = differences_table(ranking)
+    assert compared is not None
+    assert compared.rows[-1][-1] == "no value"
+    assert any(note.startswith("'no value' means that the figure is undefined") for note in ranking.notes)
+
+
+def test_errors_in_mm_of_few_scans_are_never_zero() -> None:
+    """Two scans of 8.32 and 71.38 mm, and two that failed: a resample of these has no error, not a perfect one."""
+    board = challenge_from_settings("tus", "freehand", {"freehand": {"edition": "2024"}}).scoreboard
+    rows = [{"gpe": value} for value in (8.32, 71.38, None, None)]
+    drawn = CohortValues(board, rows, Resamples.draw(cases=4, replicates=500, seed=0), {})["gpe.mean"]
+    assert 10 < np.count_nonzero(np.isnan(drawn)) < 70  # 1 in 16
+    assert percentile_interval(drawn, confidence=0.95) == pytest.approx((8.32, 71.38))
+    lost = board.row(FreehandCase({}, {}), is_missing=True)
+    assert lost["gpe"] is None
+    given = {"runtime_known": 0.0, "runtime_seconds": 1.0, "scans.scored": 0.0}
+    assert "gpe" not in aggregate(board, [lost, lost], given)
+
+
+def test_groups_leave_out_teams_without_a_value() -> None:
+    scores = np.array([[0.9, 0.8, -np.inf]])
+    random = np.random.default_rng(0)
+    drawn = np.where(np.isinf(scores), scores, scores + random.normal(0, 0.001, (200, 3)))
+    drawn[7] = np.nan  # a replicate without a value is no evidence, and none against it either
+    full, replicates = (
+        SchemeOutcome(ranks=np.ones(each.shape, np.int64), scores=each, direction="higher", score_title="s")
+        for each in (scores, drawn)
+    )
+    groups, _ = rank_groups(full, replicates, cases=50, alpha=0.05)
+    assert groups == (1, 2, None)
+
+
+def test_an_interval_that_excludes_zero_within_a_group_is_explained(rare: Ranking) -> None:
+    one, two = rare.teams
+    same = [one, type(two)(**{**vars(two), "group": one.group, "group_p": 0.061})]
+    difference = type(rare.differences[0])(**{**vars(rare.differences[0]), "interval": (0.01, 0.2)})
+    changed = type(rare)(**{**vars(rare), "teams": tuple(same), "differences": (difference,)})
+    shown = differences_table(changed)
+    assert shown is not None
+    assert shown.rows[0][-1] == "same (p = 0.061)"
+    assert "adjusted (Holm) over all comparisons with that team" in shown.caption
+
+
+# Medians
+
+
+@pytest.mark.parametrize(("n", "lower", "upper"), [(5, None, None), (6, 1, 6), (10, 2, 9), (20, 6, 15), (50, 18, 33)])
+def test_the_exact_interval_of_a_median_is_that_of_the_tables(n: int, lower: int | None, upper: int | None) -> None:
+    """Ranks at 95 %, as printed in textbooks: 2 and 9 of 10, 6 and 15 of 20, 18 and 33 of 50."""
+    values = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))
+    assert median_interval(values, confidence=0.95) == (None if lower is None else (lower, upper))
+
+
+def test_an_exact_interval_covers_the_median_as_often_as_it_says() -> None:
+    random = np.random.default_rng(0)
+    hits = 0
+    for _ in range(2000):
+        low, high = median_interval(random.exponential(size=15), confidence=0.95) or (math.nan, math.nan)
+        hits += low <= math.log(2) <= high
+    assert 0.95 <= hits / 2000 <= 0.985  # 0.965 for 15 cases
+
+
+def test_medians_have_exact_intervals_and_the_notes_say_so(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    lines = [f"{team},c{case},{value:.4f}" for team in "ab" for case, value in enumerate(random.random(20))]
+    path = tmp_path / "scores.csv"
+    path.write_text("team,case,value\n" + "\n".join(lines) + "\n")
+    from podium.tools.ranking.tables import TableOptions
+
+    options = RankingOptions(scheme="median-then-rank", bootstraps=100)
+    (ranking,) = rank(path, options=options, table=TableOptions(directions={"value": "higher"}))
+    values = sorted(value for value in np.array(ranking.metrics[0].values[0], dtype=float))
+    assert ranking.teams[0].score_interval == (values[5], values[14])
+    assert ranking.deciding.interval_kind == "binomial"
+    assert any(note.startswith("Exact binomial intervals, instead of percentile intervals:") for note in ranking.notes)
+    assert not any("medians are too narrow" in note for note in ranking.notes)
