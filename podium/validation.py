@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges import KINDS, challenge_for_format, challenge_from_settings, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
@@ -33,9 +33,9 @@ class Manifest(BaseModel):
     """A challenge's published rules, the names of its cases, and the shapes and geometries of their arrays: no value of
     a reference. Files of the second version have no geometries."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)  # before: the key "schema_name"
 
-    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = "podium-manifest-3"
+    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = Field("podium-manifest-3", alias="schema")
     challenge: str
     kind: str
     title: str
@@ -66,7 +66,7 @@ def make_manifest(task: Task) -> Manifest:
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """As JSON, the same bytes for the same manifest."""
-    content = sorted_outside(manifest.model_dump(mode="json"))
+    content = sorted_outside(manifest.model_dump(mode="json", by_alias=True))
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 

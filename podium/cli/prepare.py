@@ -148,7 +148,9 @@ def add_check(verbs: Verbs) -> None:
         metavar="FOLDER",
         help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
-    parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="images to compare the references with: size and geometry"
+    )
     parser.add_argument(
         "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
     )
@@ -206,7 +208,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def add_figures(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "figures", _figures, "list every figure of a challenge and where it may be used")
+    parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
     parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
     add_ground_truth(parser)
 
@@ -228,11 +230,11 @@ def _figures(options: argparse.Namespace) -> int:
     output, head = console(), ("name", "title", "better", "range", "unit")
     for heading, figures in tables.items():
         if figures:
-            made = table(heading, *head, texts=head)
+            made = table("", *head, texts=head)
             for name, each in figures.items():
                 bounds = f"{each.lowest:g} to {each.highest:g}"
                 made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
-            output.print(made)
+            output.print("", cell(heading), made, sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
     if board.group_of is not None:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")

@@ -102,7 +102,7 @@ class Located:
             volume = read_label_volume(file, shape=shape)
             return volume.labels, volume.geometry
         image = read_image(file, shape=shape)
-        return as_integer_labels(image.array, name=file.name), Geometry(image.spacing, image.origin, image.direction)
+        return as_integer_labels(image.array, name=file.name), image.geometry
 
     def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A continuous image and, where its format has one, its geometry."""
@@ -112,7 +112,7 @@ class Located:
         if self._is_hdf5(file):
             return self._dataset(file, shape=shape), None
         image = read_image(file, shape=shape)
-        return image.array, Geometry(image.spacing, image.origin, image.direction)
+        return image.array, image.geometry
 
     def scalar(self, *, texts: Collection[Any] = ()) -> Any:
         """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is

@@ -172,15 +172,11 @@ def mask_names(texts: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, dict[s
     for name in sorted(texts, key=len, reverse=True):  # "alpha 2" before "alpha"
         parts = re.findall(r"[^\W\d_]+|\d+", name)
         pattern = re.compile(rf"(?<![^\W_]){'[ _.-]?'.join(parts)}(?![^\W_])", re.IGNORECASE)
-        naming = {
-            team: [case for case, text in masked[team].items() if parts and pattern.search(text)] for team in texts
-        }
+        naming = {team: [case for case in of if parts and pattern.search(of[case])] for team, of in masked.items()}
         cases = sorted({case for of_team in naming.values() for case in of_team})
         if cases and (len("".join(parts)) < SHORTEST_NAME or sum(map(bool, naming.values())) > 1 + bool(naming[name])):
-            notes.append(
-                f"'{name}' is a word of several reports ({_some(cases)}) and is not masked: if it names the team there, "
-                "correct these reports and create the arena again."
-            )
+            words = f"'{name}' is a word of several reports ({_some(cases)}) and is not masked"
+            notes.append(f"{words}: correct these reports if it names the team there.")
         elif cases:
             for team, of_team in naming.items():
                 masked[team] |= {case: pattern.sub(MASK, masked[team][case]) for case in of_team}

@@ -171,7 +171,7 @@ def cast(  # noqa: PLR0913  (a vote has these parts)
     return "cast"
 
 
-def undo(store: Store, rater: int, *, matchup: str) -> bool:
+def undo(store: Store, rater: int, matchup: str) -> bool:
     """Undo the vote on `matchup`, if it is this rater's last standing vote; the matchup is shown again under a new key.
 
     The new key makes a stale page harmless: its form refers to a matchup that has been answered.
@@ -193,7 +193,7 @@ def undo(store: Store, rater: int, *, matchup: str) -> bool:
     return True
 
 
-def skip(store: Store, rater: int, *, matchup: str) -> bool:
+def skip(store: Store, rater: int, matchup: str) -> bool:
     """Move an unanswered matchup, other than a practice one, to the end of the list, under a new key."""
     with store.writing() as connection:
         found = connection.execute(

@@ -8,8 +8,7 @@ import ssl
 import sys
 import traceback
 from asyncio import TimerHandle, Transport
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -174,32 +173,17 @@ class GuardedListener(socket.socket):
 
     def __init__(self, *given: int) -> None:
         super().__init__(*given)
-        self._open: Counter[str] = Counter()
+        self._accepted: list[tuple[str, socket.socket]] = []
 
     def accept(self) -> tuple[socket.socket, Any]:
-        accepted, address = super().accept()
-        self._open[address[0]] += 1
-        connection = _CountedSocket(fileno=accepted.detach())
-        connection.when_closed = lambda: self._closed_one(address[0])
-        if self._open[address[0]] > _MOST_OF_ONE_ADDRESS or self._open.total() > _most_connections():
+        connection, address = super().accept()
+        still_open = [(host, each) for host, each in self._accepted if each.fileno() != -1]
+        self._accepted = [*still_open, (address[0], connection)]
+        of_address = sum(host == address[0] for host, _ in self._accepted)
+        if of_address > _MOST_OF_ONE_ADDRESS or len(self._accepted) > _most_connections():
             connection.close()
             raise ConnectionAbortedError  # the event loop then waits for the next one
         return connection, address
-
-    def _closed_one(self, address: str) -> None:
-        self._open[address] -= 1
-        if not self._open[address]:
-            del self._open[address]
-
-
-class _CountedSocket(socket.socket):
-    when_closed: Callable[[], None] | None = None
-
-    def close(self) -> None:
-        super().close()
-        if self.when_closed is not None:
-            self.when_closed()
-            self.when_closed = None
 
 
 def _most_connections() -> int:

@@ -40,6 +40,7 @@ from podium.tools.arena.store import (
     Ballot,
     OpenArena,
     Picture,
+    Store,
     VoteRecord,
     clean_name,
     close_arena,
@@ -79,22 +80,12 @@ class ShownPicture:
     others: Mapping[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Situation:
-    """What a rater's page depends on."""
-
-    visitor: Visitor
-    is_closed: bool
-    matchup: Matchup | None
-    progress: RaterProgress
-
-
-def _admitted(arena: OpenArena, cookie: str, *, organiser: bool) -> Visitor:
-    """The owner of a session, who must be the organiser or a rater."""
+def _admitted(arena: OpenArena, cookie: str, *, organiser: bool | None = None) -> Visitor:
+    """The owner of a session, who must be the organiser or a rater; None admits both."""
     visitor = raters.find_visitor(arena.store, cookie) if cookie else None
     if visitor is None:
         raise HTTPException(401, "no_link")
-    if visitor.is_organiser != organiser:
+    if organiser is not None and visitor.is_organiser != organiser:
         raise HTTPException(403, "for_organiser" if organiser else "for_raters")
     return visitor
 
@@ -161,14 +152,19 @@ class RaterPages:
         return self._welcome(request, *await self._ask(keep))
 
     async def current(self, request: Request) -> Response:
-        cookie = self._site.cookie(request)
-        situation = await self._ask(lambda: self._situation(cookie))
-        matchup, notice = situation.matchup, request.query_params.get("notice", "")
+        cookie, notice = self._site.cookie(request), request.query_params.get("notice", "")
+
+        def look() -> tuple[Visitor, bool, Matchup | None, RaterProgress]:
+            rater = _admitted(self._arena, cookie, organiser=False)
+            progress = voting.progress(self._arena.store, rater.id)
+            return rater, self._arena.is_closed(), voting.next_matchup(self._arena, rater.id), progress
+
+        visitor, is_closed, matchup, progress = await self._ask(look)
         return self._site.page(
-            "matchup" if matchup and not situation.is_closed else "thanks",
+            "matchup" if matchup and not is_closed else "thanks",
             request,
-            visitor=situation.visitor,
-            is_closed=situation.is_closed,
+            visitor=visitor,
+            is_closed=is_closed,
             matchup=matchup,
             pictures=_shown(matchup.pictures, request.query_params, self._site.prefix) if matchup else [],
             upcoming=[
@@ -176,8 +172,8 @@ class RaterPages:
                 for picture in (matchup.following if matchup else None) or ()
                 for name in picture.files_shown()
             ],
-            progress=situation.progress,
-            csrf=csrf_token(situation.visitor),
+            progress=progress,
+            csrf=csrf_token(visitor),
             notice=f"notice_{notice}" if notice in _NOTICES else None,
             longest_comment=LONGEST_COMMENT,
             instructions=paragraphs(self._arena.settings.instructions),
@@ -205,16 +201,14 @@ class RaterPages:
         return self._back({"already": "answered", "skipped": "skipped"}.get(outcome))
 
     async def undo(self, request: Request) -> Response:
-        visitor, fields = await self._posted(request)
-        matchup = fields.get("matchup", "")
-        undone = await self._ask(lambda: voting.undo(self._arena.store, visitor.id, matchup=matchup))
-        return self._back("undone" if undone else "kept")
+        return self._back("undone" if await self._replaced(request, voting.undo) else "kept")
 
     async def skip(self, request: Request) -> Response:
+        return self._back("skipped" if await self._replaced(request, voting.skip) else "stays")
+
+    async def _replaced(self, request: Request, replace_matchup: Callable[[Store, int, str], bool]) -> bool:
         visitor, fields = await self._posted(request)
-        matchup = fields.get("matchup", "")
-        skipped = await self._ask(lambda: voting.skip(self._arena.store, visitor.id, matchup=matchup))
-        return self._back("skipped" if skipped else "stays")
+        return await self._ask(lambda: replace_matchup(self._arena.store, visitor.id, fields.get("matchup", "")))
 
     def _back(self, notice: str | None) -> Response:
         """To the next matchup."""
@@ -225,9 +219,7 @@ class RaterPages:
         cookie = self._site.cookie(request)
 
         def look() -> Path:
-            visitor = raters.find_visitor(self._arena.store, cookie) if cookie else None
-            if visitor is None:
-                raise HTTPException(401, "no_link")
+            visitor = _admitted(self._arena, cookie)
             may_see = visitor.is_organiser or self._arena.may_see(visitor.id, key)
             path = self._arena.picture_file(key, name) if may_see else None
             if path is None:
@@ -241,15 +233,6 @@ class RaterPages:
         else:
             headers["Content-Type"] = "image/png"
         return FileResponse(path, headers=headers)
-
-    def _situation(self, cookie: str) -> Situation:
-        rater = _admitted(self._arena, cookie, organiser=False)
-        return Situation(
-            visitor=rater,
-            is_closed=self._arena.is_closed(),
-            matchup=voting.next_matchup(self._arena, rater.id),
-            progress=voting.progress(self._arena.store, rater.id),
-        )
 
     async def _posted(self, request: Request) -> tuple[Visitor, dict[str, str]]:
         """The sender of a form, and its fields."""
