@@ -23,7 +23,7 @@ from podium.cli.arguments import (
     table,
 )
 from podium.errors import UsageError
-from podium.execution.executor import available_workers, show_progress
+from podium.execution.executor import available_workers, no_progress, show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -277,10 +277,12 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     drawn = rank_tasks(cohorts, wanted) if are_tasks else None
     rankings = [each.ranking for each in drawn] if drawn else [rank(cohort, wanted) for cohort in cohorts]
     agreed = consensus(drawn, wanted) if drawn else None
-    with written_at_once(output) as building, closing(wanted.progress("writing", len(rankings))) as progress:
+    with written_at_once(output) as building, closing(wanted.progress("writing", 2 * len(rankings))) as progress:
         for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
             write_ranking(ranking, folder)
-            write_report(ranking_report(ranking), folder / REPORT_FILE)
+            page = ranking_report(ranking)
+            progress.advance()
+            write_report(page, folder / REPORT_FILE)
             progress.advance()
         if agreed:
             write_consensus(agreed, building)
@@ -515,12 +517,15 @@ def _report(options: argparse.Namespace) -> int:
     is_ranking = _is_ranking(options.file)
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
-    report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
-    target = options.output or options.file.parent
-    if target.is_dir() or not target.suffix:
-        target.mkdir(parents=True, exist_ok=True)
-        target /= REPORT_FILE
-    write_report(report, target)
+    shown = no_progress if options.images else show_progress  # overlays show how far they are by themselves
+    with closing(shown("writing", 2)) as progress:
+        report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
+        progress.advance()
+        target = options.output or options.file.parent
+        if target.is_dir() or not target.suffix:
+            target.mkdir(parents=True, exist_ok=True)
+            target /= REPORT_FILE
+        write_report(report, target)
     return end(f"Wrote {target}.")
 
 
