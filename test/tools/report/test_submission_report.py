@@ -102,6 +102,15 @@ def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     predicted, reference, shared = map(int, re.findall(r"plaque: (\d+) .*?(\d+) .*?(\d+) shared", described)[0])
     metrics_of = {row["case"]: row["metrics"] for row in json.loads(metrics.read_text())["results"]}
     assert 2 * shared / (predicted + reference) == pytest.approx(metrics_of[worst[0]]["dice"]["long_plaque"])
+    areas = {"false-positive": 0, "false-negative": 0}
+    first = page.text.partition(titles[0])[2].partition("</svg>")[0]
+    for path, kind in re.findall(r'<path d="([^"]*)" class="(false-\w+)"', first):
+        areas[kind] += sum(map(int, re.findall(r"h(\d+)v1", path)))
+    pixels = re.findall(r"(\d+) pixels predicted, (\d+) in the reference, (\d+) shared", described)
+    assert areas["false-positive"] == sum(int(predicted) - int(shared) for predicted, _, shared in pixels)
+    assert areas["false-negative"] == sum(int(reference) - int(shared) for _, reference, shared in pixels)
+    assert re.search(r"Longitudinal, window [\d.]+ to [\d.]+", page.all_words)
+    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {titles[0]}"/>') == 1
 
 
 def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
@@ -256,7 +265,14 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     assert "Dice by interaction step" in titles
     assert "DMM by interaction step" in titles
     assert sum("axial slice" in title for title in titles) == 4
-    assert page.text.count("data:image/png;base64,") == 4
+    assert sum("maximum projection" in title for title in titles) == 4
+    assert page.text.count("data:image/png;base64,") == 8
+    assert len(re.findall(r"bar \d+ mm", page.all_words)) == 8
+    by_case = {row["case"]: row["metrics"]["steps"] for row in json.loads(metrics.read_text())["results"]}
+    shown = re.findall(r"(\w+), step (\d), Dice ([\d.]+)", " ".join(titles))
+    assert len(shown) == 24
+    for case, step, agreed in shown:
+        assert float(agreed) == pytest.approx(by_case[case][int(step)]["dice"], abs=1e-3)
 
 
 @pytest.mark.parametrize("team", ["fathom", "gyro"])
