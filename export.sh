@@ -19,7 +19,7 @@ TEXT
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
 exec 3>&1
-tag=$(./build.sh "$@" | { while IFS= read -r line; do last=$line; echo "$line" >&3; done; echo "$last"; })
+tag=$(./build.sh "$@" | { last=''; while IFS= read -r line; do last=$line; echo "$line" >&3; done; echo "$last"; })
 tag=${tag#Built }
 name=${tag%:*} version=${tag##*:}
 challenge=${name#podium-evaluation} challenge=${challenge#-}

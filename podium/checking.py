@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -34,6 +35,7 @@ from podium.readers.files import list_files
 MOST_COMPARED = 10  # references that both engines are compared on, and an organiser's own metrics are tried on
 ENGINES = get_args(EngineName)
 
+_NAMES_A_TABLE = re.compile(r"'[^']+\.(?:csv|tsv|json)'")
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
 
 
@@ -54,7 +56,7 @@ class _Examined:
 
     description: Description
     digest: bytes
-    images: int | None
+    images: Sequence[Sequence[str]] | None
     tried: tuple[Sequence[Figures], Sequence[str]] = ((), ())
 
 
@@ -159,7 +161,8 @@ def _examine(
         digest = _digest(challenge, references[case])
         found = None
         if files is not None and challenge.overlays is not None:
-            found = challenge.overlays.check_images(case, description.shapes, files)
+            geometries = challenge.format.geometries(content)
+            found = challenge.overlays.check_images(case, description.shapes, geometries, files)
         tried = challenge.scorer.try_own_metrics(content) if case in rehearsed else ((), ())
         return _Examined(description=description, digest=digest, images=found, tried=tried)
 
@@ -171,8 +174,10 @@ def _examine(
         if outcome.value is not None:
             examined[case] = outcome.value
         else:
+            error = str(outcome.error)
             own = challenge.format.reference_files(references[case])
-            where = f"{REFERENCES}/{own[0].name}" if own else case
+            named = [file for file in own if file.name in error] or (own if not _NAMES_A_TABLE.match(error) else ())
+            where = f"{REFERENCES}/{named[0].name}" if named else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
     checked.errors += _errors_of_code(challenge, [each.tried for each in examined.values()])
     checked.warnings += _warnings(examined)
@@ -293,8 +298,13 @@ def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
         same.setdefault(each.digest, []).append(case)
         for doubt in each.description.doubts:
             doubted.setdefault(doubt, []).append(case)
-        if each.images == 0:
+        if each.images is not None and not each.images:
             doubted.setdefault("There is no image of this case.", []).append(case)
+        for parts in dict.fromkeys(map(tuple, each.images or ())):
+            if parts:
+                differs = f"{' and '.join(parts)} of an image and of the reference differ"
+                doubt = f"The {differs}: one of them may be flipped, rotated or in another space."
+                doubted.setdefault(doubt, []).append(case)
     warnings = [
         f"{listed(cases)}: These references have the same content."
         for digest, cases in same.items()

@@ -132,7 +132,11 @@ def all_problems(
     Where a value may be of several types, pydantic names every type that did not fit, as if it were a key. With the
     `content` that was validated, keys lead to what the file says, and a type that was not meant is not mentioned.
     """
-    found = [(_key(each["loc"], content, each["type"]), each["type"], each["msg"]) for each in error.errors()]
+    found = [
+        (_key(each["loc"], content, each["type"]), each["type"], each["msg"])
+        for each in error.errors()
+        if each["type"] != "default_factory_not_called"  # a default that depends on a key that is wrong
+    ]
     if content is not None:
         found = [each for each in found if each[1] not in _TYPES or not _is_explained(each, found)]
     words: dict[tuple[str | int, ...], list[str]] = {}
@@ -203,6 +207,8 @@ class LazyPackage:
         return getattr(_load(self._name, self._extra), attribute)
 
 
+pandas: Any = LazyPackage("pandas", extra="dev")
+
 h5py: Any = LazyPackage("h5py", extra="score")
 
 SimpleITK: Any = LazyPackage("SimpleITK", extra="score")
@@ -233,8 +239,6 @@ def require(*packages: str, extra: str) -> None:
         raise UsageError(missing_packages(*missing, extra=extra))
 
 
-def missing_packages(*packages: str, extra: str) -> str:
+def missing_packages(*packages: str, extra: str, what: str = "This command") -> str:
     """One sentence with the command to run; Podium is installed from its checkout, not from a package index."""
-    return (
-        f"This command needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."
-    )
+    return f"{what} needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."

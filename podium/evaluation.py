@@ -13,25 +13,29 @@ import logging
 import os
 import pickle
 import re
+import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from podium import __version__
 from podium.challenges import load_challenge, published_settings
-from podium.challenges.base import AnyChallenge
+from podium.challenges.base import AnyChallenge, Diagram
 from podium.challenges.format import (
     ChallengeFolder,
     Collected,
     Geometries,
     ReferenceProblem,
     Shapes,
+    ValuesByCase,
     challenge_paths,
     read_challenge_folder,
     refuse_references,
@@ -48,8 +52,10 @@ from podium.errors import (
 from podium.execution.executor import CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
+from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
     CaseResult,
@@ -148,6 +154,62 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
         with open_predictions(task, Path(submission)) as collected:
             results = _score(task, collected, executor)
         return write_evaluation(task, collected, results, None if output is None else Path(output))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OpenChallenge:
+    """A challenge whose references are read: it scores predictions that are in memory."""
+
+    task: Task
+
+    def __repr__(self) -> str:
+        return f"<challenge '{self.task.challenge.name}' with {len(self.cases)} cases>"
+
+    @property
+    def cases(self) -> Sequence[str]:
+        return self.task.cases
+
+    def score(
+        self, predictions: ValuesByCase, *, seconds: float | None = None, executor: Executor | None = None
+    ) -> MetricsFile:
+        """What `evaluate` gives for files with these values, by case and by their names in challenge.toml.
+
+        Values are checked as those of files are; spacing is the reference's. Cases without a prediction are missing.
+        `seconds` is what all cases took, for challenges that score the time.
+        """
+        collected = self.task.challenge.format.collect_values(predictions, self.task.references.keys())
+        collected = replace(collected, runtime=Runtime(total_seconds=seconds))
+        if not collected.predictions and not collected.refused:
+            raise SubmissionError(_nothing_matched(collected))
+        results = _score(self.task, collected, executor or Processes(workers=available_workers()))
+        return write_evaluation(self.task, collected, results, None)
+
+    def curves(self, result: MetricsFile) -> Mapping[str, Mapping[str, Floats]]:
+        """ROC, precision and recall, calibration and FROC of a result: `[point, axis]` by title and class."""
+        from podium.challenges.declared.pictures import pictures_of
+        from podium.challenges.declared.settings import DeclaredSettings
+
+        settings = self.task.challenge.settings
+        if not isinstance(settings, DeclaredSettings):
+            return {}
+        pictures = pictures_of(
+            settings, [row.metrics for row in result.results], result.aggregates, most_points=sys.maxsize
+        )
+        return {
+            each.title: {name: np.array(line) for name, line in each.lines.items()}
+            for each in pictures
+            if isinstance(each, Diagram) and each.lines
+        }
+
+
+def open_challenge(
+    ground_truth: AnyPath, *, challenge: str | None = None, executor: Executor | None = None
+) -> OpenChallenge:
+    """Read and check a challenge's references once, to score predictions in memory; arguments as for `evaluate`."""
+    folder = find_challenge(Path(ground_truth), challenge)
+    return OpenChallenge(
+        task=prepare(folder, load_challenge(folder), executor or Processes(workers=available_workers()))
+    )
 
 
 # The challenge and its references.

@@ -14,7 +14,7 @@ from typing import Any
 
 from podium.errors import Refused, SubmissionError
 from podium.platform.jobs import Job, case_of, normalize_nfc
-from podium.platform.submission import Submission, SubmissionNames
+from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, is_printable
 
 NOT_EXPECTED = "is not an expected case"
@@ -125,7 +125,7 @@ class Layout:
         """The names that a prediction may have, for messages."""
         if self.words:
             return self.words
-        names = [str(template) for template in self.files] + [f"in {name}" for name in self.tables]
+        names = [*map(str, self.files), *self.tables]
         return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
@@ -188,8 +188,18 @@ class CaseNames:
         """The first expected case among the names; where the cases are not known, the shortest name is taken."""
         stems = [stem for name in names for stem in self._without_suffix(name) if stem]
         if self._by_key is None:
-            return min(stems, key=len, default=None)
+            shortest = min(stems, key=len, default=None)
+            return shortest.casefold() if shortest is not None and self._layout.ignore_case else shortest
         return next((self._by_key[key] for stem in stems if (key := self._key(stem)) in self._by_key), None)
+
+    def nearly(self, name: str) -> tuple[str, str] | None:
+        """An expected case that a file's name nearly has, and what is different; None where no case is near."""
+        stem = case_of(name)
+        for case in (self._by_key or {}).values():
+            if stem.casefold() == case.casefold():
+                return case, "the ending" if stem == case else "upper and lower case"
+        begun = [case for case in (self._by_key or {}).values() if re.match(rf"{re.escape(case)}[._ -]", stem)]
+        return (max(begun, key=len), "what follows the case") if begun else None
 
     def of_file(self, name: str) -> str | None:
         """The case that a file's or input's name means, without its extension."""
@@ -229,6 +239,21 @@ class _Sorter:
         self.pairing = Pairing()
         self._layout = layout
         self._names = CaseNames(cases, layout)
+        self._hinted: set[str] = set()
+
+    def _hint(self, name: str) -> str:
+        """What is probably meant by a name that no case has, said once for every cause."""
+        if name.lower().endswith(ARCHIVE_ENDINGS):
+            cause, hint = "archive", "; an archive inside the submission is not opened: put its files there instead"
+        elif (near := self._names.nearly(name)) is not None:
+            template = next((each for each in self._layout.files if each.is_bare), None)
+            wanted = near[0] if template is None else str(template).replace("<case>", near[0])
+            cause, hint = near[1], f"; it differs from '{escape_for_display(wanted)}' in {near[1]}"
+        else:
+            return ""
+        is_new = cause not in self._hinted
+        self._hinted.add(cause)
+        return hint if is_new else ""
 
     def add_file(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
         layout, last = self._layout, PurePosixPath(name).name
@@ -250,7 +275,7 @@ class _Sorter:
         if case is None:
             stem = escape_for_display(next(iter(fits), ""))
             reason = f"'{stem}' {NOT_EXPECTED}" if fits else f"it is not named {self._layout.describe()}"
-            self._leave_out(name, refusal or reason)
+            self._leave_out(name, refusal or reason + self._hint(last))
             return
         fitting = [fit for stem, fit in fits.items() if self._names.find(stem) == case]
         template, part = (fitting or list(fits.values()))[0]
@@ -262,7 +287,7 @@ class _Sorter:
             for name, entry in read(file):
                 case = self._names.of_file(name)
                 if case is None:
-                    self._leave_out(entry.label, f"it {NOT_EXPECTED}")
+                    self._leave_out(entry.label, f"it {NOT_EXPECTED}{self._hint(name)}")
                 else:
                     self._add(case, Candidate(where=entry.label, label=entry.label, part="", source=entry))
         except Refused as refusal:
@@ -288,7 +313,7 @@ class _Sorter:
         if not layout.any_input:
             slugs = " or ".join(f"'{slug}'" for slug in layout.inputs)
             missing = f"it has no input {slugs} with a name"
-            return None, missing if named is None else f"its input '{named}' {NOT_EXPECTED}"
+            return None, missing if named is None else f"its input '{named}' {NOT_EXPECTED}{self._hint(named)}"
         others = [socket.name for socket in job.inputs.values() if socket.name is not None]
         cases = {case for name in others if (case := names.of_file(name)) is not None}
         if len(cases) == 1:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges import KINDS, challenge_for_format, challenge_from_settings, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
@@ -19,6 +19,7 @@ from podium.errors import UsageError, first_problem, preload_readers
 from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
+from podium.figures import html_table
 from podium.platform.metrics_file import sorted_outside
 from podium.platform.submission import SubmissionShape, open_submission, submission_names
 from podium.readers.images import Geometry
@@ -32,9 +33,9 @@ class Manifest(BaseModel):
     """A challenge's published rules, the names of its cases, and the shapes and geometries of their arrays: no value of
     a reference. Files of the second version have no geometries."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)  # before: the key "schema_name"
 
-    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = "podium-manifest-3"
+    schema_name: Literal["podium-manifest-2", "podium-manifest-3"] = Field("podium-manifest-3", alias="schema")
     challenge: str
     kind: str
     title: str
@@ -65,7 +66,7 @@ def make_manifest(task: Task) -> Manifest:
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """As JSON, the same bytes for the same manifest."""
-    content = sorted_outside(manifest.model_dump(mode="json"))
+    content = sorted_outside(manifest.model_dump(mode="json", by_alias=True))
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
@@ -90,7 +91,7 @@ class Problem:
     what: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ValidationReport:
     """What was checked, and what is wrong with it.
 
@@ -105,6 +106,18 @@ class ValidationReport:
     warnings: Sequence[str] = ()
     case_warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     not_checked: Sequence[str] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with what was checked."""
+        return not self.problems
+
+    def __repr__(self) -> str:
+        found = "ready" if self.ok else f"{len(self.problems)} problems"
+        return f"<{self.challenge}: {self.cases} predictions, {found}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self)[1:-1], ["where", "what"], [(each.where, each.what) for each in self.problems])
 
 
 def validate(

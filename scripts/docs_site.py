@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -25,6 +26,7 @@ from podium.errors import PodiumError
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY_PAGE = ROOT / "docs/gallery.md"
 _OUTSIDE = re.compile(r"(?<=\]\()\.\./([^)#\s]+)")  # the target of a link to a file that is not in docs/
+_COLUMNS = re.compile(r"^\w[\w., ]*  +\S")
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 
 _GALLERY_TOP = """# Gallery: published challenges as challenge.toml
@@ -60,7 +62,7 @@ def _gallery_row(name: str, text: str) -> str:
 
 def _ranked_by(ranking: Mapping[str, Any]) -> str:
     by = [ranking["by"]] if isinstance(ranking["by"], str) else ranking["by"]
-    figures = _code(by) if len(by) <= 6 else f"{len(by)} figures, such as {_code(by[:1])}"
+    figures = _code(by) if len(by) <= 3 else f"{len(by)} figures, such as {_code(by[:1])}"
     return f"{figures}, by `{ranking['method']}`" if "method" in ranking else figures
 
 
@@ -105,8 +107,20 @@ def api_page() -> str:
     functions = [getattr(podium, name) for name in podium.__all__ if not name.startswith("_")]
     returned = [get_type_hints(each)["return"] for each in functions if inspect.isfunction(each)]
     shown = dict.fromkeys([*functions, *(each for each in returned if inspect.isclass(each)), PodiumError])
-    parts = [f"::: {each.__module__}.{each.__qualname__}\n" for each in shown]
+    named = {getattr(podium, name): f"podium.{name}" for name in podium.__all__ if not name.startswith("_")}
+    parts = [f"::: {named.get(each, f'{each.__module__}.{each.__qualname__}')}\n" for each in shown]
     return "\n".join(["# Python\n\nWhat `from podium import ...` offers, and what it returns and raises.\n", *parts])
+
+
+class AlignedDocstrings(griffe.Extension):
+    """Our docstrings have columns, such as `name  what it is`: Markdown would join their lines."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: object) -> None:
+        if obj.docstring is not None:
+            parts = re.split(r"\n{2,}", obj.docstring.value)
+            obj.docstring.value = "\n\n".join(
+                f"```text\n{each}\n```" if _COLUMNS.match(each) else each for each in parts
+            )
 
 
 # The hook of MkDocs.

@@ -21,10 +21,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 SLOW = {
     *("batch", "simulation", "samples", "hostile", "sandbox", "execution"),
-    *("test_install.py", "test_invoke.py", "test_kill.py", "test_proxy.py"),
+    *("test_docs_blocks.py", "test_install.py", "test_invoke.py", "test_kill.py", "test_proxy.py"),
     *("test_web.py", "test_web_refusals.py", "test_web_serve.py"),
 }
-"""Tests that start clusters, servers, installations or decoders, kill processes, or draw all samples again."""
+"""Tests that start clusters, servers, installations, decoders or many commands, kill processes, or draw all samples."""
 LONGEST_FIRST = ("container/", "tools/batch/", "tools/simulation/", "execution/", "sandbox/", "tools/", "test_")
 
 

@@ -73,12 +73,13 @@ def project_copy(folder: Path) -> Path:
     """The project as someone has it who has installed it, and has the references of the example of declared.md."""
     tree = folder / "podium"
     tree.mkdir()
-    copied = ("podium", "ground-truth", "scripts", "image")
-    for name in copied:
+    for name in ("podium", "ground-truth", "scripts", "image"):
         shutil.copytree(ROOT / name, tree / name)
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in sorted({line.split("/")[0] for line in tracked.splitlines()} - {*copied}):
+    for name in ("bench", "docs", "fuzz", "gallery", "test"):
         (tree / name).symlink_to(ROOT / name)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, tree)
     _install(tree)
     write_kidneys(tree / "ground-truth/kidney", first_toml("docs/declared.md"))
     return tree
@@ -87,7 +88,9 @@ def project_copy(folder: Path) -> Path:
 def _install(tree: Path) -> None:
     """.venv of the tests themselves, stamped as setup-venv.sh does, which then has nothing to install."""
     (tree / ".venv").mkdir()
-    (tree / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    for path in Path(sys.prefix).iterdir():
+        if path.name != ".pins":
+            (tree / ".venv" / path.name).symlink_to(path)
     files = "scripts/requirements-dev.lock pyproject.toml scripts/install-torch.sh scripts/setup-venv.sh"
     subprocess.run(["bash", "-c", f"cat {files} <(pwd) | sha256sum > .venv/.pins"], cwd=tree, check=True)
 

@@ -419,7 +419,11 @@ def test_sizes_against_the_images(lesions: Path, tmp_path: Path) -> None:
     lesions_folders.write(tmp_path / "images/b_0001.mha", lesions_folders.LESION[:-1])
     found = checked(lesions, images=tmp_path / "images")
     assert found.errors == ["references/b.nii.gz: 'b_0001.mha' is 5 x 8 x 10, expected 6 x 8 x 10."]
-    assert found.warnings == ["c: There is no image of this case."]
+    assert found.warnings == [
+        "a: The spacing of an image and of the reference differ: one of them may be flipped, rotated or in another "
+        "space.",
+        "c: There is no image of this case.",
+    ]
 
 
 def test_images_of_both_views(carotid: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The docs keep up with the code: links lead somewhere, and no setting, command, path or named test is left behind."""
 
 import argparse
+import ast
 import json
 import re
 import runpy
@@ -29,7 +30,7 @@ from podium.challenges.declared.value_settings import AnyValue, ValueSettings
 from podium.challenges.reports.format import JudgeSettings
 from podium.challenges.settings import CasesSettings, Common
 from podium.cli.arguments import EXIT_CODES
-from podium.cli.main import _parser
+from podium.cli.main import make_parser
 from podium.tools.arena.settings import ArenaSettings
 
 PAGES = sorted(ROOT / page for page in ("README.md", "CHANGELOG.md", *(ROOT / "docs").glob("*.md")))
@@ -349,7 +350,7 @@ def options(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, s
 def test_every_option_is_documented() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
     known = {*re.findall(r"--[a-z][a-z_-]*", text), "--help", "--version"}
-    found = [*options("podium", _parser()[0])]
+    found = [*options("podium", make_parser()[0])]
     assert len(found) > 50
     assert [f"{name} {option}" for name, option in found if option not in known] == []
 
@@ -362,9 +363,10 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_every_variable_is_documented() -> None:
     """In the code, the scripts and the tests: what starts with PODIUM_; of the judge's the start is enough."""
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    sources = [ROOT / name for name in tracked.splitlines() if name.endswith((".py", ".sh", "Dockerfile", ".yaml"))]
-    text = "".join(path.read_text(encoding="utf-8") for path in sources if path.is_file())
+    folders = [ROOT / name for name in ("podium", "scripts", "image", "test", "bench", "fuzz")]
+    sources = [*ROOT.iterdir(), *(path for folder in folders for path in folder.rglob("*"))]
+    kinds = (".py", ".sh", ".yaml", "Dockerfile")
+    text = "".join(path.read_text(encoding="utf-8") for path in sources if path.name.endswith(kinds))
     used = {re.sub(r"^PODIUM_JUDGE_\w*", "PODIUM_JUDGE_*", name) for name in re.findall(r"\bPODIUM_[A-Z_]+", text)}
     listed = {*re.findall(r"`(PODIUM_[A-Z_]+\*?)`", (ROOT / "docs/variables.md").read_text(encoding="utf-8"))}
     assert used - {"PODIUM_"} == {name for name in listed if not re.match(r"PODIUM_JUDGE_\w", name)}
@@ -378,3 +380,35 @@ def test_every_script_is_listed() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=ids)
 def test_the_command_has_one_spelling(page: Path) -> None:
     assert re.findall(r"\.venv/bin/(?!activate)\w+|python -m podium\b(?!\.)", page.read_text(encoding="utf-8")) == []
+
+
+class Templates(ast.NodeVisitor):
+    """Every text in a module, with a mark in place of each value that is put into it."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        self.found.append("".join(str(each.value) if isinstance(each, ast.Constant) else "\0" for each in node.values))
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        self.found.append(str(node.value))
+
+
+def texts_of_the_code() -> list[str]:
+    visitor = Templates()
+    for path in (ROOT / "podium").rglob("*.py"):
+        visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+    scripts = [ROOT / "build.sh", ROOT / "scripts/setup-venv.sh"]
+    said = [re.sub(r'\bdie "', f'"{path.name}: ', path.read_text(encoding="utf-8")) for path in scripts]
+    return [*visitor.found, *said, "podium: command not found"]  # the last is the shell's
+
+
+def test_every_message_of_the_troubleshooting_page_is_in_the_code() -> None:
+    texts = "\n".join(texts_of_the_code())
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"^\| `(.+?)` \|", page, re.MULTILINE)
+    assert len(messages) > 100
+    pattern = {message: re.escape(message).replace(r"\.\.\.", r".*") for message in messages}
+    assert [message for message in messages if not re.search(pattern[message], texts)] == []

@@ -28,7 +28,7 @@ from podium.challenges import load_challenge
 from podium.challenges.format import read_challenge_folders
 from podium.cli.main import main
 from podium.errors import Refused, UsageError
-from podium.evaluation import Task, choose_challenge, evaluate, find_challenge, prepare
+from podium.evaluation import Task, evaluate, find_challenge, prepare
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.platform.submission import submission_names
@@ -729,18 +729,18 @@ FOLDERS = read_challenge_folders(ROOT / "ground-truth")
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_a_name_decides(name: str) -> None:
-    assert choose_challenge(FOLDERS, named=name).name == name
+    assert find_challenge(ROOT / "ground-truth", name).name == name
 
 
 def test_the_only_challenge_needs_no_name() -> None:
-    assert choose_challenge({"carotid": FOLDERS["carotid"]}, named=None).name == "carotid"
+    assert find_challenge(ROOT / "ground-truth" / "carotid", None).name == "carotid"
 
 
 def test_several_challenges_need_a_name() -> None:
     with pytest.raises(
         UsageError, match=r"There are several challenges here \(carotid, .*--challenge.*PODIUM_CHALLENGE"
     ):
-        choose_challenge(FOLDERS, named=None)
+        find_challenge(ROOT / "ground-truth", None)
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")

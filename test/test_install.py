@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from places import ROOT
+from tools.report.page_check import Page
 
 REPORTS = ROOT / "test" / "submissions" / "reports"
 
@@ -39,7 +40,7 @@ sys.exit(main(sys.argv[2:]))
 EXTRA_PACKAGES = (
     *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d", "isal"),
     *("skimage", "networkx", "matplotlib", "starlette", "uvicorn", "evalica", "pandas", "PIL"),
-    *("radfact_lite", "openai", "distributed", "fsspec", "s3fs"),
+    *("radfact_lite", "openai", "distributed", "fsspec", "s3fs", "altair", "vl_convert"),
 )
 
 
@@ -143,6 +144,13 @@ def test_ranking_and_reports_need_the_base_install_only(tmp_path: Path) -> None:
     for file in (tmp_path / "ranking" / "ranking.json", tmp_path / "molar" / "metrics.json"):
         done = podium("report", file, "--output", tmp_path / "page.html")
         assert done.returncode == 0, done.stdout + done.stderr
+        page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+        assert "This page has tables only. A page with charts needs vl-convert-python: run" in page.all_words
+        assert "pip install '.[report]'" in page.all_words
+        assert page.plots == []
+        assert len(page.scripts) == 1, "tables sort and filter, and the library for charts is left out"
+        assert len(page.tables) > len(page.figures) > 0, "every chart's figures are a table"
+        assert "figures/" not in page.text
 
 
 def test_a_challenge_is_begun_with_the_base_install_only(tmp_path: Path) -> None:

@@ -338,7 +338,7 @@ def test_what_cannot_be_checked_is_said_at_the_end(
         write_file(tmp_path / "team" / name, content)
     write_manifest(scene.manifest, tmp_path / "cases.json")
     old = json.loads((tmp_path / "cases.json").read_text())
-    del old["geometries"]
+    del old["geometries"], old["schema"]
     (tmp_path / "old.json").write_text(json.dumps({**old, "schema_name": "podium-manifest-2"}))
     ready, geometry = "The submission is ready.", "the spacing, origin and direction of images"
     sizes = "which cases are expected, the sizes of arrays and images"

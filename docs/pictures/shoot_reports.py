@@ -29,6 +29,7 @@ def main() -> None:
         ranking = DEMO / "carotid/ranking/report.html"
         shot = screenshot(ranking, workspace, width=1280, height=1660, dark=False)
         save(shot, "report-ranking.png")
+        save(shot.crop((0, 0, 1280, 760)), "report-ranking-top.png")  # for the README
         page = workspace / "lesions.html"
         report = [
             sys.executable,

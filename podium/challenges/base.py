@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.board import BOARD_TABLES, BoardSettings, ExtendedBoard, RankingRule, examine_board
-from podium.challenges.format import ChallengeFolder, ContentT, Format, PredictionT, ReferenceT, Shapes
+from podium.challenges.format import ChallengeFolder, ContentT, Format, Geometries, PredictionT, ReferenceT, Shapes
 from podium.challenges.settings import (
     CASES,
     ENGINE,
@@ -176,8 +176,11 @@ class Overlays(ABC, Generic[PredictionT, ReferenceT]):
         the organiser named."""
 
     @abstractmethod
-    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
-        """The number of images of a case; Refused where one is unreadable or not of the reference's size."""
+    def check_images(
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+    ) -> Sequence[Sequence[str]]:
+        """For every image of a case the parts of its header that differ from the reference's; Refused where one is
+        unreadable or not of the reference's size."""
 
 
 @dataclass(frozen=True, kw_only=True)

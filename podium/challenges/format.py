@@ -26,6 +26,7 @@ NOTE = "README.md"  # for people; may be among the references
 PredictionT = TypeVar("PredictionT")  # where one case's prediction is, not yet opened
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
+ValuesByCase = Mapping[str, Mapping[str, object]]
 Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their names: public, it is the images' size
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
@@ -295,6 +296,10 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
             runtime=self.runtime(submission, pairing),
         )
 
+    def collect_values(self, _predictions: ValuesByCase, _cases: Collection[str]) -> Collected[PredictionT]:
+        """The same of values in memory, by case and name."""
+        raise UsageError("Only declared challenges score values in memory; give evaluate() a folder of predictions.")
+
 
 def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]:
     """Groups of cases whose names differ only in upper and lower case."""
@@ -309,21 +314,23 @@ def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]
 
 def differing_geometry(name: str, found: Geometry | None, expected: Geometry | None) -> str | None:
     """A warning where the headers differ: voxels are compared index by index, so something may be wrong."""
-    if found is None or expected is None or len(found.spacing) != len(expected.spacing):
-        return None
-    differing = [
-        what
-        for what, same in (
-            ("spacing", np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0)),
-            ("direction", np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE)),
-            ("origin", np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM)),
-        )
-        if not same
-    ]
+    differing = differing_parts(found, expected)
     if not differing:
         return None
     verb = "differs" if len(differing) == 1 else "differ"
     return f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."
+
+
+def differing_parts(found: Geometry | None, expected: Geometry | None) -> Sequence[str]:
+    """Which parts of two headers differ; nothing where one has none."""
+    if found is None or expected is None or len(found.spacing) != len(expected.spacing):
+        return ()
+    same = {
+        "spacing": np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0),
+        "direction": np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE),
+        "origin": np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM),
+    }
+    return [what for what, is_same in same.items() if not is_same]
 
 
 def doubts_about_spacing(spacing: Sequence[float]) -> Sequence[str]:

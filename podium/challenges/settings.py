@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -31,12 +32,23 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+def _is_a_slug(text: str) -> str:
+    if not _SLUG.fullmatch(text):
+        like = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-") or "organ-segmentation"
+        raise ValueError(f"a socket goes by its slug, of lower-case letters, digits and hyphens, such as '{like}'")
+    return text
+
+
+Slug = Annotated[Text, AfterValidator(_is_a_slug)]
 KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each; see KINDS in podium/challenges/base.py
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 SEALED = "sealed"
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 GROUP = "group"  # the named part of `groups` that becomes the group's name
+_SLUG = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*")
 _DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(
@@ -112,7 +124,7 @@ class CasesSettings(Settings):
     groups       a pattern over case names with a part named `group`; figures are then also given per group
     """
 
-    input: Text | None = None
+    input: Slug | None = None
     ignore_case: bool | None = None
     groups: str | None = None
 

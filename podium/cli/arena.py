@@ -1,6 +1,7 @@
 """`podium arena`: blinded comparisons of reports by clinicians, from the ranking to the final order."""
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from podium.cli.arguments import (
     cell,
     console,
     count,
+    number,
     positive_int,
     say,
     table,
@@ -222,7 +224,13 @@ def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
     _add_known_folder(parser)
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="port to listen on [%(default)s]")
+    parser.add_argument(
+        "--port",
+        type=number(int, lambda port: 0 <= port <= 65535, "is not a port"),
+        default=8000,
+        metavar="N",
+        help="port to listen on [%(default)s]",
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
 
@@ -233,13 +241,6 @@ def _serve(options: argparse.Namespace) -> int:
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
     return 0
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
-    return port
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -416,20 +417,30 @@ def add_simulate(verbs: Verbs) -> None:
     parser.add_argument(
         "--gap",
         dest="gaps",
-        type=_positive,
+        type=number(float, lambda points: 0 < points < math.inf, "is not a positive number"),
         action="append",
         metavar="POINTS",
         help="points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
     )
-    parser.add_argument("--teams", type=_teams, default=7, metavar="N", help="[%(default)s]")
+    parser.add_argument(
+        "--teams",
+        type=number(int, lambda teams: teams >= 2, "is less than two teams"),
+        default=7,
+        metavar="N",
+        help="[%(default)s]",
+    )
     parser.add_argument("--raters", type=positive_int, default=10, metavar="N", help="[%(default)s]")
     parser.add_argument("--cases", type=positive_int, default=40, metavar="N", help="[%(default)s]")
     parser.add_argument(
-        "--ties", type=_share, default=0.2, metavar="SHARE", help="share of ties among the votes [%(default)s]"
+        "--ties",
+        type=number(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
+        default=0.2,
+        metavar="SHARE",
+        help="share of ties among the votes [%(default)s]",
     )
     parser.add_argument(
         "--case-spread",
-        type=_not_negative,
+        type=number(float, lambda points: 0 <= points < math.inf, "is not a number from 0 on"),
         default=100.0,
         metavar="POINTS",
         help="standard deviation of a team's strength from case to case [%(default)g]",
@@ -504,34 +515,6 @@ def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
             f"{row.mean_tau:.2f}",
         )
     console().print(made)
-
-
-def _teams(text: str) -> int:
-    value = int(text)
-    if value < 2:
-        raise argparse.ArgumentTypeError(f"{text} is less than two teams")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
-    return value
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
 
 
 def _add_known_folder(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from podium.errors import did_you_mean, require
 from podium.execution.executor import MAX_WORKERS_VARIABLE, Executor, ProgressFactory, available_workers, show_progress
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Command = Callable[[argparse.Namespace], int]
+Number = TypeVar("Number", int, float)
 Group = Literal["score", "prepare", "rank", "review", "run"]
 """Every module of commands declares its `GROUP`: `podium --help` lists the commands by it, in this order."""
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -198,39 +199,26 @@ def add_images_and_references(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
 
 
-def positive_int(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
+def number(kind: Callable[[str], Number], is_right: Callable[[Number], bool], wrong: str) -> Callable[[str], Number]:
+    """How an argument is read that must be a number; `wrong` says what is wrong with another one."""
+
+    def read(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+        if not is_right(value):
+            raise argparse.ArgumentTypeError(f"{text} {wrong}")
+        return value
+
+    return read
 
 
-def count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
-
-
-def share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
-
-
-def inner_share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
-
-
-def _positive_seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
-    return value
+positive_int = number(int, lambda value: value >= 1, "is not a positive number")
+count = number(int, lambda value: value >= 0, "is negative")
+share = number(float, lambda value: 0 <= value <= 1, "is not between 0 and 1")
+inner_share = number(float, lambda value: 0 < value < 1, "is not between 0 and 1")
+_positive_seconds = number(float, lambda value: 0 < value < math.inf, "is not a positive number of seconds")
 
 
 # Tables look the same in all commands.

@@ -30,6 +30,7 @@ from podium.cli.arguments import (
     console,
     end,
     say,
+    subcommands,
     table,
 )
 from podium.errors import UsageError
@@ -46,6 +47,18 @@ _TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
 _REFERENCE_KEYS = ("reference", "reference_table")
 _PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
 _GIB = 1024**3
+_BASH = """_podium() {
+  COMPREPLY=($("$1" completion bash "${COMP_WORDS[*]:0:$((COMP_CWORD + 1))}" 2>/dev/null))
+}
+complete -o default -F _podium podium"""
+_FISH = """function __podium_words
+  set -l line (commandline -opc) (commandline -ct)
+  set -l found ($line[1] completion fish (string join -- ' ' $line) 2>/dev/null)
+  test -n "$found"; and printf '%s\\n' $found; or __fish_complete_path $line[-1]
+end
+complete -c podium -f -a '(__podium_words)'"""
+_ZSH = f"autoload -U compinit bashcompinit && compinit -i && bashcompinit\n{_BASH}"
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -135,7 +148,9 @@ def add_check(verbs: Verbs) -> None:
         metavar="FOLDER",
         help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
-    parser.add_argument("--images", type=Path, metavar="DIR", help="images to compare the references' sizes with")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="images to compare the references with: size and geometry"
+    )
     parser.add_argument(
         "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
     )
@@ -193,7 +208,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def add_figures(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "figures", _figures, "list every figure of a challenge by name, and where it may be used")
+    parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
     parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
     add_ground_truth(parser)
 
@@ -215,11 +230,11 @@ def _figures(options: argparse.Namespace) -> int:
     output, head = console(), ("name", "title", "better", "range", "unit")
     for heading, figures in tables.items():
         if figures:
-            made = table(heading, *head, texts=head)
+            made = table("", *head, texts=head)
             for name, each in figures.items():
                 bounds = f"{each.lowest:g} to {each.highest:g}"
                 made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
-            output.print(made)
+            output.print("", cell(heading), made, sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
     if board.group_of is not None:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
@@ -388,19 +403,42 @@ def _layers_in_force() -> list[str]:
         return list(found.layers)
 
 
-# `podium completion`: commands and options at the TAB key.
+# `podium completion`: commands and options at the TAB key. The scripts ask Podium, so they never are out of date.
 
 
 def add_completion(verbs: Verbs) -> None:
     parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
     parser.add_argument(
-        "shell", choices=("bash", "zsh", "fish"), help="the line for its start-up file is in docs/organisers.md"
+        "shell", choices=tuple(_SCRIPTS), help="the line for its start-up file is in docs/organisers.md"
     )
+    parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
 
 
 def _completion(options: argparse.Namespace) -> int:
-    from podium.cli.completion import SCRIPTS
     from podium.cli.main import make_parser
 
-    print(SCRIPTS[options.shell](make_parser()[0]), end="")
+    print(_SCRIPTS[options.shell] if options.line is None else "\n".join(_words(make_parser()[0], options.line)))
     return 0
+
+
+def _words(parser: argparse.ArgumentParser, line: str) -> list[str]:
+    """What the last word of a line may become; nothing where that is a path or a number."""
+    _, *before, last = line.split(" ")
+    every, command, second = subcommands(parser), "", list[str]()
+    assert every is not None
+    for word in before:
+        name = f"{command} {word}".strip()
+        inner = subcommands(parser)
+        if (found := (inner and inner.choices.get(word)) or every.choices.get(name)) is not None:
+            parser, command = found, name
+            second = [verb.partition(" ")[2] for verb in every.choices if verb.startswith(f"{name} ")]
+    known = parser._option_string_actions
+    option = known.get(before[-1]) if before else None
+    if option is not None and option.nargs != 0:
+        words = list(option.choices or ())
+    elif last.startswith("-"):
+        words = [each for each in known if each.startswith("--")]
+    else:
+        words = [each for action in parser._actions if not action.option_strings for each in action.choices or ()]
+        words += second
+    return [word for word in words if word.startswith(last) and " " not in word]

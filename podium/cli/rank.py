@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from podium.tools.ranking.result import Ranking
     from podium.tools.ranking.schemes import RankingOptions
     from podium.tools.ranking.tables import TableOptions
-    from podium.tools.report.files import Report
     from podium.tools.report.overlays import OverlayPicture, OverlaySource
+    from podium.tools.report.page import Report
 
 GROUP: Group = "rank"
 _SCHEMES = {
@@ -262,19 +262,12 @@ def _table_options(options: argparse.Namespace) -> "TableOptions":
     )
 
 
-def rank_teams(paths: Sequence[Path], output: Path, wanted: "RankingOptions") -> None:
-    """Rank the teams below `paths`, write the ranking and print it."""
-    from podium.tools.ranking.documents import read_cohorts
-
-    rank_cohorts(read_cohorts(paths), output, wanted)
-
-
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
     from podium.tools.ranking.consensus import consensus
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
     from podium.tools.ranking.rank import rank, rank_tasks
-    from podium.tools.report.files import REPORT_FILE, write_report
+    from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
@@ -472,7 +465,12 @@ def add_report(verbs: Verbs) -> None:
     summary = "make a web page of a metrics.json or a ranking.json"
     parser = add_verb(verbs, "report", _report, summary)
     parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the page to write [report.html beside the input]")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="the page to write, or a folder for report.html [the folder of the input]",
+    )
     parser.add_argument(
         "--key",
         type=Path,
@@ -494,7 +492,7 @@ def add_report(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.tools.report.files import REPORT_FILE, Report, write_report
+    from podium.tools.report.page import REPORT_FILE, Report, write_report
 
     given = [options.images, options.submission, options.ground_truth]
     if any(given) and not all(given):
@@ -503,7 +501,10 @@ def _report(options: argparse.Namespace) -> int:
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
     report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
-    target = options.output or options.file.parent / REPORT_FILE
+    target = options.output or options.file.parent
+    if target.is_dir() or not target.suffix:
+        target.mkdir(parents=True, exist_ok=True)
+        target /= REPORT_FILE
     write_report(report, target)
     return end(f"Wrote {target}.")
 

@@ -28,7 +28,7 @@ from podium.cli.arguments import (
     positive_int,
     table,
 )
-from podium.cli.rank import rank_teams
+from podium.cli.rank import rank_cohorts
 from podium.errors import UsageError, require
 from podium.execution.executor import ProgressFactory, available_workers, show_progress
 from podium.execution.processes import Processes
@@ -113,6 +113,7 @@ def _score_and_rank(
     from podium.challenges.format import locate_ground_truth
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
+    from podium.tools.ranking.documents import read_cohorts
     from podium.tools.ranking.schemes import RankingOptions
 
     given = options.ground_truth
@@ -131,7 +132,7 @@ def _score_and_rank(
     if written:
         wanted = RankingOptions(bootstraps=options.bootstraps, workers=available_workers(), progress=show_progress)
         try:
-            rank_teams(written, output.folder / _RANKING, wanted)
+            rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
             output.send(_RANKING)
             if output.remote is not None:
                 print(f"Sent to {output.remote.url / _RANKING}.")

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from podium.errors import UsageError, first_problem
-from podium.figures import Figures
+from podium.errors import UsageError, first_problem, pandas
+from podium.figures import Figures, finite_number, html_table, leaves
 from podium.readers.files import escape_for_display
 
 METRICS_FILE = "metrics.json"
@@ -183,6 +183,33 @@ class MetricsFile(BaseModel):
     provenance: Mapping[str, Any] = {}
     sealed: NonEmpty | None = None
     results: Sequence[CaseResult]
+
+    def __repr__(self) -> str:
+        figures = [f", {path} = {value:.4g}" for path, value in leaves(self.aggregates) if "." not in path]
+        return f"<{self.challenge}: {self.counts.scored} of {self.counts.expected} cases scored{''.join(figures[-3:])}>"
+
+    __str__ = __repr__
+
+    def _case_figures(self) -> dict[str, list[float | None]]:
+        """By dotted path the figures of all cases that have a number in one at least, in the order of `results`."""
+        rows = [dict(leaves(row.metrics)) for row in self.results]
+        paths = dict.fromkeys(path for row in rows for path, value in row.items() if finite_number(value) is not None)
+        return {path: [finite_number(row.get(path)) for row in rows] for path in paths}
+
+    def _repr_html_(self) -> str:
+        figures = self._case_figures()
+        cases = [row.case for row in self.results]
+        rows = zip(cases, [row.status for row in self.results], *figures.values(), strict=True)
+        return html_table(repr(self)[1:-1], ["case", "status", *figures], rows)
+
+    def to_frame(self) -> Any:
+        """A pandas table with a row for every case, figure and region; NaN where a figure has no value."""
+        rows = [
+            (row.case, row.status, *path.partition(".")[::2], value)
+            for path, values in self._case_figures().items()
+            for row, value in zip(self.results, values, strict=True)
+        ]
+        return pandas.DataFrame(rows, columns=["case", "status", "figure", "region", "value"]).astype({"value": float})
 
     def document(self) -> dict[str, Any]:
         """The content as plain objects; sentences are cut to a printable line."""

@@ -71,7 +71,7 @@ def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Colu
 
 
 def _title(title: str, unit: str) -> str:
-    return f"{title} ({unit})" if unit else title
+    return f"{title} ({unit})" if unit and not title.endswith(f"({unit})") else title
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:

@@ -35,6 +35,10 @@ class Image:
     origin: tuple[float, ...]
     direction: tuple[float, ...]
 
+    @property
+    def geometry(self) -> "Geometry":
+        return Geometry(self.spacing, self.origin, self.direction)
+
 
 @dataclass(frozen=True)
 class Geometry:

@@ -5,8 +5,8 @@ that, and fails on some of what it accepts.
 
 In a table every row belongs to a case, so that a bad cell costs only its case. CSV has a header, and commas, semicolons
 or tabs between its cells. JSON is a list of objects, or an object that has an object, or a list of objects, for every
-case. A file is refused as a whole only where cases cannot be told apart: broken CSV or JSON, a missing column, too many
-rows.
+case. A file is refused as a whole only where cases cannot be told apart: broken CSV or JSON, no column of cases, too
+many rows.
 """
 
 import csv
@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from podium.errors import Refused
@@ -187,11 +188,17 @@ def _check_depth(text: str, *, label: str, max_depth: int, max_containers: int) 
 # Tables of cases.
 
 
+class MissingColumn(Refused):
+    """A table has no column of a name."""
+
+
 @dataclass(frozen=True, eq=False)
 class _RowSource:
     label: str
     counted: Literal["line", "entry"]
     columns: Mapping[str, int]
+    lacking: Mapping[str, str]
+    """Columns that the table does not have although it should, each with a sentence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -209,6 +216,7 @@ class Row:
         return f"{self.source.label}, {self.source.counted} {self.line}"
 
     def __contains__(self, column: str) -> bool:
+        self._check_column(column)
         return not _is_blank(self._cell(column))
 
     def number(self, column: str) -> float:
@@ -239,7 +247,12 @@ class Row:
             raise Refused(f"{self._holds(column)}, which is not text.")
         return str(cell).strip()
 
+    def _check_column(self, column: str) -> None:
+        if column in self.source.lacking:
+            raise MissingColumn(self.source.lacking[column])
+
     def _filled(self, column: str) -> Any:
+        self._check_column(column)
         cell = self._cell(column)
         if _is_blank(cell):
             raise Refused(f"{self.place}: '{escape_for_display(column)}' is empty.")
@@ -285,21 +298,23 @@ class CaseRows:
         return rows[0] if rows else None
 
 
-def read_table(
+def read_table(  # noqa: PLR0913  (what a table is asked for)
     file: SafeFile,
     *,
     columns: Sequence[str],
     optional: Sequence[str] = (),
     case_column: str = "case",
     max_rows: int = MAX_ROWS,
+    lenient: bool = False,
 ) -> CaseRows:
-    """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may."""
+    """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may. With `lenient`
+    a column that does not exist is refused when a cell of it is read."""
     collected = _Collected(f"'{escape_for_display(file.name)}'")
     if file.name.lower().endswith(".json"):
-        for case, row, fault in _json_rows(file, columns, optional, case_column, max_rows):
+        for case, row, fault in _json_rows(file, columns, optional, case_column, max_rows, lenient=lenient):
             collected.add(case, row, fault)
     else:
-        for row, fault in _csv_rows(file, (case_column, *columns), optional, max_rows):
+        for row, fault in _csv_rows(file, (case_column, *columns), optional, max_rows, lenient=lenient):
             collected.add(row.cells[0], row, fault)
     return collected.table()
 
@@ -353,7 +368,7 @@ class _Collected:
 
 
 def _csv_rows(
-    file: SafeFile, columns: Sequence[str], optional: Sequence[str], max_rows: int
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], max_rows: int, *, lenient: bool = False
 ) -> Iterator[tuple[Row, str | None]]:
     """Every row, and what is wrong with it; `max_rows` bounds the lines, to spend no time on a hopeless file."""
     label = f"'{escape_for_display(file.name)}'"
@@ -364,9 +379,10 @@ def _csv_rows(
     if len(header) > MAX_COLUMNS:
         raise Refused(f"{label} has more than {MAX_COLUMNS:,} columns.")
     names = [cell.strip() for cell in header]
+    lacking = _lacking(names, columns, label, needed=columns[:1] if lenient else columns)
     wanted = _wanted(names, columns, optional, label)
     places = [names.index(name) for name in wanted]
-    source = _RowSource(label, "line", {name: number for number, name in enumerate(wanted)})
+    source = _RowSource(label, "line", {name: number for number, name in enumerate(wanted)}, lacking)
     for line, cells in lines:
         row = Row(source, line, tuple(cells[place] if place < len(cells) else "" for place in places))
         fault = None
@@ -377,8 +393,8 @@ def _csv_rows(
         yield row, fault
 
 
-def _json_rows(
-    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, max_rows: int
+def _json_rows(  # noqa: PLR0913  (what a table is asked for)
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, max_rows: int, *, lenient: bool
 ) -> Iterator[tuple[Any, Row, str | None]]:
     """Every case, its row, and what is wrong with it."""
     label = f"'{escape_for_display(file.name)}'"
@@ -395,22 +411,38 @@ def _json_rows(
     if len(entries) > max_rows:
         raise Refused(f"{label} has more than {max_rows:,} rows.")
     found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
-    needed = (case_column, *columns) if isinstance(content, list) else columns
-    wanted = _wanted(list(found), needed, optional, label)
-    source = _RowSource(label, "entry", {name: number for number, name in enumerate(wanted)})
+    of_case = (case_column,) if isinstance(content, list) else ()
+    lacking = _lacking(list(found), (*of_case, *columns), label, needed=of_case if lenient else (*of_case, *columns))
+    wanted = _wanted(list(found), (*of_case, *columns), optional, label)
+    source = _RowSource(label, "entry", {name: number for number, name in enumerate(wanted)}, lacking)
     for number, (case, each) in enumerate(entries, start=1):
         is_object = isinstance(each, dict)
         row = Row(source, number, tuple(each.get(name) if is_object else None for name in wanted))
         yield case, row, None if is_object else f"{row.place} is not an object."
 
 
-def _wanted(found: Sequence[str], columns: Sequence[str], optional: Sequence[str], label: str) -> list[str]:
+def _lacking(found: Sequence[str], columns: Sequence[str], label: str, *, needed: Sequence[str]) -> Mapping[str, str]:
+    """A sentence for every column that a table does not have; MissingColumn where one of the `needed` is not there."""
     missing = [name for name in columns if name not in found]
-    if missing:
-        has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found]) if found else "none"
+    has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found]) if found else "none"
+    near = {
+        name: get_close_matches(name.casefold(), [each.casefold()[:50] for each in found[:100]], n=1)
+        for name in missing
+    }
+    meant = {name: next((each for each in found if [each.casefold()] == near[name]), None) for name in missing}
+    advice = {
+        name: f" Rename the column '{escape_for_display(each, longest=50)}' to '{name}'."
+        for name, each in meant.items()
+        if each is not None
+    }
+    if refused := [name for name in missing if name in needed]:
         lacks = listed([f"'{name}'" for name in missing])
-        raise Refused(f"{label} has no column {lacks}; it has {has}.")
-    wanted = [*columns, *(name for name in optional if name in found)]
+        raise MissingColumn(f"{label} has no column {lacks}; it has {has}.{advice.get(refused[0], '')}")
+    return {name: f"{label} has no column '{name}'; it has {has}.{advice.get(name, '')}" for name in missing}
+
+
+def _wanted(found: Sequence[str], columns: Sequence[str], optional: Sequence[str], label: str) -> list[str]:
+    wanted = [name for name in (*columns, *optional) if name in found]
     twice = [name for name in wanted if found.count(name) > 1]
     if twice:
         raise Refused(f"{label} has the column '{twice[0]}' twice.")

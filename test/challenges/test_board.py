@@ -6,6 +6,7 @@ import pytest
 
 from podium.challenges import challenge_from_settings, published_settings
 from podium.challenges.base import assemble
+from podium.challenges.board import title_of
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
@@ -160,3 +161,26 @@ def test_a_direction_that_the_terms_do_not_decide_must_be_given() -> None:
 def test_a_figure_made_of_a_wrong_one_is_no_second_problem() -> None:
     found = problems({"figures": {"x": "auc_dcie", "y": "2 * x"}, "ranking": {"by": "y"}})
     assert len(found) == 1, found
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("segmentation_score", "Segmentation score"),
+        ("sd", "SD"),
+        ("map", "mAP"),
+        ("map_at_50", "mAP at 50"),
+        ("mean_iou", "Mean IoU"),
+        ("hd95_liver", "HD95 liver"),
+        ("mapping", "Mapping"),
+    ],
+)
+def test_titles_write_abbreviations_as_the_field_does(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+def test_a_unit_is_not_said_twice() -> None:
+    figure = {"formula": "final_fpv_ml", "title": "FPV (ml)", "unit": "ml", "undefined": "exclude"}
+    tables = {"figures": {"x": figure}, "leaderboard": {"columns": ["x", "final_fpv_ml"]}}
+    titles = [column.title for column in challenge_from_settings("pet", "lesions", tables).columns()]
+    assert titles[-2:] == ["FPV (ml)", "Final FPV (ml)"]

@@ -16,6 +16,7 @@ from places import ROOT
 from podium.cli.main import main, make_parser
 
 PODIUM = [sys.executable, "-m", "podium"]
+INSTALLED = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 REPORTS = ("--ground-truth", "ground-truth/reports", "--input", "test/submissions/reports/molar")
 
 
@@ -23,7 +24,7 @@ def at_terminal(
     words: Sequence[str], typed: Sequence[tuple[str, str]] = (), *, columns: int = 80, term: str = "dumb"
 ) -> str:
     """Everything a terminal shows of a program; each text of `typed` is sent once the terminal has shown the other."""
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": term, "PS1": "$ "}
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": term, "PS1": "$ ", **INSTALLED}
     number, terminal = pty.fork()
     if number == 0:
         os.chdir(ROOT)
@@ -118,7 +119,8 @@ CASES = [
     ("podium rank --outp", "--output"),
     ("podium judge calibrate --judged-a", "--judged-again"),
     ("podium rank x --scheme off", "official"),
-    ("podium completion ba", "bash"),
+    ("podium scribbles sh", "show"),
+    ("podium evaluate --platform med", "medperf"),
     ("podium check READM", "README.md"),
 ]
 
@@ -138,11 +140,15 @@ def script_for(shell: str, folder: Path) -> Path:
 )
 def test_the_tab_key_in_a_real_shell(shell: Sequence[str], tmp_path: Path) -> None:
     script = script_for(shell[0], tmp_path)
-    start = f"source {script}; podium() {{ echo \"[$*]\"; }}; echo rea''dy\n"
-    lines = [("ready", f"{words}\t\n") for words, _ in CASES]
-    shown = at_terminal(shell, [("", start), *lines, ("", "exit\n")], columns=200)
-    answers = re.findall(r"^\[(.*?) ?\]$", shown.replace("\r", ""), re.MULTILINE)
-    assert answers == [" ".join([*words.split()[1:-1], found]) for words, found in CASES], shown
+    with script.open("a") as stream:  # what is run after it was completed is shown, unless it completes
+        stream.write('podium() { [ "$1" = completion ] && command podium "$@" || echo "[$*]"; }\n')
+    start = f"source {script}; echo rea''dy\n"
+    runs = [" ".join([*words.split()[1:-1], found]) for words, found in CASES]
+    shown_before = ["ready", *(f"[{each}" for each in runs)]
+    lines = [f"{words}\t\n" for words, _ in CASES]
+    typed = [("", start), *zip(shown_before, [*lines, "exit\n"], strict=True)]
+    shown = at_terminal(shell, typed, columns=200)
+    assert re.findall(r"^\[(.*?) ?\]$", shown.replace("\r", ""), re.MULTILINE) == runs, shown
 
 
 def test_completion_in_fish(tmp_path: Path) -> None:
@@ -150,7 +156,12 @@ def test_completion_in_fish(tmp_path: Path) -> None:
     for words, found in CASES:
         program = f"source {script}; complete -C '{words}'"
         done = subprocess.run(
-            ["fish", "--no-config", "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+            ["fish", "--no-config", "-c", program],
+            env={**os.environ, **INSTALLED},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         assert [line.partition("\t")[0] for line in done.stdout.split("\n") if line] == [found], words
 

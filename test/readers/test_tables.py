@@ -170,10 +170,18 @@ def test_rows_without_a_case_are_ignored_and_named(tmp_path: Path) -> None:
     [
         (b"", "a.csv", "'a.csv' has no column 'case' and 'score'; it has none."),
         (b"id,value\na,1\n", "a.csv", "'a.csv' has no column 'case' and 'score'; it has 'id' and 'value'."),
-        (b"case,Score\na,1\n", "a.csv", "'a.csv' has no column 'score'; it has 'case' and 'Score'."),
+        (
+            b"case,Score\na,1\n",
+            "a.csv",
+            "'a.csv' has no column 'score'; it has 'case' and 'Score'. Rename the column 'Score' to 'score'.",
+        ),
         (b"case,score,score\na,1,2\n", "a.csv", "'a.csv' has the column 'score' twice."),
         (b"case," * 2000 + b"score\n", "a.csv", "'a.csv' has more than 1,000 columns."),
-        (b"c\x00ase,score\n", "a.csv", "'a.csv' has no column 'case'; it has 'c\\x00ase' and 'score'."),
+        (
+            b"c\x00ase,score\n",
+            "a.csv",
+            "'a.csv' has no column 'case'; it has 'c\\x00ase' and 'score'. Rename the column 'c\\x00ase' to 'case'.",
+        ),
         (b"\xff\xfec\x00", "a.csv", "'a.csv' is not UTF-8 text; save it as UTF-8."),
         (b"case,score\na,caf\xe9\n", "a.csv", "'a.csv' is not UTF-8 text; save it as UTF-8."),
         (b'case,score\na,"1\n', "a.csv", "'a.csv' is not valid CSV: line 2."),

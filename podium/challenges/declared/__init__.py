@@ -34,7 +34,7 @@ from podium.challenges.declared.settings import (
 )
 from podium.challenges.declared.value_settings import MISSING
 from podium.challenges.declared.values import AnyValueKind, ClassValue, Compared, LabelImage, LabelsValue
-from podium.challenges.format import METRICS_CODE, Shapes
+from podium.challenges.format import METRICS_CODE, Geometries, Shapes, differing_parts
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
 from podium.figures import Figures, put
@@ -45,7 +45,7 @@ from podium.own_metrics import OwnMetric
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
-from podium.readers.images import read_image
+from podium.readers.images import Image, read_image
 
 _PACKAGES = {
     "labels": ("scipy.ndimage", "scipy.spatial"),
@@ -242,7 +242,8 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             theirs, ours = found[name], expected[name]
             assert isinstance(theirs, LabelImage)
             assert isinstance(ours, LabelImage)
-            image = self._image(images, case=case, value=name, shape=ours.labels.shape)
+            found_image = self._image(images, case=case, value=name, shape=ours.labels.shape)
+            image = found_image.array if isinstance(found_image, Image) else found_image
             at = _shown_slice(
                 ours.labels, theirs.labels, [number for each in value.regions.values() for number in each]
             )
@@ -264,13 +265,19 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             )
         return overlays
 
-    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
-        found = [self._image(images, case=case, value=name, shape=shapes[name]) for name in self._values]
-        return sum(image is not None for image in found)
+    def check_images(
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+    ) -> Sequence[Sequence[str]]:
+        found = {name: self._image(images, case=case, value=name, shape=shapes[name]) for name in self._values}
+        return [
+            differing_parts(image.geometry if isinstance(image, Image) else None, geometries.get(name))
+            for name, image in found.items()
+            if image is not None
+        ]
 
     def _image(
         self, images: Sequence[SafeFile], *, case: str, value: str, shape: tuple[int, ...]
-    ) -> NDArray[Any] | None:
+    ) -> Image | NDArray[Any] | None:
         """The image that a value was drawn on, if the organiser's folder has it."""
         names = [f"{case}_{value}", case] if len(self._values) == 1 else [f"{case}_{value}"]
         for file in images:
@@ -281,7 +288,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
                         if source.has(f"{value}_img"):
                             return source.read(f"{value}_img", shape=shape)
             elif case_of(name) in names:
-                return read_image(file, shape=shape).array
+                return read_image(file, shape=shape)
         return None
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from podium.challenges.declared.catalogue.base import fitting_values
-from podium.challenges.declared.located import HDF5_ENDINGS, OpenFiles, located_prediction, located_reference
+from podium.challenges.declared.located import HDF5_ENDINGS, Given, OpenFiles, located_prediction, located_reference
 from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
 from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.declared.values import ExpectedPrediction
-from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes
+from podium.challenges.format import Collected, Description, Format, Geometries, ReferenceProblem, Shapes, ValuesByCase
 from podium.challenges.settings import CasesSettings
-from podium.errors import Refused
+from podium.errors import Refused, UsageError, did_you_mean
 from podium.pairing import (
     NOT_EXPECTED,
     Candidate,
@@ -30,10 +30,10 @@ from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.submission import Submission
 from podium.readers.annotations import BOX_COLUMNS, BOX_OPTIONAL, POINT_COLUMNS, POINT_OPTIONAL
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.text import CaseRows, Row, read_table
+from podium.readers.text import CaseRows, MissingColumn, Row, read_table
 
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
-Sources = Mapping[str, Source]  # of one case: by the name of the value
+Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _IGNORED = (".txt", ".md5", ".sha256")
 
@@ -67,7 +67,8 @@ def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
     columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
 
     def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
-        table = read_table(file, columns=columns, case_column=values[0].case_column, optional=_optional(values))
+        case_column, optional = values[0].case_column, _optional(values)
+        table = read_table(file, columns=columns, case_column=case_column, optional=optional, lenient=True)
         for case in dict.fromkeys([*table.rows, *table.broken]):
             yield case, _entry(file, table, case)
 
@@ -83,10 +84,12 @@ def reference_rows(
     try:
         table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
     except Refused as refusal:
-        problems.append(ReferenceProblem(what="A table of references cannot be read.", where=str(refusal)))
+        where = f"references/{file.name} ({str(refusal).removesuffix('.')})"
+        problems.append(ReferenceProblem(what="A table of references cannot be read.", where=where))
         return
     for case, sentence in table.broken.items():
-        problems.append(ReferenceProblem(what="A row of a table of references is broken.", where=f"{case}: {sentence}"))
+        where = f"{case} ({sentence.removesuffix('.')})"
+        problems.append(ReferenceProblem(what="A row of a table of references is broken.", where=where))
     for case in table.rows:
         yield normalize_nfc(case), _entry(file, table, case)
 
@@ -117,24 +120,33 @@ def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
 
 
 def sort_references(
-    settings: DeclaredSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem]
+    settings: DeclaredSettings, files: Sequence[SafeFile], problems: list[ReferenceProblem], *, ignore_case: bool
 ) -> Mapping[str, Mapping[str, Source]]:
-    """The references of every case, by the name of the value; what is wrong is added to `problems`."""
+    """The references of every case, by the name of the value; what is wrong is added to `problems`. With `ignore_case`
+    a case is spelled as the first file that has it."""
     references: dict[str, dict[str, Source]] = {}
+    spelled: dict[str, str] = {}
+
+    def as_spelled(case: str, names: Sequence[str]) -> str:
+        first = spelled.setdefault(case.casefold(), case) if ignore_case else case
+        return case if any(name in references.get(first, ()) for name in names) else first  # two of them: an error
+
     known: set[SafeFile] = set()
     templates = {
         name: [Template(each) for each in as_tuple(value.reference)] for name, value in settings.values.items()
     }
     for file in files:
-        for name, case in _values_in(file, templates):
+        for name, written in _values_in(file, templates):
             known.add(file)
+            case = as_spelled(written, [name])
             if name in references.setdefault(case, {}):
                 what = f"A case has two references for the value '{name}'."
                 problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
             references[case].setdefault(name, file)
     for file, names in _reference_tables(settings, files).items():
         known.add(file)
-        for case, entry in reference_rows(file, [settings.values[name] for name in names], problems):
+        for written, entry in reference_rows(file, [settings.values[name] for name in names], problems):
+            case = as_spelled(written, names)
             references.setdefault(case, {}).update(dict.fromkeys(names, entry))
     values = settings.values.values()
     expected = [str(Template(each)) for value in values for each in as_tuple(value.reference)]
@@ -238,7 +250,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
     # References
 
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
-        return sort_references(self._settings, files, problems)
+        return sort_references(self._settings, files, problems, ignore_case=bool(self._cases.ignore_case))
 
     def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
         return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
@@ -317,6 +329,20 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             runtime=self.runtime(submission, _together([pairing for _, pairing in groups])),
         )
 
+    def collect_values(self, predictions: ValuesByCase, cases: Collection[str]) -> Collected[Sources]:
+        found: dict[str, Sources] = {}
+        refused: dict[str, str] = {}
+        for case, values in predictions.items():
+            for name in values.keys() - self._predicted.keys():
+                raise UsageError(f"There is no value '{name}' to predict{did_you_mean(name, self._predicted)}")
+            missing = [name for name in self._predicted if name not in values]
+            if missing and case in cases:
+                refused[case] = f"There is no prediction of the value '{missing[0]}'."
+            elif case in cases:
+                found[case] = {name: Given(f"{case}: {name}", value) for name, value in values.items()}
+        strangers = [Unmatched(name=each, reason=f"it {NOT_EXPECTED}") for each in predictions if each not in cases]
+        return Collected(predictions=found, refused=refused, unmatched=strangers)
+
     def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
         """Values that share their files or their table, with the names of these."""
         groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
@@ -335,7 +361,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
     def _says_missing(self, name: str) -> str:
         value = self._settings.values[name]
         names = [str(Template(each)) for each in as_tuple(value.file)]
-        names += [f"in {value.table}"] if value.table is not None else []
+        names += [value.table] if value.table is not None else []
         where = f"; expected in {' or '.join(names)}" if names else ""
         return f"There is no prediction of the value '{name}'{where}."
 
@@ -363,6 +389,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         self, prediction: Sources, shapes: Shapes, geometries: Geometries, warnings: list[str]
     ) -> Mapping[str, object]:
         found: dict[str, object] = {}
+        lost: list[str] = []
         with OpenFiles() as files:
             for name, value in self._predicted.items():
                 wanted = ExpectedPrediction(
@@ -372,7 +399,13 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
                     warnings=warnings,
                 )
                 located = located_prediction(value.settings, prediction[name], files)
-                found[name] = value.read_prediction(located, wanted)
+                try:
+                    found[name] = value.read_prediction(located, wanted)
+                except MissingColumn as missing:  # costs this value in every case, not the case
+                    lost.append(str(missing))
+        if lost and not found:
+            raise Refused(lost[0])
+        warnings += dict.fromkeys(lost)
         return found
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:

@@ -26,6 +26,7 @@ from podium.readers.annotations import (
 )
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import format_of
+from podium.readers.formats.headers import check_expected_shape
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import Geometry, as_integer_labels, read_image
 from podium.readers.text import Row, read_json, read_text
@@ -36,6 +37,14 @@ _SCALAR_BYTES = 1024
 _TEXT_BYTES = 1_000_000
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A value in memory, as in a notebook."""
+
+    label: str
+    value: Any
 
 
 class OpenFiles:
@@ -61,7 +70,7 @@ class OpenFiles:
 class Located:
     """One side of one value of a case, not yet read: its source, and its place inside the source."""
 
-    source: Source
+    source: Source | Given
     files: OpenFiles
     socket: str | None
     dataset: str | None
@@ -74,7 +83,7 @@ class Located:
         match self.source:
             case Job() as job:
                 return f"{job.label}: {self.socket}"
-            case Entry() as entry:
+            case Entry() | Given() as entry:
                 return entry.label
             case file if file.name.lower().endswith(HDF5_ENDINGS):
                 return f"{file.name}: {self.dataset}"
@@ -83,6 +92,8 @@ class Located:
 
     def labels(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A label image and, where its format has one, its geometry."""
+        if isinstance(self.source, Given):
+            return as_integer_labels(_array(self.source, shape), name=self.label), None
         file = self._image_file()
         if self._is_hdf5(file):
             values, geometry = self._dataset(file, shape=shape), None
@@ -91,21 +102,25 @@ class Located:
             volume = read_label_volume(file, shape=shape)
             return volume.labels, volume.geometry
         image = read_image(file, shape=shape)
-        return as_integer_labels(image.array, name=file.name), Geometry(image.spacing, image.origin, image.direction)
+        return as_integer_labels(image.array, name=file.name), image.geometry
 
     def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A continuous image and, where its format has one, its geometry."""
+        if isinstance(self.source, Given):
+            return _array(self.source, shape), None
         file = self._image_file()
         if self._is_hdf5(file):
             return self._dataset(file, shape=shape), None
         image = read_image(file, shape=shape)
-        return image.array, Geometry(image.spacing, image.origin, image.direction)
+        return image.array, image.geometry
 
     def scalar(self, *, texts: Collection[Any] = ()) -> Any:
         """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is
         that text, even if it spells a number."""
+        value: Any = self.source.value if isinstance(self.source, Given) else None
         if isinstance(self.source, SafeFile) and self._is_hdf5(self.source):
             value = self.files.hdf5(self.source).read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
+        if isinstance(value, np.ndarray):
             if value.size != 1:
                 raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
             return value.reshape(()).item()
@@ -163,6 +178,8 @@ class Located:
                 content = job.output_json(self._socket())
             case Entry():
                 raise Refused(f"'{self.label}' is a row of a table, not JSON.")
+            case Given() as given:
+                return given.value.tolist() if isinstance(given.value, np.ndarray | np.generic) else given.value
             case file:
                 content = read_json(file)
         for pointer in self.pointers:
@@ -213,7 +230,7 @@ class Located:
         return self.socket
 
 
-def located_prediction(settings: ValueSettings, source: Source, files: OpenFiles) -> Located:
+def located_prediction(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
     """A value in a prediction."""
     return Located(
         source=source,
@@ -225,7 +242,7 @@ def located_prediction(settings: ValueSettings, source: Source, files: OpenFiles
     )
 
 
-def located_reference(settings: ValueSettings, source: Source, files: OpenFiles) -> Located:
+def located_reference(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
     """A value in a reference: at the same place, unless the settings name another."""
     return Located(
         source=source,
@@ -235,6 +252,12 @@ def located_reference(settings: ValueSettings, source: Source, files: OpenFiles)
         pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
         columns=settings.reference_columns,
     )
+
+
+def _array(given: Given, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    found = np.asarray(given.value)
+    check_expected_shape(f"'{given.label}'", found.shape, shape)
+    return found
 
 
 def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,22 @@ _BINS = 10
 _MOST_POINTS = 200  # of a line: more cannot be distinguished
 
 
-def pictures_of(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
-    """From the published rows and aggregates: what rows do not show is not drawn."""
+def pictures_of(
+    settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures, *, most_points: int = _MOST_POINTS
+) -> Sequence[Picture]:
+    """From the published rows and aggregates: what rows do not show is not drawn. A line has about `most_points`."""
     found: list[Picture] = [*_grids(settings, aggregates)]
     for name, value in values_of(settings).items():
         facts = [row.get(name) for row in rows]
         if all(isinstance(fact, Mapping) for fact in facts) and facts:
             found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
-    return [*found, *_of_detections(settings, rows)]
+    found += _of_detections(settings, rows)
+    return [
+        replace(each, lines={name: _thinned(line, most_points) for name, line in each.lines.items()})
+        if isinstance(each, Diagram)
+        else each
+        for each in found
+    ]
 
 
 def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture]:
@@ -159,12 +168,12 @@ def _along(scores: Floats, positive: Any) -> tuple[Floats, Floats]:
 
 def _roc(scores: Floats, positive: Any) -> Points:
     hits, misses = _along(scores, positive)
-    return _thinned([(0.0, 0.0), *zip(misses / misses[-1], hits / hits[-1], strict=True)])
+    return [(0.0, 0.0), *zip(misses / misses[-1], hits / hits[-1], strict=True)]
 
 
 def _precision_recall(scores: Floats, positive: Any) -> Points:
     hits, misses = _along(scores, positive)
-    return _thinned(list(zip(hits / hits[-1], hits / (hits + misses), strict=True)))
+    return list(zip(hits / hits[-1], hits / (hits + misses), strict=True))
 
 
 def _calibration(scores: Floats, positive: Any) -> Points:
@@ -172,9 +181,8 @@ def _calibration(scores: Floats, positive: Any) -> Points:
     return [(float(scores[bins == each].mean()), float(positive[bins == each].mean())) for each in np.unique(bins)]
 
 
-def _thinned(points: Sequence[tuple[Any, Any]]) -> Points:
-    step = max(1, math.ceil(len(points) / _MOST_POINTS))
-    kept = [*points[::step], points[-1]]
+def _thinned(points: Points, most: int) -> Points:
+    kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], points[-1]]
     return [(float(x), float(y)) for x, y in kept]
 
 
@@ -209,11 +217,11 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
                 x="Recall",
                 y="Precision",
                 share=True,
-                lines={"all candidates": _thinned(list(zip(hits / findings, hits / (hits + misses), strict=True)))},
+                lines={"all candidates": list(zip(hits / findings, hits / (hits + misses), strict=True))},
                 told=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
             )
 
 
 def _froc_points(sensitivity: Floats, rate: Floats) -> Points:
     shown = rate <= FROC_RATES[-1]
-    return _thinned([(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)])
+    return [(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from podium.challenges.settings import FigureName, Finite, Settings, Text
+from podium.challenges.settings import FigureName, Finite, Settings, Slug, Text
 
 Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 Label = Annotated[StrictInt, Field(ge=0)]
@@ -35,7 +35,7 @@ class ValueSettings(Settings):
 
     kind: str
     title: Text | None = None
-    socket: Text | None = None
+    socket: Slug | None = None
     file: Texts | None = None
     table: Text | None = None
     column: Texts | None = None

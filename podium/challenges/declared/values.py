@@ -416,7 +416,15 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return Description(
             shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (findings)": self.references(reference)},
+            doubts=self._doubts(reference),
         )
+
+    def _doubts(self, reference: ContinuousImage) -> Sequence[str]:
+        labels = [each for each in np.unique(reference.pixels).tolist() if each]
+        apart = [self.references(replace(reference, pixels=reference.pixels == each)) for each in labels]
+        if len(labels) < 2 or sum(apart) == self.references(reference):
+            return ()
+        return [f"Findings of '{self.name}' with different labels touch: voxels that touch are one finding."]
 
 
 # Values that are a number, a class, a probability, a text or a survival time.

@@ -28,7 +28,7 @@ from podium.challenges.freehand.reading import (
     read_scan_prediction,
     refuse_unmeasurable,
 )
-from podium.challenges.settings import CasesSettings, Positive, Settings, Text
+from podium.challenges.settings import CasesSettings, Positive, Settings, Slug
 from podium.errors import Refused
 from podium.metrics.displacement import PixelGrid
 from podium.pairing import Candidate, Layout, Pairing, Template
@@ -49,7 +49,7 @@ Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
 class FreehandSockets(Settings):
     """`[freehand.sockets]`: the slug of an algorithm's output."""
 
-    fields: Text = "displacement-fields"
+    fields: Slug = "displacement-fields"
 
 
 class FreehandSettings(Settings):

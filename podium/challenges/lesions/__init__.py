@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays
-from podium.challenges.format import Shapes
+from podium.challenges.format import Geometries, Shapes, differing_parts
 from podium.challenges.lesions.format import VOLUME, LesionsFormat, LesionsPrediction, LesionsSettings
 from podium.challenges.lesions.scoring import LesionsScorer, computed_by, ranking_rule, scoreboard
 from podium.challenges.settings import CasesSettings
@@ -73,12 +73,12 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
             *(view(words, front(each), front(expected), aspect=z / x, small=True) for words, each in steps),
         ]
 
-    def check_images(self, case: str, shapes: Shapes, images: Sequence[SafeFile]) -> int:
+    def check_images(
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+    ) -> Sequence[Sequence[str]]:
         names = {case + channel for channel in _CHANNELS}
-        found = [file for file in images if case_of(file.name) in names]
-        for file in found:
-            read_image(file, shape=shapes[VOLUME])
-        return len(found)
+        found = [read_image(file, shape=shapes[VOLUME]) for file in images if case_of(file.name) in names]
+        return [differing_parts(image.geometry, geometries.get(VOLUME)) for image in found]
 
 
 def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:

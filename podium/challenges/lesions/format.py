@@ -23,7 +23,7 @@ from podium.challenges.format import (
     differing_geometry,
     doubts_about_spacing,
 )
-from podium.challenges.settings import CasesSettings, Positive, Settings, Text
+from podium.challenges.settings import CasesSettings, Positive, Settings, Slug
 from podium.errors import Refused
 from podium.metrics.components import (
     Components,
@@ -58,9 +58,9 @@ _EMPTY = "empty"
 class LesionsSockets(Settings):
     """`[lesions.sockets]`: the slugs of an algorithm's output and of the inputs that identify the step."""
 
-    segmentation: Text = "tumor-lesion-segmentation"
-    clicks: Text = "lesion-clicks"
-    step: Text = "interaction-step"
+    segmentation: Slug = "tumor-lesion-segmentation"
+    clicks: Slug = "lesion-clicks"
+    step: Slug = "interaction-step"
 
 
 class LesionsSettings(Settings):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
 from podium.challenges.format import Description, Format, Geometries, ReferenceProblem, Shapes
-from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Text
+from podium.challenges.settings import CasesSettings, NonNegative, Positive, Settings, Slug, Text
 from podium.errors import Refused
 from podium.metrics.text import tokens_of
 from podium.pairing import Candidate, Entry, Layout, Source, Template
@@ -78,7 +78,7 @@ class JudgeSettings(Settings):
 class ReportsSockets(Settings):
     """`[reports.sockets]`: the slug of an algorithm's output."""
 
-    report: Text = "diagnostic-imaging-report"
+    report: Slug = "diagnostic-imaging-report"
 
 
 class ReportsSettings(Settings):

@@ -71,6 +71,8 @@ def _format_of_name(file: SafeFile) -> ImageFormat:
 def _format_of_content(file: SafeFile) -> ImageFormat | None:
     with file.open() as stream:
         start = stream.read(_START_BYTES)
+        if not start:
+            raise Refused(f"'{file.name}' is empty; send {_ACCEPTED}.")
         gzipped = start.startswith(GZIP_MAGIC)
         if gzipped:
             stream.seek(0)

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from podium.errors import UsageError, first_problem
+from podium.errors import UsageError, first_problem, pandas
+from podium.figures import html_table
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.platform.metrics_file import Status
@@ -345,7 +346,7 @@ class Calibration:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Ranking:
     """The whole result.
 
@@ -382,6 +383,31 @@ class Ranking:
     methods: Methods
     notes: tuple[str, ...]
     calibration: Calibration | None = None
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{team.rank} {team.name}" for team in self.teams[:3])
+        return f"<{self.challenge}: {len(self.teams)} teams, {len(self.cases)} cases; {best}>"
+
+    def _repr_html_(self) -> str:
+        from podium.tools.ranking.output import rank_range, table_columns
+
+        columns = table_columns(self)
+        rows = [
+            [team.rank, team.name, *(rank_range(each, "–") if isinstance(each, tuple) else each for each in cells)]
+            for team, cells in zip(self.teams, zip(*(column.cells for column in columns), strict=True), strict=True)
+        ]
+        return html_table(self.title, ["Rank", "Team", *(column.title for column in columns)], rows)
+
+    def to_frame(self) -> Any:
+        """A pandas table with a row for every team, case, figure and region; NaN where a team has no value."""
+        rows = [
+            (team.name, team.rank, case, status, *metric.name.partition(".")[::2], value)
+            for metric in self.metrics
+            for team, statuses, values in zip(self.teams, self.statuses, metric.values, strict=True)
+            for case, status, value in zip(self.cases, statuses, values, strict=True)
+        ]
+        columns = ["team", "rank", "case", "status", "figure", "region", "value"]
+        return pandas.DataFrame(rows, columns=columns).astype({"value": float})
 
     def scheme(self, name: str) -> SchemeRanking:
         """The ranking under one scheme."""

@@ -148,13 +148,16 @@ def listed(words: list[str]) -> str:
 def on_one_line(text: str, longest: int | None = None) -> str:
     """`text` without control characters, changes of writing direction or line breaks, cut to `longest` characters.
 
+    It is cut in the middle: names often differ at their end.
+
     It still has to be escaped: this is about what a reader sees, not about markup.
     """
     printable = "".join(c if c.isprintable() else _escaped(c) for c in text)
     line = " ".join(printable.split()) or NOTHING
     if longest is None or len(line) <= longest:
         return line
-    return f"{line[: longest - 1].rstrip()}…"
+    end = (longest - 1) // 2
+    return f"{line[: longest - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
 
 
 def _escaped(character: str) -> str:

@@ -3,7 +3,7 @@
 This is the only part of a report that opens images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -17,14 +17,13 @@ from podium.challenges.base import Overlay
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
+from podium.metrics.declaration import Metric
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
 from podium.tools.ranking.wording import figure, on_one_line
-from podium.tools.report.metric_section import ScoredCases
 from podium.tools.report.png import grey_levels, grey_window, png_data_address, reduced
-from podium.tools.report.svg import element
 
 OVERLAYS = 4
 """How many of a submission's worst cases are drawn."""
@@ -33,6 +32,19 @@ MOST_BYTES = 3_000_000
 """All overlays of a ranking's report together: the page has to stay below 5 MB."""
 
 _BARS_MM = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredCases:
+    """One submission's scored cases by one metric: case to value."""
+
+    metric: Metric
+    values: Mapping[str, float]
+
+    def worst_first(self) -> list[str]:
+        """The cases in order, equals by name."""
+        sign = 1 if self.metric.direction == "higher" else -1
+        return sorted(self.values, key=lambda case: (sign * self.values[case], case))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +108,19 @@ def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
     enlarge = element("input", type="checkbox", aria_label=on_one_line(f"Enlarge {case}, {overlay.title}"))
     said = element("span", escape(on_one_line(", ".join(words))))
     return element("label", enlarge, picture, said, class_="panel small" if overlay.small else "panel")
+
+
+def element(tag: str, *children: str, **attributes: object) -> str:
+    """`<tag attributes>children</tag>`; children are markup, attribute values are not.
+
+    A trailing underscore is dropped and the others become hyphens: `class_="axis", text_anchor="end"`.
+    """
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return f"<{tag}{written}>{''.join(children)}</{tag}>" if children else f"<{tag}{written}/>"
 
 
 def worst_captions(scored: ScoredCases | None) -> dict[str, str]:

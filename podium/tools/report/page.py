@@ -1,30 +1,43 @@
-"""The page around a report: what its sections show, its colours, and templates that escape everything.
+"""The page around a report: what its sections show, templates that escape everything, one script, and the figures.
 
-The colours and the style are part of the HTML file.
+The style, the script and the library that makes charts live are part of the HTML file; the page allows nothing else.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium import __version__
-from podium.errors import UsageError
+from podium.errors import UsageError, missing_packages
 from podium.tools.ranking.wording import on_one_line
+from podium.tools.report.charts import CONFIG, DARK, FONT, LIGHT, Spec, Teams, plain_colours
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
-HINT_LIMITS_REM = tuple(range(16, 77, 2))
-"""Widths of a table's frame for which the stylesheet has a rule."""
+REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
+MOST_STILL_ROWS = 1_500
+"""A chart of more rows is not drawn in advance: its table is shown until the chart is live."""
 
-SERIES = 7
-"""How many lines have their own colour, marker and dash; the others are drawn in grey behind them."""
+_MOST_STILL_BYTES = 300_000  # of a page: further charts show their tables first
+_WIDTH, _WIDE = 520, 1120  # pixels of a drawing whose chart is as wide as its place
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Table:
     """Rows of plain text; the first column names the row. The template escapes every cell."""
 
@@ -32,117 +45,114 @@ class Table:
     rows: Sequence[Sequence[str]]
     caption: str = ""
 
-    @property
-    def hint(self) -> str:
-        """The CSS class for the width below which a hint says that the table scrolls, estimated from its text."""
-        widths = [
-            max(len(cell) for cell in (*(row[column] for row in self.rows), self._longest_word(self.head[column])))
-            for column in range(len(self.head))
-        ]
-        rem = sum(0.52 * width + 1.1 for width in widths)  # a figure's width in the tables' type, and the padding
-        return next((f"hint-{limit}" for limit in HINT_LIMITS_REM if rem <= limit), "hint-always")
-
-    @staticmethod
-    def _longest_word(head: str) -> str:
-        return max(head.split(), key=len, default="")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Exhibit:
-    """A plot (SVG that our writer has escaped) with a caption, and its figures as a table for those who cannot see it.
+    """A chart with a caption, and its figures as a table for those who cannot see it.
 
-    `wide` plots take the whole width of the page, the others are shown two by two where there is room. `file` is the
-    name of the figure's files, without suffix; empty where there are none.
+    `wide` charts take the whole width of the page, the others are shown two by two where there is room. Of the exhibits
+    with a `metric`, readers choose one. `name` is that of the figure and its files, `svg` the drawing for files and
+    `still` the same in the page, until the chart is live; a chart that is not `drawn` is only live. `shared` are values
+    of parameters that the page has once.
     """
 
     title: str
     caption: str
-    svg: str
+    chart: Spec
     table: Table
     wide: bool = False
-    file: str = ""
+    metric: str = ""
+    drawn: bool = True
+    name: str = ""
+    svg: str = ""
+    still: str = ""
+    shared: Sequence[object] = ()
+
+    @property
+    def live(self) -> Spec:
+        """The specification for the script: rows by column, which is shorter. Rows of cases are in tables already."""
+        kept = {name: rows for name, rows in self.chart["datasets"].items() if name != "cases"}
+        columns = {
+            name: {key: [row.get(key) for row in rows] for key in dict.fromkeys(key for row in rows for key in row)}
+            for name, rows in kept.items()
+        }
+        params = [each for each in self.chart["params"] if each["value"] not in self.shared]
+        return {**self.chart, "datasets": columns, "params": params}
 
 
-# The colours, for light and dark screens: in one place, so that a test can check their contrast against WCAG 2.2.
-#
-# Hues follow Okabe and Ito and can be told apart with every common kind of colour blindness. Nothing is shown by colour
-# alone: teams also differ by label, marker and dash, and cells contain their figure or a sign.
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The page, and the exhibits whose figures are files beside it."""
 
-LIGHT: Mapping[str, str] = {
-    "paper": "#ffffff",
-    "panel": "#f4f6f9",
-    "ink": "#1a2027",
-    "quiet": "#55606d",
-    "grid": "#dbe1e8",
-    "accent": "#0072b2",
-    "accent-soft": "#cfe4f3",
-    "bad": "#a84300",
-    "bad-soft": "#fbe6d9",
-    "good": "#00785a",
-    "gold": "#a87900",
-    "silver": "#6c7886",
-    "bronze": "#9c5a28",
-    "on-medal": "#ffffff",
-    "series-1": "#0072b2",
-    "series-2": "#c45500",
-    "series-3": "#00785a",
-    "series-4": "#b0568a",
-    "series-5": "#8a6d00",
-    "series-6": "#6a51a3",
-    "series-7": "#3a3f46",
-}
-
-DARK: Mapping[str, str] = {
-    "paper": "#12161c",
-    "panel": "#1b212a",
-    "ink": "#e9edf2",
-    "quiet": "#a7b1bd",
-    "grid": "#343e4a",
-    "accent": "#56b4e9",
-    "accent-soft": "#173b52",
-    "bad": "#ff9d5c",
-    "bad-soft": "#43261a",
-    "good": "#3ed1a5",
-    "gold": "#f2c94c",
-    "silver": "#c3cbd4",
-    "bronze": "#d9925b",
-    "on-medal": "#12161c",
-    "series-1": "#56b4e9",
-    "series-2": "#ff9d5c",
-    "series-3": "#3ed1a5",
-    "series-4": "#e49ac4",
-    "series-5": "#e6d36a",
-    "series-6": "#b7a1f0",
-    "series-7": "#dde3ea",
-}
+    page: str
+    exhibits: Sequence[Exhibit] = ()
 
 
-def stylesheet_variables() -> str:
-    """The colours as CSS custom properties; printed pages are always light."""
+@dataclass
+class Drawings:
+    """Draws exhibits and names them, each name once; without the extra `report` there are no drawings."""
 
-    def block(colours: Mapping[str, str]) -> str:
-        return ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}"
+    teams: Teams | None = None
+    files: bool = True
+    exhibits: list[Exhibit] = field(default_factory=list)
 
-    return f"{block(LIGHT)}\n@media screen and (prefers-color-scheme: dark){{{block(DARK)}}}\n"
+    def add(self, exhibit: Exhibit) -> Exhibit:
+        stem = re.sub(r"[^a-z0-9]+", "-", exhibit.title.lower()).strip("-")[:60] or "figure"
+        taken = {each.name for each in self.exhibits}
+        name = stem if stem not in taken else f"{stem}-{len(taken) + 1}"
+        svg = _drawing(exhibit, name) if has_charts() and exhibit.drawn else ""
+        has_few_rows = sum(map(len, exhibit.chart["datasets"].values())) <= MOST_STILL_ROWS
+        has_room = sum(len(each.still) for each in self.exhibits) + len(svg) <= _MOST_STILL_BYTES
+        still = svg if has_few_rows and has_room else ""
+        shared = (self.teams.names, self.teams.labels) if self.teams else ()
+        self.exhibits.append(replace(exhibit, name=name, svg=svg if self.files else "", still=still, shared=shared))
+        return self.exhibits[-1]
+
+    def add_all(self, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
+        return [self.add(each) for each in exhibits]
 
 
-# The HTML file.
+def has_charts() -> bool:
+    """Whether the extra `report` is installed. Without it, pages have tables only."""
+    return find_spec("vl_convert") is not None
 
 
-def render(template: str, **content: Any) -> str:
-    """The whole HTML file. Only the stylesheet and SVG that our writer has escaped are marked as safe."""
-    from markupsafe import Markup
+def _drawing(exhibit: Exhibit, name: str) -> str:
+    """The chart as SVG. Vega numbers clip paths over the life of a process: here per chart, with its name. The font is
+    said once, and screen readers get the description alone."""
+    import vl_convert
 
-    page: str = (
-        _environment()
-        .get_template(template)
-        .render(
-            stylesheet=Markup(_stylesheet()),  # noqa: S704  (our own file)
-            podium_version=__version__,
-            **content,
-        )
-    )
-    return page
+    width = exhibit.chart.get("width")
+    fixed = {"width": _WIDE if exhibit.wide else _WIDTH} if width == "container" else {}
+    drawn: str = vl_convert.vegalite_to_svg({**exhibit.chart, **fixed, "config": CONFIG})
+    numbers: dict[str, str] = {}
+    found = re.compile(r"\b(?:clip|gradient_)\d+\b")
+    svg = found.sub(lambda match: numbers.setdefault(match[0], f"{name}-clip-{len(numbers)}"), drawn)
+    svg = re.sub(r' (?:font-family="[^"]*"|opacity="1"|xmlns:xlink="[^"]*")', "", svg)
+    words = f'<svg role="img" aria-label="{escape(exhibit.chart["description"])}" font-family="{escape(FONT)}"'
+    return svg.replace("<svg", words, 1)
+
+
+def write_report(report: Report, path: Path) -> None:
+    """The page at `path`, and the figures as SVG and PDF in a folder beside it."""
+    write_page(report.page, path)
+    folder = path.parent / FIGURES_FOLDER
+    try:
+        for exhibit in (each for each in report.exhibits if each.svg):
+            folder.mkdir(exist_ok=True)
+            svg = plain_colours(exhibit.svg)
+            (folder / f"{exhibit.name}.svg").write_text(svg, encoding="utf-8", newline="\n")
+            (folder / f"{exhibit.name}.pdf").write_bytes(_pdf(svg))
+    except OSError as error:
+        raise UsageError(f"The figures cannot be written to {folder}: {error.strerror}.") from None
+
+
+def _pdf(svg: str) -> bytes:
+    """Resources are listed in the order of a hash map, another in every run; sorted, no offset in the file moves."""
+    import vl_convert
+
+    lines = re.compile(rb"(?:[ ]+/[a-z]+\d+ \d+ 0 R\n)+")
+    return lines.sub(lambda found: b"".join(sorted(found[0].splitlines(True))), vl_convert.svg_to_pdf(svg))
 
 
 def write_page(page: str, path: Path) -> None:
@@ -152,6 +162,60 @@ def write_page(page: str, path: Path) -> None:
         path.write_text(page, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"The report cannot be written to {path}: {error.strerror}.") from None
+
+
+# The HTML file.
+
+
+def render(template: str, drawings: Drawings, **content: Any) -> str:
+    """The whole HTML file. Only the stylesheet, scripts and drawings of Vega, which escapes, are marked as safe."""
+    exhibits, teams = drawings.exhibits, drawings.teams
+    is_live = has_charts() and bool(exhibits)
+    script = files("podium.tools.report").joinpath("templates/page.js").read_text("utf-8")
+    scripts = [*([_library()] if is_live else []), script]
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            stylesheet=_stylesheet(),
+            scripts=scripts,
+            policy=_policy(_stylesheet(), scripts),
+            has_charts=is_live,
+            shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
+            no_charts=missing_packages("vl-convert-python", extra="report", what="A page with charts")
+            if exhibits and not is_live
+            else "",
+            metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
+            podium_version=__version__,
+            **content,
+        )
+    )
+    return page
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """The browser runs these scripts and this style alone; nothing is loaded or evaluated."""
+    hashes = [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (style, *scripts)]
+    sources = f"style-src {hashes[0]}; script-src {' '.join(hashes[1:])}; img-src data:"
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {sources}"
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script. Making it takes seconds, so it is kept for each version."""
+    import vl_convert
+
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "podium").expanduser()
+    kept = folder / f"vega-{version('vl-convert-python')}.js"
+    with suppress(OSError):
+        return kept.read_text("utf-8")
+    made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(made, "utf-8", newline="\n")
+        unfinished.replace(kept)
+    return made
 
 
 def template_environment(package: str) -> "Environment":
@@ -174,27 +238,28 @@ def _environment() -> "Environment":
     from markupsafe import Markup
 
     environment = template_environment("podium.tools.report")
-    environment.filters["line"] = on_one_line
-    environment.filters["drawn"] = Markup
+    environment.filters |= {"line": on_one_line, "drawn": Markup, "json": _json}
     return environment
+
+
+def _json(content: object) -> "Markup":
+    """JSON that cannot end its script element, whatever names are in it."""
+    from markupsafe import Markup
+
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704  (nothing in it can end the element)
 
 
 @cache
 def _stylesheet() -> str:
     style = files("podium.tools.report").joinpath("templates/page.css").read_text("utf-8")
-    hints = "".join(
-        f"@container (max-width:{limit}rem){{.scroll.hint-{limit}::before{{display:block}}}}\n"
-        for limit in HINT_LIMITS_REM
-    )
-    return f"{stylesheet_variables()}{plot_stylesheet()}{style}{hints}"
+    return f"{stylesheet_variables()}{style}"
 
 
-@cache
-def plot_stylesheet() -> str:
-    """The CSS rules of the plots, with variables for colours."""
-    style = files("podium.tools.report").joinpath("templates/plots.css").read_text("utf-8")
-    series = "".join(
-        f".fill-series-{n}{{fill:var(--series-{n})}}.line-series-{n},.many-series-{n}{{stroke:var(--series-{n})}}\n"
-        for n in range(1, SERIES + 1)
-    )
-    return f"{style}{series}"
+def stylesheet_variables() -> str:
+    """The colours as CSS custom properties; printed pages are always light."""
+
+    def block(colours: Mapping[str, str]) -> str:
+        return ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}"
+
+    return f"{block(LIGHT)}\n@media screen and (prefers-color-scheme: dark){{{block(DARK)}}}\n"

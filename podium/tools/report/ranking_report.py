@@ -1,12 +1,14 @@
 """The reports of a ranking and of a consensus: podium, table, stability, metric by metric, team by team, methods."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.output import calibration_sentences, confidence_words, rank_range
-from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.result import Interval, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,
@@ -14,17 +16,30 @@ from podium.tools.ranking.wording import (
     count,
     figure,
     fixed,
+    interval_words,
     sentence,
     with_interval,
 )
-from podium.tools.report.files import FigureNames, Report
-from podium.tools.report.metric_section import MOST_DETAILED, CaseValues, case_values, metric_exhibits
+from podium.tools.report import charts
+from podium.tools.report.charts import Teams
+from podium.tools.report.exhibits import (
+    FIRST_METRIC_COLUMN,
+    MOST_DETAILED,
+    MOST_TEAMS,
+    CaseValues,
+    blob_plot,
+    case_rows,
+    case_values,
+    is_yes_or_no,
+    metric_exhibits,
+    podium_plot,
+    rank_heatmap,
+    rank_lines,
+    significance_map,
+    tau_violin,
+)
 from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import Exhibit, Table, render
-from podium.tools.report.plots.curves import significance_map
-from podium.tools.report.plots.podium import MOST_TEAMS, PodiumPlace, podium_plot, podium_steps
-from podium.tools.report.plots.ranks import blob_plot, rank_counts, rank_heatmap, scheme_lines, tau_violin
-from podium.tools.report.plots.values import is_yes_or_no
+from podium.tools.report.page import Drawings, Exhibit, Report, Table, render
 from podium.tools.report.tables import (
     arena_tables,
     calibration_tables,
@@ -53,17 +68,22 @@ CALIBRATION_REFERENCES = (
 
 MOST_UNFOLDED = 12
 """With more teams, the details of each team are folded."""
+_MOST_ON_THE_PODIUM = 5
 
 
 def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
     """The whole HTML file and its figures; `overlays` of the worst cases by team, where the organiser gave images."""
     values = case_values(ranking)
-    names = FigureNames()
-    podium = names.named(podium_steps(places)) if (places := _places(ranking)) else None
-    stability_exhibits = [names.named(each) for each in _stability_exhibits(ranking)]
-    drawn_metrics = [names.named(each) for each in metric_exhibits(ranking, values)]
-    rank_exhibits = [names.named(each) for each in _rank_exhibits(ranking, values)]
+    teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
+    figures = Drawings(teams)
+    podium, more_on_the_podium = _podium(_places(ranking))
+    scores = figures.add_all(_scores(ranking, teams))
+    stability_exhibits = figures.add_all(_stability_exhibits(ranking, teams))
     arena_words, arena_table = arena_tables(ranking)
+    arena_exhibits = figures.add_all(_arena_exhibits(ranking, teams))
+    judge_exhibits = figures.add_all(_judge_exhibits(ranking, teams))
+    drawn_metrics = figures.add_all(metric_exhibits(ranking, teams, values))
+    rank_exhibits = figures.add_all(_rank_exhibits(ranking, teams, values))
     contents = [
         ("ranking", "Ranking"),
         ("stability", "How certain?"),
@@ -76,26 +96,31 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
     ]
     page = render(
         "ranking.html.jinja",
+        figures,
         kicker="Ranking",
         heading=ranking.title,
         facts=_facts(ranking),
         contents=contents,
         podium=podium,
+        more_on_the_podium=more_on_the_podium,
         scheme_words=sentence(ranking.deciding.words),
         notes=ranking.notes,
         final=final_table(ranking),
+        scores=scores,
         differences=differences_table(ranking),
         arena_words=arena_words,
         arena=arena_table,
+        arena_exhibits=arena_exhibits,
         judge_words=[*calibration_sentences(ranking.calibration), *ranking.calibration.notes]
         if ranking.calibration
         else (),
         judge_tables=calibration_tables(ranking.calibration) if ranking.calibration else (),
+        judge_exhibits=judge_exhibits,
         stability_words=_stability_words(ranking),
         stability_exhibits=stability_exhibits,
         scheme_taus=_scheme_taus(ranking),
         metric_exhibits=drawn_metrics,
-        rank_words="The ranks of the teams within each case.",
+        rank_words=_detailed_words(sum(each.in_schemes for each in values), "The ranks of the teams within each case."),
         rank_exhibits=rank_exhibits,
         fold_teams=len(ranking.teams) > MOST_UNFOLDED,
         teams=team_pages(ranking, values, overlays or {}),
@@ -103,11 +128,14 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         settings=_settings(ranking),
         references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
     )
-    return Report(page=page, exhibits=names.exhibits)
+    return Report(page=page, exhibits=figures.exhibits)
 
 
-def _names(ranking: Ranking) -> list[str]:
-    return [team.name for team in ranking.teams]
+def _detailed_words(metrics: int, words: str) -> str:
+    """Which of the metrics that the schemes rank by have their own charts."""
+    if metrics <= MOST_DETAILED:
+        return words
+    return f"{words} {MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule."
 
 
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
@@ -119,6 +147,16 @@ def _facts(ranking: Ranking) -> list[tuple[str, str]]:
         ("Cases", f"{cases:,}"),
         ("Scheme", ranking.deciding.title),
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodiumPlace:
+    """A team, its rank, and its score as it is printed."""
+
+    rank: int
+    team: str
+    score: str
+    is_tied: bool = False
 
 
 def _places(ranking: Ranking) -> list[PodiumPlace]:
@@ -135,6 +173,76 @@ def _places(ranking: Ranking) -> list[PodiumPlace]:
         )
         for team, found in zip(ranking.teams, ratings, strict=True)
         if team.rank is not None
+    ]
+
+
+def _podium(places: Sequence[PodiumPlace]) -> tuple[list[PodiumPlace], str]:
+    """Ranks 1 to 3 in the order of the ranking; ties beyond five places are counted."""
+    ranks = Counter(place.rank for place in places)
+    winners = [replace(place, is_tied=ranks[place.rank] > 1) for place in places if place.rank <= 3]
+    more = len(winners) - _MOST_ON_THE_PODIUM
+    words = f"{count(more, 'further team')} tied on the podium are in the table." if more > 0 else ""
+    return winners[:_MOST_ON_THE_PODIUM], words
+
+
+def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
+    rows = [(row, "", team.score, team.score_interval) for row, team in enumerate(ranking.teams)]
+    title = ranking.deciding.score_title
+    caption = f"{title} of every team"
+    caption += f" with its {confidence_words(ranking.methods.confidence)} interval over cases."
+    return _intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
+
+
+def _arena_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
+    found = enumerate(ranking.arena.teams if ranking.arena else ())
+    rows = [
+        (row, "", each.bradley_terry, each.interval) for row, each in found if each and each.bradley_terry is not None
+    ]
+    return _intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
+
+
+def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
+    rows = []
+    numbers = {team.name: row for row, team in enumerate(ranking.teams)}
+    for each in ranking.calibration.teams if ranking.calibration else ():
+        if each.name in numbers:
+            row = numbers[each.name]
+            rows += [
+                (row, "by votes", each.by_votes, each.by_votes_interval),
+                (row, "by the judge", each.by_judge, each.by_judge_interval),
+                (row, "by both", each.by_both, each.by_both_interval),
+            ]
+    caption = (
+        "The share of comparisons that each team wins by the clinicians' votes, by the judge, and by both together."
+    )
+    return _intervals("Comparisons won", caption, teams, rows)
+
+
+def _intervals(
+    title: str, caption: str, teams: Teams, rows: Sequence[tuple[int, str, float | None, Interval | None]]
+) -> list[Exhibit]:
+    """Values with intervals by team, and by series where these have names; nothing of no values."""
+    known = [(row, series, value, interval) for row, series, value, interval in rows if value is not None]
+    if not known:
+        return []
+    decimals = column_decimals(value for *_, value, _ in known)
+    cells = [
+        (teams.names[row], *filter(None, [name]), fixed(value, decimals), interval_words(ends, decimals) or NOTHING)
+        for row, name, value, ends in known
+    ]
+    marks = [
+        {"n": row, "value": value, **({"series": series} if series else {})}
+        | dict(zip(("low", "high"), interval or (None, None), strict=True))
+        for row, series, value, interval in known
+    ]
+    series = ["Series"] if known[0][1] else []
+    return [
+        Exhibit(
+            title=title,
+            caption=caption,
+            chart=charts.intervals(marks, teams, title=title.removeprefix("Scores: "), words=caption),
+            table=Table(("Team", *series, "Value", "Interval"), cells),
+        )
     ]
 
 
@@ -161,50 +269,32 @@ def _stability_words(ranking: Ranking) -> list[str]:
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
             words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")
+    if len(ranking.significance) > MOST_DETAILED:
+        words.append(
+            f"Significance maps: {MOST_DETAILED} of {len(ranking.significance)} are shown; ranking.json has all."
+        )
     return words
 
 
-def _stability_exhibits(ranking: Ranking) -> list[Exhibit]:
-    names = _names(ranking)
+def _stability_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     exhibits = []
     stability = ranking.deciding.stability
+    ranks = [team.rank for team in ranking.teams]
     if stability is not None:
-        exhibits.append(
-            blob_plot(
-                names,
-                frequency=np.array(stability.rank_frequencies, dtype=np.float64),
-                intervals=stability.rank_intervals,
-                ranks=[team.rank for team in ranking.teams],
-                replicates=stability.replicates,
-                confidence=ranking.methods.confidence,
-            )
-        )
+        exhibits.append(blob_plot(teams, stability, ranks, confidence=ranking.methods.confidence))
     steady = [(scheme.title, scheme.stability) for scheme in ranking.schemes if scheme.stability is not None]
     if steady:
-        exhibits.append(
-            tau_violin(
-                [title for title, _ in steady],
-                [np.array(each.taus.values, dtype=np.float64) for _, each in steady],
-                replicates=max(each.replicates for _, each in steady),
-            )
-        )
+        taus = [np.array(each.taus.values, dtype=np.float64) for _, each in steady]
+        exhibits.append(tau_violin([title for title, _ in steady], taus))
     titles = {metric.name: metric.title for metric in ranking.metrics}
-    exhibits += [
-        significance_map(
-            titles.get(tests.metric, tests.metric),
-            names,
-            p=np.array(tests.p, dtype=np.float64),
-            p_holm=np.array(tests.p_holm, dtype=np.float64),
-            significant=np.array(tests.significant, dtype=np.bool_),
-            significant_holm=np.array(tests.significant_holm, dtype=np.bool_),
-            alpha=ranking.methods.alpha,
-        )
-        for tests in ranking.significance[:MOST_DETAILED]
-        if len(names) > 1
-    ]
+    if len(teams) > 1:
+        exhibits += [
+            significance_map(titles.get(tests.metric, tests.metric), teams, tests, alpha=ranking.methods.alpha)
+            for tests in ranking.significance[:MOST_DETAILED]
+        ]
     if len(ranking.schemes) > 1:
-        ranks = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
-        exhibits.append(scheme_lines(names, [scheme.title for scheme in ranking.schemes], ranks=ranks))
+        by_scheme = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
+        exhibits.append(rank_lines(teams, [scheme.title for scheme in ranking.schemes], by_scheme))
     return exhibits
 
 
@@ -219,17 +309,14 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
     return Table(head=("Scheme", *titles), rows=rows, caption="Kendall's τ-b between schemes")
 
 
-def _rank_exhibits(ranking: Ranking, values: Sequence[CaseValues]) -> list[Exhibit]:
+def _rank_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
     """Podium plots and heat maps of the metrics that the schemes rank by: all metrics would fill pages."""
     podiums, heat_maps = [], []
-    names = _names(ranking)
-    for each in [each for each in values if each.in_schemes][:MOST_DETAILED]:
-        if len(names) > 1:
-            known = each.filled[:, each.defined]
-            if len(names) <= MOST_TEAMS and not is_yes_or_no(each.metric, list(known)):
-                podiums.append(podium_plot(each.metric, names, known))
-            counts = rank_counts(each.ranks[:, each.defined])
-            heat_maps.append(rank_heatmap(each.metric.title, names, counts=counts))
+    shown = [(column, each) for column, each in enumerate(values, FIRST_METRIC_COLUMN) if each.in_schemes]
+    for column, each in shown[:MOST_DETAILED] if len(teams) > 1 else ():
+        if len(teams) <= MOST_TEAMS and not is_yes_or_no(each.metric, each.filled):
+            podiums.append(podium_plot(each, teams, case_rows(ranking, each), column=column))
+        heat_maps.append(rank_heatmap(each, teams))
     return [*podiums, *heat_maps]
 
 
@@ -258,23 +345,32 @@ def _settings(ranking: Ranking) -> Table:
 
 def consensus_report(consensus: Consensus) -> Report:
     """The whole HTML file and its figures."""
-    names = FigureNames()
-    places = [
-        PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
-        for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
-    ]
-    podium = names.named(podium_steps(places))
-    exhibits = [names.named(each) for each in _consensus_exhibits(consensus)]
+    teams = Teams(consensus.teams, consensus.consensus_ranks)
+    figures = Drawings(teams)
+    podium, more_on_the_podium = _podium(
+        [
+            PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
+            for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
+        ]
+    )
+    drawn = []
+    if consensus.stability is not None:
+        drawn.append(blob_plot(teams, consensus.stability, consensus.consensus_ranks, confidence=consensus.confidence))
+    ranks = np.array([consensus.consensus_ranks, *consensus.ranks], dtype=np.float64).T
+    drawn.append(rank_lines(teams, ["Consensus", *consensus.tasks], ranks, what="task"))
+    shown = figures.add_all(drawn)
     page = render(
         "consensus.html.jinja",
+        figures,
         kicker="Consensus ranking",
         heading=consensus.title,
         facts=[("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")],
         contents=[("ranking", "Ranking"), ("stability", "How certain?"), ("methods", "Methods")],
         podium=podium,
+        more_on_the_podium=more_on_the_podium,
         ranking=_consensus_table(consensus),
         kemeny=_kemeny(consensus),
-        exhibits=exhibits,
+        shown=shown,
         taus=Table(
             head=("Task", "Kendall's τ-b to the consensus"),
             rows=[
@@ -285,7 +381,7 @@ def consensus_report(consensus: Consensus) -> Report:
         ),
         methods=" ".join(consensus.sentences),
     )
-    return Report(page=page, exhibits=names.exhibits)
+    return Report(page=page, exhibits=figures.exhibits)
 
 
 def _consensus_table(consensus: Consensus) -> Table:
@@ -313,21 +409,3 @@ def _kemeny(consensus: Consensus) -> str:
         f"The Kemeny order is {', '.join(consensus.kemeny)}: it contradicts {consensus.kemeny_disagreements} of the "
         f"{pairs} comparisons of two teams in a task, and no order contradicts fewer."
     )
-
-
-def _consensus_exhibits(consensus: Consensus) -> list[Exhibit]:
-    exhibits = []
-    if consensus.stability is not None:
-        exhibits.append(
-            blob_plot(
-                consensus.teams,
-                frequency=np.array(consensus.stability.rank_frequencies, dtype=np.float64),
-                intervals=consensus.stability.rank_intervals,
-                ranks=consensus.consensus_ranks,
-                replicates=consensus.stability.replicates,
-                confidence=consensus.confidence,
-            )
-        )
-    ranks = np.array([consensus.consensus_ranks, *consensus.ranks], dtype=np.float64).T
-    exhibits.append(scheme_lines(consensus.teams, ["Consensus", *consensus.tasks], ranks=ranks, what="task"))
-    return exhibits

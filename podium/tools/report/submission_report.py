@@ -1,6 +1,6 @@
 """The report of one submission, for its authors: scores, problems, curves, worst cases and every metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,45 +22,41 @@ from podium.tools.ranking.result import NARROW_BELOW
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.sections import aggregate_columns
 from podium.tools.ranking.wording import NO_VALUE, NOTHING, count, figure, listed, undefined_words
-from podium.tools.report.metric_section import ScoredCases
-from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import Exhibit, Table, render
-from podium.tools.report.plots.curves import curves, diagram
-from podium.tools.report.plots.values import distribution, figure_heatmap
-from podium.tools.report.tables import settings_table
+from podium.tools.report.charts import Teams
+from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
+from podium.tools.report.overlays import OverlayPicture, ScoredCases
+from podium.tools.report.page import Drawings, Exhibit, Table, render
+from podium.tools.report.tables import MOST_CELLS, CaseRow, CaseTable, bad_first, settings_table, shown_words
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
-WORST_CASES = 10
-_MOST_TROUBLES = 50
-_MOST_WARNINGS = 50
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
 
 
-def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] | None = None) -> str:
+def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] = ()) -> str:
     """The whole HTML file. It contains nothing that metrics.json does not, except for the organiser's `overlays`."""
     content = file.content
     counts = content.counts
     metrics = shown_metrics(challenge, content.results)
-    scored = submission_cases(file, challenge)
-    deciding = scored.metric if scored else None
-    troubles = [row for row in content.results if row.status != "scored"]
-    warnings = [(row.case, warning) for row in content.results for warning in row.warnings]
-    drawn = _curves(challenge, content.results)
-    pictures = _pictures(challenge, content.results, content.aggregates)
-    worst = scored.worst_first()[:WORST_CASES] if scored else []
+    figures = Drawings(files=False)
+    pictures = figures.add_all(_pictures(challenge, content.results, content.aggregates))
+    drawn = figures.add_all(_curves(challenge, content.results))
+    distributions = figures.add_all(
+        distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
+        for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)
+    )
+    cases = _cases(file, metrics, {each.title for each in overlays})
     contents = [
         ("result", "Result"),
-        *([("problems", "Problems")] if troubles else []),
+        *([("cases", "Cases")] if cases.rows else []),
         *([("pictures", "All cases")] if pictures else []),
         *([("curves", "Along a case")] if drawn else []),
-        *([("worst", "Worst cases")] if worst else []),
         *([("metrics", "Metrics")] if metrics else []),
-        *([("warnings", "Warnings")] if warnings else []),
         ("methods", "Methods"),
     ]
     return render(
         "submission.html.jinja",
+        figures,
         kicker="Submission report",
         heading=content.title,
         facts=[
@@ -75,20 +71,12 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
         summary=_summary(file),
         scores=_scores(challenge, content.aggregates, score_intervals(file, challenge)),
         notes=_notes(file),
-        troubles=troubles[:_MOST_TROUBLES],
-        more_troubles=_more(len(troubles) - _MOST_TROUBLES, "case"),
-        trouble_words=(
-            "Each of these counts with the worst value of everything that teams are ranked by. Fix them first: nothing "
-            "else gains as much."
-        ),
+        cases=cases,
+        case_words=_case_words(content.results, metrics),
         curves=drawn,
         pictures=pictures,
-        worst=_worst_table(content.results, worst, metrics, deciding) if deciding and worst else None,
-        worst_words=f"The scored cases with the worst {deciding.title}, the worst first." if deciding else "",
-        overlays=overlays or (),
-        distributions=[_distribution(metric, content.results) for metric in metrics],
-        warnings=warnings[:_MOST_WARNINGS],
-        more_warnings=_more(len(warnings) - _MOST_WARNINGS, "warning"),
+        overlays=overlays,
+        distributions=distributions,
         methods=_methods(file, metrics),
         settings=settings_table(content.settings),
     )
@@ -122,20 +110,20 @@ def value_of(row: CaseResult, metric: Metric) -> float | None:
 
 
 def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Metric]:
-    """The declared metrics with a value in at least one row; an offline tool may have added some."""
+    """The declared metrics with a value in at least one row, first the one that decides which cases are bad: the first
+    of the challenge's ranking rule that the rows contain. An offline tool may have added some."""
     declared = challenge.scoreboard.all_metrics
-    return [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
+    found = [metric for metric in declared if any(value_of(row, metric) is not None for row in rows)]
+    order = [name for name in challenge.ranking.case_metrics if any(metric.name == name for metric in found)][:1]
+    return sorted(found, key=lambda metric: metric.name not in order)
 
 
 def submission_cases(file: TeamFile, challenge: AnyChallenge) -> ScoredCases | None:
-    """The scored cases by the metric that decides which are bad: the first one of the challenge's ranking rule that the
-    rows contain, otherwise their first metric; None where they contain none."""
-    shown = {metric.name: metric for metric in shown_metrics(challenge, file.content.results)}
-    name = next((name for name in (*challenge.ranking.case_metrics, *shown) if name in shown), None)
-    if name is None:
-        return None
-    values = {row.case: value_of(row, shown[name]) for row in file.content.results if row.status == "scored"}
-    return ScoredCases(metric=shown[name], values={case: value for case, value in values.items() if value is not None})
+    """The scored cases by the metric that decides which are bad; None where the rows contain none."""
+    for metric in shown_metrics(challenge, file.content.results)[:1]:
+        values = {row.case: value_of(row, metric) for row in file.content.results if row.status == "scored"}
+        return ScoredCases(metric=metric, values={case: value for case, value in values.items() if value is not None})
+    return None
 
 
 def _summary(file: TeamFile) -> str:
@@ -171,11 +159,6 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
             rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
     return Table(head=head, rows=rows, caption="Scores")
-
-
-def _distribution(metric: Metric, rows: Sequence[CaseResult]) -> Exhibit:
-    lost = sum(row.status != "scored" and value_of(row, metric) is not None for row in rows)
-    return distribution(metric, [value_of(row, metric) for row in rows], lost=lost)
 
 
 def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit]:
@@ -225,7 +208,7 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
                 figure_heatmap(
                     each.title,
                     "Means over all cases.",
-                    each.rows,
+                    Teams(each.rows),
                     each.columns,
                     values=values,
                     directions=each.directions,
@@ -235,20 +218,36 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
     return exhibits
 
 
-def _worst_table(
-    rows: Sequence[CaseResult], cases: Sequence[str], metrics: Sequence[Metric], deciding: Metric
-) -> Table:
-    by_case = {row.case: row for row in rows}
-    shown = [deciding, *(metric for metric in metrics if metric.name != deciding.name)]
-    return Table(
-        head=("Case", *(f"{metric.title} ({metric.unit})" if metric.unit else metric.title for metric in shown)),
-        rows=[(case, *(figure(value_of(by_case[case], metric)) for metric in shown)) for case in cases],
-        caption="Worst cases",
-    )
+def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CaseTable:
+    """Every case, failed and missing ones first, then the worst by the first metric."""
+    results = file.content.results
+    order = list(range(len(results)))
+    if metrics:
+        first = [value_of(row, metrics[0]) for row in results]
+        order = bad_first([row.status for row in results], first, metrics[0])
+    rows = [
+        CaseRow(
+            anchor=f"case-{number + 1}",
+            case=results[number].case,
+            status=results[number].status,
+            cells=[(figure(value_of(results[number], each)), results[number].status != "scored") for each in metrics],
+            words=" ".join([*filter(None, [results[number].error]), *results[number].warnings]),
+            picture=results[number].case in pictures,
+        )
+        for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
+    ]
+    head = ("Case", "Status", *map(title_of, metrics), "Message")
+    return CaseTable(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
 
 
-def _more(number: int, what: str) -> str:
-    return f"and {count(number, f'more {what}')}." if number > 0 else ""
+def _case_words(results: Sequence[CaseResult], metrics: Sequence[Metric]) -> str:
+    words = f"Failed and missing cases come first, then the worst {metrics[0].title}." if metrics else ""
+    if any(row.status != "scored" for row in results):
+        words += (
+            " Each failed or missing case counts with the worst value of everything that teams are ranked by. Fix them "
+            "first: nothing else gains as much."
+        )
+    return words
 
 
 def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:

@@ -1,12 +1,14 @@
 """The tables of a ranking's report: the final table, neighbours, the arena, the judge, every team, and the settings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from podium.metrics import Floats
+from podium.metrics.declaration import Metric
 from podium.tools.ranking.output import (
     TableColumn,
     confidence_words,
@@ -16,7 +18,7 @@ from podium.tools.ranking.output import (
     table_columns,
     team_rows,
 )
-from podium.tools.ranking.result import Calibration, Ranking, Team, Trouble
+from podium.tools.ranking.result import Calibration, Ranking, Team
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -32,29 +34,27 @@ from podium.tools.ranking.wording import (
     probability,
     with_interval,
 )
-from podium.tools.report.metric_section import CaseValues, ScoredCases, case_values
-from podium.tools.report.overlays import OverlayPicture
+from podium.tools.report.exhibits import CaseValues, case_values
+from podium.tools.report.overlays import OverlayPicture, ScoredCases
 from podium.tools.report.page import Table
-from podium.tools.report.plots.ranks import rank_interval
 
-MOST_TROUBLES = 12
-WORST_CASES = 5
-_METRICS_WITH_WORST_CASES = 2
+MOST_CELLS = 120_000
+"""Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
+
 _MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
 _WHY_SAME = (
     " An interval may exclude 0 within one group: groups compare a team with the best team of its group, and p is "
     "adjusted (Holm) over all comparisons with that team, while an interval is of one pair alone"
 )
-_NAME_LENGTH = 20  # characters of a team's name before it is wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalCell:
-    """A cell of the final table, in the order in which the page shows its parts."""
+    """A cell of the final table, in the order in which the page shows its parts; `ranks` are drawn too."""
 
     kind: str
     text: str
-    drawing: str = ""
+    ranks: tuple[int, int] | None = None
     interval: str = ""
     remark: str = ""
 
@@ -72,11 +72,10 @@ class FinalRow:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalTable:
-    """The final table, with rank and team before the `columns`; `hint` is the CSS class of `Table.hint`."""
+    """The final table, with rank and team before the `columns`."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[FinalRow]
-    hint: str
     note: str
 
 
@@ -89,24 +88,20 @@ def final_table(ranking: Ranking) -> FinalTable:
             team=team,
             anchor=anchor(number),
             starts_group=number > 0 and team.group != ranking.teams[number - 1].group,
-            cells=[_final_cell(ranking, column, number) for column in columns],
+            cells=[_final_cell(column, number) for column in columns],
         )
         for number, team in enumerate(ranking.teams)
     ]
-    head = ("Rank", "Team", *(column.title for column in columns))
-    widest = [(row.rank, row.team.name[:_NAME_LENGTH], *map(_widest_line, row.cells)) for row in rows]
-    return FinalTable(columns=columns, rows=rows, hint=Table(head=head, rows=widest).hint, note=_note(ranking))
+    return FinalTable(columns=columns, rows=rows, note=_note(ranking))
 
 
-def _final_cell(ranking: Ranking, column: TableColumn, number: int) -> FinalCell:
+def _final_cell(column: TableColumn, number: int) -> FinalCell:
     cell, interval = column.cells[number], column.interval(number)
     remark = column.remarks[number] if column.remarks else ""
     if cell is None or isinstance(cell, str):
         return FinalCell(kind=column.kind, text=cell or NOTHING, remark=remark)
     if isinstance(cell, tuple):
-        low, high = cell
-        drawing = rank_interval(low=low, high=high, rank=ranking.teams[number].rank, teams=len(ranking.teams))
-        return FinalCell(kind=column.kind, text=rank_range(cell, " to "), drawing=drawing, remark=remark)
+        return FinalCell(kind=column.kind, text=rank_range(cell, " to "), ranks=cell, remark=remark)
     text = fixed(cell, column.decimals)
     spread = column.spreads[number] if column.spreads and interval is None else None
     if spread is not None:
@@ -114,14 +109,11 @@ def _final_cell(ranking: Ranking, column: TableColumn, number: int) -> FinalCell
     return FinalCell(kind=column.kind, text=text, interval=interval_words(interval, column.decimals), remark=remark)
 
 
-def _widest_line(cell: FinalCell) -> str:
-    """The drawing of an interval of ranks is about as wide as nine characters."""
-    first = cell.text + (" " * 9 if cell.drawing else "")
-    return max(first, cell.interval, cell.remark, key=len)
-
-
 def _note(ranking: Ranking) -> str:
     words = ["Teams of equal rank are marked with =."]
+    shown = sum(column.headline for column in ranking.columns)
+    if shown < len(ranking.columns):
+        words.append(f"{shown} of {len(ranking.columns)} figures are shown; ranking.csv has all.")
     confidence = confidence_words(ranking.methods.confidence)
     if ranking.deciding.score_intervals is not None or any(column.intervals for column in ranking.columns):
         words.append(f"Below a figure is its {confidence} interval over cases.")
@@ -236,11 +228,26 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstTable:
-    """A team's worst cases by one metric."""
+class CaseRow:
+    """A case in a team's table: its values with `lost` ones, which the rules put in; `picture` where it has one."""
 
-    caption: str
-    table: Table
+    anchor: str
+    case: str
+    status: str
+    cells: Sequence[tuple[str, bool]]
+    words: str
+    picture: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTable:
+    """Every case of a team, failed and missing ones first, then the worst; `note` says which are left out."""
+
+    team: int
+    name: str
+    head: Sequence[str]
+    rows: Sequence[CaseRow]
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,9 +260,7 @@ class TeamPage:
     summary: str
     strengths: str
     standing: Table
-    worst: Sequence[WorstTable]
-    troubles: Sequence[Trouble]
-    more_troubles: str
+    cases: CaseTable
     overlays: Sequence[OverlayPicture]
 
 
@@ -268,30 +273,71 @@ def team_pages(
         each.metric.name: case_positions(means[each.metric.name][:, None], each.metric.direction)[:, 0]
         for each in values
     }
-    deciding = [each for each in values if each.in_schemes] or list(values)
-    pages = []
-    for row, team in enumerate(ranking.teams):
-        shown = team.troubles[:MOST_TROUBLES]
-        left_out = len(team.troubles) - len(shown)
-        pages.append(
-            TeamPage(
-                anchor=anchor(row),
-                rank=rank_words(team),
-                name=team.name,
-                summary=_summary(ranking, row),
-                strengths=_strengths(row, values, ranks),
-                standing=_standing(row, values, means, ranks),
-                worst=[
-                    _worst(row, each, ranking)
-                    for each in deciding[:_METRICS_WITH_WORST_CASES]
-                    if _scored_cases(row, each, ranking).values
-                ],
-                troubles=shown,
-                more_troubles=f"and {count(left_out, 'more case')}." if left_out else "",
-                overlays=overlays.get(team.name, ()),
+    return [
+        TeamPage(
+            anchor=anchor(row),
+            rank=rank_words(team),
+            name=team.name,
+            summary=_summary(ranking, row),
+            strengths=_strengths(row, values, ranks),
+            standing=_standing(row, values, means, ranks),
+            cases=_team_cases(ranking, values, row, {each.title for each in overlays.get(team.name, ())}),
+            overlays=overlays.get(team.name, ()),
+        )
+        for row, team in enumerate(ranking.teams)
+    ]
+
+
+def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictures: Collection[str]) -> CaseTable:
+    """The first metric is compared with the other teams."""
+    if not values:
+        return CaseTable(team=row, name=ranking.teams[row].name, head=(), rows=())
+    first, errors = values[0], {trouble.case: trouble.error for trouble in ranking.teams[row].troubles}
+    order = bad_first(ranking.statuses[row], first.filled[row].tolist(), first.metric)
+    most = max(1, MOST_CELLS // (len(ranking.teams) * len(values)))
+    rows = []
+    for case in order[:most]:
+        name, column = ranking.cases[case], first.filled[:, case]
+        median = float(np.median(column[~np.isnan(column)])) if first.defined[case] else None
+        cells = [(figure(float(each.filled[row, case])), bool(each.missing[row, case])) for each in values]
+        place = f"{first.ranks[row, case]} of {len(ranking.teams)}" if first.defined[case] else NOTHING
+        rows.append(
+            CaseRow(
+                anchor=f"{anchor(row)}-{case + 1}",
+                case=name,
+                status=ranking.statuses[row][case],
+                cells=[*cells, (place, False), (figure(median), False)],
+                words=errors.get(name, ""),
+                picture=name in pictures,
             )
         )
-    return pages
+    compared = (f"Rank in {first.metric.title}", f"Median {first.metric.title} of all teams")
+    return CaseTable(
+        team=row,
+        name=ranking.teams[row].name,
+        head=("Case", "Status", *(each.title for each in values), *compared, "Message"),
+        rows=rows,
+        note=shown_words(len(rows), len(order)),
+    )
+
+
+def shown_words(shown: int, number: int) -> str:
+    """Empty where all cases are shown."""
+    words = "failed and missing ones, and the worst. ranking.json and metrics.json have all"
+    return f"{shown:,} of {number:,} cases are shown: {words}." if shown < number else ""
+
+
+def bad_first(statuses: Sequence[str], values: Sequence[float | None], metric: Metric) -> list[int]:
+    """The numbers of the cases: failed, missing, then the worst; those without a value last."""
+    sign = 1 if metric.direction == "higher" else -1
+    states = ("failed", "missing", "scored")
+
+    def badness(case: int) -> tuple[int, bool, float]:
+        value = values[case]
+        unknown = value is None or math.isnan(value)
+        return states.index(statuses[case]), unknown, 0.0 if value is None or unknown else sign * value
+
+    return sorted(range(len(statuses)), key=badness)
 
 
 def anchor(row: int) -> str:
@@ -390,27 +436,6 @@ def _scored_cases(row: int, each: CaseValues, ranking: Ranking) -> ScoredCases:
             for case, status, value in zip(ranking.cases, ranking.statuses[row], each.filled[row], strict=True)
             if status == "scored" and not np.isnan(value) and value != perfect
         },
-    )
-
-
-def _worst(row: int, each: CaseValues, ranking: Ranking) -> WorstTable:
-    """The worst scored cases, compared with the results of all teams."""
-    rows = []
-    for name in _scored_cases(row, each, ranking).worst_first()[:WORST_CASES]:
-        case = ranking.cases.index(name)
-        column = each.filled[:, case]
-        median = float(np.median(column[~np.isnan(column)]))
-        rows.append(
-            (
-                name,
-                figure(float(each.filled[row, case])),
-                figure(median),
-                f"{each.ranks[row, case]} of {len(ranking.teams)}",
-            )
-        )
-    return WorstTable(
-        caption=f"Worst scored cases: {each.metric.title}",
-        table=Table(head=("Case", "Value", "Median of all teams", "Rank in the case"), rows=rows),
     )
 
 

@@ -90,6 +90,9 @@ def test_the_commands_rank_by_positions_in_every_case(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(page)]) == 0
     assert "the mean of their positions in every case by Age error and Weight error" in page.read_text()
+    for folder in (tmp_path / "ranking", tmp_path / "new" / "pages"):  # a folder, as for `podium rank`
+        assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(folder)]) == 0
+        assert (folder / "report.html").is_file()
 
 
 def test_a_case_without_prediction_has_the_worst_position(tmp_path: Path) -> None:

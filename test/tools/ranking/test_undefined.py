@@ -15,9 +15,10 @@ from sklearn.metrics import average_precision_score
 from podium import rank
 from podium.challenges import challenge_from_settings
 from podium.challenges.freehand.scoring import FreehandCase
+from podium.cli.rank import print_ranking
 from podium.metrics.aggregation import CohortValues, aggregate
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.output import print_ranking, ranking_latex, table_columns
+from podium.tools.ranking.output import ranking_latex, table_columns
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
 from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome, rank_groups
 from podium.tools.ranking.statistics import median_interval, percentile_interval
@@ -99,7 +100,7 @@ def test_what_is_undefined_is_said_beside_the_interval(rare: Ranking) -> None:
     assert table_columns(rare)[0].remarks == [words, words]
     assert final_table(rare).rows[0].cells[0].remark == words
     console = Console(record=True, width=200)
-    print_ranking(rare, console)
+    print_ranking(rare, console, set())
     assert "32 of 1,000" in console.export_text()
     assert f"({words})" in ranking_latex(rare)
     hernia = next(column for column in rare.columns if column.path == "ap.hernia")

@@ -1,19 +1,25 @@
-"""The page of a ranking in a real browser: nothing is clipped, what is wider than its place says so, and axe-core is
-content, on a desktop, on a phone and in the dark.
+"""The pages in a real browser: nothing is clipped, what is wider than its place says so, axe-core is content on a
+desktop, on a phone and in the dark; charts are live, linked and obey the page's policy; tables sort and filter; and one
+gets from a team to its case to the picture and back.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
+from playwright.sync_api import Page as BrowserPage
 from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
-from podium.tools.report.files import write_report
+from podium.challenges.base import Outlined, Overlay
+from podium.tools.report.overlays import overlay_picture
+from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import ranking_report
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
@@ -27,6 +33,10 @@ FRAMES = """[...document.querySelectorAll('.scroll')].filter(one => one.checkVis
     label: one.getAttribute('aria-label'),
     scrolls: one.scrollWidth > one.clientWidth + 1,
     says: getComputedStyle(one, '::before').display === 'block'}))"""
+ALL_DRAWN = (
+    "[...document.querySelectorAll('figure:not([hidden])')].every(one => one.matches('.drawn,:not(:has(.live))'))"
+)
+HOSTILE = ("</script><script>alert(1)</script>", '<img src=x onerror="alert(1)">', "فريق الأشعة", "x" * 60)
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +50,51 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    rankings = {"golden": golden_ranking(), "large": large_ranking(teams=20, cases=30, metrics=4)}
+    mask = np.eye(8, dtype=bool)
+    overlay = Overlay(title="View", image=None, layers={"plaque": Outlined(prediction=mask, reference=mask)})
+    picture = overlay_picture([overlay], title="c8", caption="Dice 0.3")
+    many = large_ranking(teams=20, cases=30, metrics=14)
+    rankings = {
+        "golden": ranking_report(golden_ranking(), {"A": [picture]}),
+        "large": ranking_report(large_ranking(teams=20, cases=30, metrics=4)),
+        "many": ranking_report(many),
+        "hostile": ranking_report(dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd"))),
+    }
     found = {}
-    for name, ranking in rankings.items():
+    for name, report in rankings.items():
         found[name] = tmp_path_factory.mktemp(name) / "report.html"
-        write_report(ranking_report(ranking), found[name])
+        write_report(report, found[name])
     return found
+
+
+def until(page: BrowserPage, expression: str) -> None:
+    """Ask again and again: `wait_for_function` would need the eval that the page forbids."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{expression} never held")
+
+
+def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[BrowserPage, list[str]]:
+    """The page with all its charts drawn, and what the browser complained of."""
+    page = browser.new_page(**LOOKS[look])
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    until(page, f"(scrollBy(0, 700), {ALL_DRAWN})")
+    page.evaluate("scrollTo(0, 0)")
+    return page, said
 
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", ["golden", "large"])
 def test_nothing_is_clipped_without_a_hint(browser: Browser, pages: dict[str, Path], name: str, look: str) -> None:
-    page = browser.new_page(**LOOKS[look])
-    page.goto(pages[name].as_uri())
+    page, _ = open_page(browser, pages[name], look)
     page.evaluate("document.querySelectorAll('article details').forEach(one => { one.open = true })")
+    page.wait_for_timeout(300)
     width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert width[0] == width[1], "the page itself never scrolls sideways"
     frames = page.evaluate(FRAMES)
@@ -68,9 +109,129 @@ def test_nothing_is_clipped_without_a_hint(browser: Browser, pages: dict[str, Pa
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_no_fault(browser: Browser, pages: dict[str, Path], look: str) -> None:
-    page = browser.new_page(**LOOKS[look])
-    page.goto(pages["golden"].as_uri())
+    page, _ = open_page(browser, pages["golden"], look)
     found = Axe().run(page).response["violations"]
     faults = [f"{one['id']}: {one['help']} {node['html'][:200]}" for one in found for node in one["nodes"]]
     assert faults == []
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["golden", "hostile", "many"])
+def test_charts_are_live_under_a_policy_without_eval(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    page, said = open_page(browser, pages[name])
+    assert said == []
+    assert page.locator(".live svg").count() > 7
+    assert page.locator(".still svg:visible").count() == 0, "drawings in advance make room"
+    assert page.locator("img, .live script").count() == 0, "names are data"
+    page.close()
+
+
+def test_a_team_is_highlighted_in_all_charts_and_in_the_table(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    faint = ".live [opacity='0.18']"
+    assert page.locator(faint).count() == 0
+    page.select_option("#pick", index=2)
+    until(page, "document.querySelectorAll(\".live [opacity='0.18']\").length > 20")
+    assert page.locator(f"figure:has({faint})").count() == 7, "all charts but the violins, which have no teams"
+    assert page.locator("tr.at th").inner_text().startswith("C")
+    page.select_option("#pick", index=0)
+    until(page, "!document.querySelector(\".live [opacity='0.18']\")")
+    page.locator("#figure-scores-mean-dice .live .mark-symbol path").nth(1).click()
+    until(page, "document.querySelector('#pick').value === '1'")
+    page.locator("#figure-podium-plot-dice .live .role-legend-label text").first.click()
+    until(page, "document.querySelector('#pick').value === '0'")
+    page.close()
+
+
+def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    dots = page.locator("#figure-dice .live .layer_0_marks path")
+    assert dots.count() == 32
+    box = [dot.bounding_box() or {"x": 0} for dot in dots.all()]
+    worst = min(range(32), key=lambda number: box[number]["x"])
+    dots.nth(worst).hover()
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    words = page.locator("#vg-tooltip-element").inner_text().split()
+    assert words == ["Team", "D", "Case", "c3", "Value", "0", "Rank", "4", "Status", "missing"]
+    dots.nth(worst).click()
+    until(page, "location.hash === '#team-4-3'")
+    assert page.locator("tr:target").inner_text().startswith("c3")
+    page.close()
+
+
+def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    page.locator(".final a", has_text="A").click()
+    page.locator("#team-3-8 a", has_text="picture").click()
+    assert page.locator("figure:target svg").count() >= 1
+    page.locator("figure:target a", has_text="Its row in the table").click()
+    assert page.locator("tr:target").inner_text().startswith("c8")
+    page.locator("article", has=page.locator("tr:target")).get_by_text("Back to the ranking").click()
+    assert page.evaluate("location.hash") == "#ranking"
+    page.close()
+
+
+def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    article = page.locator("article", has=page.locator("#team-4"))
+    names = article.locator(".cases tbody th:visible bdi")
+    assert names.first.inner_text() == "c3", "the missing case"
+    article.locator(".cases thead button", has_text="Case").click()
+    assert names.all_inner_texts() == [f"c{number}" for number in range(1, 9)]
+    article.locator(".cases thead button", has_text="Dice").first.click()
+    article.locator(".cases thead button", has_text="Dice").first.click()
+    assert names.first.inner_text() == "c5", "the best"
+    assert article.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    article.locator("button", has_text="Failed and missing first").click()
+    assert names.first.inner_text() == "c3"
+    article.locator("input").fill("missing")
+    assert names.all_inner_texts() == ["c3"]
+    assert article.locator("[role=status]").inner_text() == "1 of 8 cases shown"
+    page.locator(".final thead button", has_text="Team").click()
+    assert [name[0] for name in page.locator(".final tbody th").all_inner_texts()] == ["A", "B", "C", "D"]
+    page.close()
+
+
+def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["many"])
+    shown = page.locator("figure[data-metric]:visible")
+    page.select_option("#metric", "HD95 5")
+    assert shown.count() == 1
+    shown.scroll_into_view_if_needed()
+    until(page, "document.querySelector('figure[data-metric]:not([hidden])').matches('.drawn')")
+    labels = shown.locator(".live .role-axis-label text")
+    before = labels.count()
+    page.locator("#tools summary").click()
+    page.locator("#tools button", has_text="None").click()
+    page.locator("#tools input").nth(3).check()
+    assert page.locator("#shown").inner_text() == "1 of 20 shown"
+    until(
+        page,
+        f"document.querySelectorAll('figure[data-metric]:not([hidden]) .role-axis-label text').length < {before - 15}",
+    )
+    assert page.locator(".final tbody tr:visible").count() == 1
+    page.close()
+
+
+def test_without_javascript_everything_is_there(browser: Browser, pages: dict[str, Path]) -> None:
+    page = browser.new_page(**DESKTOP, java_script_enabled=False)
+    page.goto(pages["golden"].as_uri())
+    assert page.locator(".still svg:visible").count() == 8
+    assert page.locator(".cases tbody tr:visible").count() == 32
+    assert page.locator("#tools:visible, thead button, input:visible").count() == 0
+    page.goto(pages["many"].as_uri())
+    figures = page.locator("figure")
+    assert figures.count() == figures.locator("visible=true").count() or page.locator("figure:visible").count() > 20
+    assert (
+        page.locator("figure:has(.still:empty) table:visible").count()
+        == page.locator("figure:has(.still:empty)").count()
+    )
+    page.close()
+
+
+def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"], "dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("#tools:visible, nav:visible, .tools:visible, .downloads:visible").count() == 0
     page.close()

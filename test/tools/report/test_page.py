@@ -19,8 +19,8 @@ from podium.tools.ranking.wording import (
     sentence,
     tick,
 )
-from podium.tools.report.page import DARK, LIGHT, SERIES, stylesheet_variables
-from podium.tools.report.plots.ranks import STRONGEST
+from podium.tools.report.charts import DARK, LIGHT, SERIES, STRONGEST
+from podium.tools.report.page import stylesheet_variables
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 TEXT, LARGE_TEXT_OR_SHAPE = 4.5, 3.0
@@ -164,7 +164,7 @@ def test_text_of_strangers_stays_on_one_line_and_keeps_its_direction() -> None:
     assert on_one_line("nul\x00 bell\x07") == "nul\\x00 bell\\x07"
     assert on_one_line("\ud800") == "\\ud800"
     assert on_one_line(" \n ") == "–"
-    assert on_one_line("a rather long name", 10) == "a rather…"
+    assert on_one_line("a rather long name", 10) == "a rat…name"
     assert on_one_line("x" * 5000) == "x" * 5000
 
 

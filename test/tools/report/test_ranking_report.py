@@ -45,27 +45,80 @@ def test_the_table_says_what_the_ranking_says() -> None:
     assert rows[3][-1] == "7/81 missing", "the table shows how many cases a team lost"
 
 
-def test_every_plot_has_a_text_alternative_and_a_table() -> None:
+def test_every_chart_has_a_drawing_a_text_alternative_and_a_table() -> None:
     page = golden_page()
-    titles = []
     for svg in page.plots:
         assert svg.get("role") == "img"
-        assert [child.tag for child in svg][:2] == ["title", "desc"]
-        assert all(child.text for child in svg[:2])
-        titles.append(svg[0].text)
-    assert titles == [
-        "Podium",
+        assert svg.get("aria-label")
+    assert page.figures == [
+        "Scores: Mean Dice",
         "Blob plot of bootstrap ranks",
-        "Violin plot of Kendall's tau by scheme",
+        "Violin plot of Kendall&#39;s τ",
         "Significance map: Dice",
-        "Ranks of every team under every scheme",
-        "Dice: box and dot plot by team",
+        "Ranks under every scheme",
+        "Dice",
         "Podium plot: Dice",
         "Ranking heat map: Dice",
     ]
-    assert page.tags.count("details") == page.tags.count("figure") == len(titles)
-    for detail in page.text.split("<details>")[1:]:
+    assert len(page.plots) == len(page.figures), "every chart is drawn in advance"
+    assert len(page.specifications) == len(page.figures) + 1, "a specification each, and what they share"
+    details = page.text.split("<summary>The figures as a table</summary>")[1:]
+    assert len(details) == len(page.figures)
+    for detail in details:
         assert "<table>" in detail.split("</details>")[0]
+
+
+def test_the_podium_is_text_and_ties_are_marked() -> None:
+    assert "1 B Mean Dice 0.8688 2 C Mean Dice 0.8625 3 A Mean Dice 0.8200" in golden_page().all_words
+    ranking = golden_ranking()
+    ranks = (1, 1, 3, 4)
+    tied = tuple(dataclasses.replace(team, rank=rank) for team, rank in zip(ranking.teams, ranks, strict=True))
+    assert (
+        "1= B Mean Dice 0.8688 1= C Mean Dice 0.8625 3 A"
+        in Page(ranking_report(dataclasses.replace(ranking, teams=tied))).all_words
+    )
+
+
+def test_twenty_teams_that_tie_on_the_podium_are_counted() -> None:
+    page = Page(ranking_report(with_rank(large_ranking(teams=20, cases=5, metrics=1), rank=1)))
+    assert page.text.count('<li class="rank-1">') == 5
+    assert "15 further teams tied on the podium are in the table." in page.all_words
+
+
+def test_every_case_of_every_team_is_a_row_that_links_lead_to() -> None:
+    """Failed and missing cases come first, then the worst; D's missing case counts with 0."""
+    page = golden_page()
+    head = ["Case", "Status", "Dice", "Rank in Dice", "Median Dice of all teams", "Message"]
+    tables = [[[cell.strip() for cell in row] for row in table] for table in page.tables if table[0] == head]
+    assert [len(table) for table in tables] == [9] * 4
+    assert tables[3][1] == ["c3", "missing", "0", "4 of 4", "0.9150", "There is no prediction for this case."]
+    assert [row[2] for row in tables[2][1:3]] == ["0.3000", "0.8500"]
+    assert {f"team-{team}-{case}" for team in range(1, 5) for case in range(1, 9)} <= set(page.ids)
+    assert page.text.count('<a href="#ranking">Back to the ranking</a>') == 4
+    assert {"team-1", "team-2", "team-3", "team-4"} <= set(page.anchors)
+
+
+def test_rows_of_cases_are_in_the_page_once() -> None:
+    box = next(each for each in golden_page().specifications if each.get("usermeta") and "layer" in each)
+    assert box["usermeta"] == {"column": 2, "higher": True}
+    assert "cases" not in box["datasets"]
+
+
+def test_what_is_not_shown_is_said() -> None:
+    page = Page(ranking_report(large_ranking(teams=3, cases=5, metrics=26)))
+    words = page.all_words
+    assert "4 of 26 figures are shown; ranking.csv has all." in words
+    ranking = large_ranking(teams=3, cases=5, metrics=26)
+    all_decide = dataclasses.replace(
+        ranking,
+        metrics=tuple(dataclasses.replace(metric, in_schemes=True) for metric in ranking.metrics),
+        significance=ranking.significance * 13,
+    )
+    words = Page(ranking_report(all_decide)).all_words
+    assert "4 of 26 metrics are shown" in words
+    assert "Significance maps: 4 of 26 are shown; ranking.json has all." in words
+    many = Page(ranking_report(large_ranking(teams=50, cases=1000, metrics=10))).all_words
+    assert "240 of 1,000 cases are shown: failed and missing ones, and the worst." in many
 
 
 def test_tables_below_plots_hold_the_worked_figures() -> None:
@@ -99,14 +152,10 @@ def test_each_team_has_its_page() -> None:
         "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; chance of winning: 30 %."
         in words
     )
-    assert "c3 missing: There is no prediction for this case." in words
+    assert "c3 missing 0 4 of 4 0.9150 There is no prediction for this case." in words
     # A's one bad case, beside the median .765 of all teams
-    worst = next(
-        table
-        for table in golden_page().tables
-        if table[0][0] == "Case" and table[1][0] == "c8" and table[1][1] == "0.3000"
-    )
-    assert worst[1] == ["c8", "0.3000", "0.7650", "4 of 4"]
+    worst = next(table for table in golden_page().tables if table[1][0] == "c8" and table[1][2] == "0.3000")
+    assert worst[1][:5] == ["c8", "scored", "0.3000", "4 of 4", "0.7650"]
 
 
 def test_the_methods_can_be_cited() -> None:
@@ -129,7 +178,8 @@ def test_names_and_messages_are_text_whatever_they_say() -> None:
         ranking, title=HOSTILE[0], version=HOSTILE[1], notes=(HOSTILE[2],), cases=(*HOSTILE, *"abcd")
     )
     page = Page(ranking_report(hostile))
-    assert "<script" not in page.text
+    assert len(page.scripts) == 2
+    assert "<script>" not in page.text
     assert "</title></style><script>alert('x')</script>" in page.all_words
     assert "{{ 7 * 7 }}{% raw %}" in page.all_words
     assert "\x00" not in page.text
@@ -138,10 +188,12 @@ def test_names_and_messages_are_text_whatever_they_say() -> None:
 
 
 def test_nothing_is_loaded_and_the_page_forbids_it() -> None:
-    text = golden_page().text
+    page = golden_page()
+    text = page.text.replace(page.scripts[0], "").replace('xmlns="http://www.w3.org/2000/svg"', "")
     for scheme in ("http:", "https:", "//cdn", "@import", "url("):
-        assert scheme not in text
-    assert """content="default-src 'none'; style-src 'unsafe-inline'; img-src data:\"""" in text
+        assert scheme not in text.replace("url(#", "")
+    assert page.policy.startswith("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-")
+    assert page.policy.endswith("; img-src data:")
 
 
 def test_fifty_teams_and_a_thousand_cases_stay_below_five_megabytes() -> None:
@@ -169,7 +221,7 @@ def test_all_teams_tied() -> None:
 def test_unranked_teams_have_no_place() -> None:
     page = Page(ranking_report(with_rank(golden_ranking(), rank=None, score=None)))
     assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["–"] * 4
-    assert "Podium" not in [svg[0].text for svg in page.plots]
+    assert 'class="podium"' not in page.text
     assert "Not ranked." in page.all_words
 
 
@@ -199,8 +251,8 @@ def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     )
     page = Page(ranking_report(bare))
     assert "The files hold no single cases to draw from." in page.all_words
-    assert [svg[0].text for svg in page.plots] == ["Podium"]
-    assert page.tables[1][0][:4] == ["Rank", "Team", "Mean Dice", "Group"]
+    assert page.figures == ["Scores: Mean Dice"]
+    assert page.tables[0][0][:4] == ["Rank", "Team", "Mean Dice", "Group"]
 
 
 LOST = (0.1, None, *(0.1,) * 6)
@@ -268,7 +320,7 @@ def test_ranking_json_of_the_made_up_rankings_is_valid() -> None:
 
 def test_many_teams_are_folded_and_few_are_not() -> None:
     few, many = (ranking_report(large_ranking(teams=teams, cases=6, metrics=3)) for teams in (12, 13))
-    folded = "<summary>All metrics, worst and failed cases</summary>"
+    folded = "<details><summary>Strengths and weaknesses by metric</summary>"
     assert few.count(folded) == 0
     assert many.count(folded) == 13
     Page(many)

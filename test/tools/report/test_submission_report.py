@@ -67,14 +67,16 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert intervals["Seconds"] == "–", "the time does not come from the cases"
     assert "Over fewer than 50 cases (here 12) they are too narrow." in page.all_words
     assert "6 of 12 cases were scored. 5 failed and 1 missing" in page.all_words
-    assert "csv_0113 failed: 'csv_0113_pred.h5: trans_mask' holds the value 7" in page.all_words
-    worst = page.table("Case", "Segmentation")
-    values = [float(row[1]) for row in worst]
-    assert len(worst) == 6
+    cases = page.table("Case", "Status", "Segmentation")
+    assert [row[1] for row in cases] == ["failed"] * 5 + ["missing"] + ["scored"] * 6, "failed and missing cases first"
+    failed = next(row for row in cases if row[0] == "csv_0113")
+    assert failed[-1].startswith("'csv_0113_pred.h5: trans_mask' holds the value 7")
+    worst = cases[6:]
+    values = [float(row[2]) for row in worst]
     assert values == sorted(values)
     by_case = {case: result["metrics"]["segmentation"] for case, result in expected["results"].items()}
     assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
-    assert len(page.plots) == 14, "one distribution per metric, and the means by region of both views"
+    assert len(page.figures) == 14, "one distribution per metric, and the means by region of both views"
     assert "hidden reference" not in page.all_words
 
 
@@ -95,7 +97,12 @@ def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     page = page_of(metrics, *overlay_options(), output=tmp_path / "page.html")
     assert "These pictures show the hidden reference" in page.all_words
     titles = [svg[0].text for svg in page.plots if (svg[0].text or "").endswith(("Longitudinal", "Transverse"))]
-    worst = [row[0] for row in page.table("Case", "Segmentation")][:4]
+    rows = [row for row in page.table("Case", "Status", "Segmentation") if row[1] == "scored"][:4]
+    worst = [row[0].removesuffix(" picture") for row in rows]
+    assert all(row[0].endswith(" picture") for row in rows), "from a case to its picture"
+    numbers = [anchor.removeprefix("case-").removesuffix("-picture") for anchor in page.anchors if "-picture" in anchor]
+    assert len(numbers) == 4
+    assert all(page.anchors.count(f"case-{number}") == 1 for number in numbers), "and back"
     assert titles == [f"{case}, {view}" for case in worst for view in ("Longitudinal", "Transverse")]
     assert page.text.count("data:image/png;base64,") == 8
     described = next(svg[1].text or "" for svg in page.plots if svg[0].text == titles[0])
@@ -126,7 +133,7 @@ def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
     assert evaluate_command(SUBMISSIONS / "dropout", ground_truth, tmp_path / "out") == 0
     metrics = tmp_path / "out/metrics.json"
     page = page_of(metrics, *overlay_options(ground_truth), output=tmp_path / "page.html")
-    assert {row[0][:5] for row in page.table("Case", "Segmentation")} == {"case-"}
+    assert {row[0][:5] for row in page.table("Case", "Status", "Segmentation")} == {"case-"}
     assert any((svg[0].text or "").startswith("csv_0128, ") for svg in page.plots)
 
 
@@ -143,7 +150,7 @@ def test_what_the_judge_added_is_shown(tmp_path: Path) -> None:
     scores = {row[0]: row[1] for row in page.table("Figure", "Value")}
     assert float(scores["Clinical"]) == pytest.approx(0.6)
     assert float(scores["Final score"]) == pytest.approx(0.8 * 0.6 + 0.2)
-    assert "RadFact F1: distribution over cases" in [svg[0].text for svg in page.plots]
+    assert "RadFact F1" in page.figures
 
 
 def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
         row["warnings"] = ["<img src=x onerror=alert(1)>"]
     file = changed(metrics, tmp_path, results=rows, title="</title><script>alert(1)</script>")
     page = page_of(file, output=tmp_path / "page.html")
-    assert "<script" not in page.text
+    assert "<script>" not in page.text
     assert "<img src=x onerror=alert(1)>" in page.all_words
 
 
@@ -165,7 +172,7 @@ def test_figures_that_are_none_break_nothing(metrics: Path, tmp_path: Path, valu
     file = tmp_path / "metrics.json"
     file.write_text(json.dumps(document).replace('"@"', value), encoding="utf-8")
     page = page_of(file, output=tmp_path / "page.html")
-    assert page.table("Case", "Segmentation")
+    assert page.table("Case", "Status", "Segmentation")
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1" + "0" * 400, "true", '"high"', "[]", "null"])
@@ -261,9 +268,9 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     expected = json.loads((ROOT / "test/expected/lesions/ember.json").read_text(encoding="utf-8"))["aggregates"]
     curve = {row[0]: float(row[2]) for row in page.table("Interaction step", "Cases", "Mean")}
     assert curve == {step: pytest.approx(mean, rel=1e-3) for step, mean in expected["dice_by_step"].items()}
-    titles = [svg[0].text or "" for svg in page.plots]
-    assert "Dice by interaction step" in titles
-    assert "DMM by interaction step" in titles
+    titles = [svg[0].text or "" for svg in page.plots if len(svg)]
+    assert "Dice over interaction steps" in page.figures
+    assert "DMM over interaction steps" in page.figures
     assert sum("axial slice" in title for title in titles) == 4
     assert sum("maximum projection" in title for title in titles) == 4
     assert page.text.count("data:image/png;base64,") == 8
@@ -293,7 +300,6 @@ def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
             else:
                 assert rows[case]["metrics"]["by_frame"] is None
     page = page_of(metrics, output=tmp_path / "page.html")
-    titles = [svg[0].text or "" for svg in page.plots]
-    assert "GPE by frame" in titles
-    assert "LPE by frame" in titles
+    assert "GPE over frames" in page.figures
+    assert "LPE over frames" in page.figures
     assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")

@@ -242,7 +242,7 @@ class CaseValueMetric(MetricKind):
             median=f"{path}.median",
             count=f"{path}.n",
             no_value_if=self.no_value_if(value),
-            of=lambda case: self.of(case, value, settings),
+            of=lambda case: self._of_case(case, value, settings),
             when_lost=lambda case: self._of_failed(case, value, settings),
         )
 
@@ -251,6 +251,11 @@ class CaseValueMetric(MetricKind):
         if given is None:
             return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
         return min(max(float(given), self.figure.lowest), self.figure.highest)
+
+    def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
+        """A case may have lost this value alone."""
+        is_lost = case.values[value.name].is_lost
+        return self._of_failed(case, value, settings) if is_lost else self.of(case, value, settings)
 
     def _of_failed(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
         if isinstance(settings.failed, int | float):

@@ -340,7 +340,8 @@ class LesionsMetricSettings(ConnectedSettings):
     dilate                 lesions within this number of voxels of each other are one
     miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
     boundary               of lesion_hd95: voxels or surface elements
-    both_empty             the quotients of a case without lesions and false positives; counts and volumes are 0 there
+    both_empty             the quotients of a case without lesions and false positives ["exclude": left out of their
+                           means]; counts and volumes are 0 there
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
