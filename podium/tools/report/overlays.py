@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from podium.challenges import load_challenge
 from podium.challenges.base import Overlay
+from podium.challenges.freehand.format import FreehandFormat
+from podium.challenges.freehand.reading import FreehandPrediction, FreehandReference
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
@@ -22,8 +24,9 @@ from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
+from podium.tools.freehand import draw_trajectory, scan_trajectory
 from podium.tools.ranking.wording import figure, on_one_line
-from podium.tools.report.png import grey_levels, grey_window, png_data_address, reduced
+from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
 
 OVERLAYS = 4
 """How many of a submission's worst cases are drawn."""
@@ -74,7 +77,7 @@ def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
     height, width = next(iter(overlay.layers.values())).reference.shape
     parts, words = [], [overlay.title]
     if overlay.image is not None:
-        address = png_data_address(reduced(grey_levels(overlay.image)))
+        address = data_address(png_file(reduced(grey_levels(overlay.image))))
         parts.append(element("image", href=address, width=width, height=height, preserveAspectRatio="none"))
         words.append("window {} to {}".format(*map(figure, grey_window(overlay.image))))
     for number, name in enumerate(layers, start=1):
@@ -105,9 +108,25 @@ def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
         viewBox=f"0 0 {width} {height * overlay.aspect:g}",
         role="img",
     )
-    enlarge = element("input", type="checkbox", aria_label=on_one_line(f"Enlarge {case}, {overlay.title}"))
-    said = element("span", escape(on_one_line(", ".join(words))))
-    return element("label", enlarge, picture, said, class_="panel small" if overlay.small else "panel")
+    return _enlargeable(picture, f"{case}, {overlay.title}", said=", ".join(words), small=overlay.small)
+
+
+def _enlargeable(picture: str, title: str, *, said: str, small: bool = False) -> str:
+    enlarge = element("input", type="checkbox", aria_label=on_one_line(f"Enlarge {title}"))
+    label = element("span", escape(on_one_line(said)))
+    return element("label", enlarge, picture, label, class_="panel small" if small else "panel")
+
+
+def _trajectory_picture(
+    files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference, caption: str
+) -> OverlayPicture:
+    """The 3-D path of a scan and its errors over the frames, as `podium freehand plot` draws them."""
+    found = scan_trajectory(files.read_reference(reference), prediction, grid=files.grid, threads=1)
+    image = element("image", href=data_address(draw_trajectory(found, title=case)), width=1200, height=600)
+    title = element("title", escape(on_one_line(f"{case}, trajectory")))
+    picture = element("svg", title, image, viewBox="0 0 1200 600", role="img")
+    panel = _enlargeable(picture, f"{case}, trajectory", said="trajectory and errors over the frames")
+    return OverlayPicture(title=case, caption=caption, layers=(), panels=[panel])
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -140,14 +159,17 @@ class OverlaySource:
 
     @classmethod
     @contextmanager
-    def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> Iterator["OverlaySource"]:
+    def open(
+        cls, *, ground_truth: Path, images: Path | None, challenge: str, executor: Executor
+    ) -> Iterator["OverlaySource"]:
         """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
-        if not images.is_dir():
+        if images is not None and not images.is_dir():
             raise UsageError("The folder given with --images does not exist.", detail=str(images))
         folder = find_challenge(ground_truth, challenge)
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.format.libraries, logged=False):
-            yield cls(prepare(folder, loaded, executor), list_files(images, trusted=True).files, executor)
+            listed = list_files(images, trusted=True).files if images else ()
+            yield cls(prepare(folder, loaded, executor), listed, executor)
 
     def draw(self, scored: ScoredCases | None, submission: Path, *, label: str) -> list[OverlayPicture]:
         """The worst cases of one team's submission; `label` names the file that `scored` comes from.
@@ -167,9 +189,11 @@ class OverlaySource:
                 )
 
             def draw(case: str) -> OverlayPicture | None:
+                prediction, reference = collected.predictions[case], self.task.references[case]
+                if isinstance(challenge.format, FreehandFormat):
+                    return _trajectory_picture(challenge.format, case, prediction, reference, captions[case])
                 if challenge.overlays is None:
                     return None
-                prediction, reference = collected.predictions[case], self.task.references[case]
                 views = challenge.overlays.draw(case, prediction, reference, self.images)
                 return overlay_picture(views, title=case, caption=captions[case]) if views else None
 

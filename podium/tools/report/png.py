@@ -63,6 +63,6 @@ def reduced(image: NDArray[np.uint8], longest: int = LONGEST_SIDE_PX) -> NDArray
     return np.asarray(sums // sizes, dtype=np.uint8)
 
 
-def png_data_address(image: NDArray[np.uint8]) -> str:
-    """A `data:` address of the image as a PNG."""
-    return "data:image/png;base64," + base64.b64encode(png_file(image)).decode("ascii")
+def data_address(png: bytes) -> str:
+    """A PNG file as an address."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")

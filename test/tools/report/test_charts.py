@@ -1,7 +1,6 @@
 """The charts of the reports: the figures behind them, by hand and by the worked example of the ranking rules; valid
 specifications; names that are data; the same bytes every time."""
 
-import base64
 import dataclasses
 import io
 import math
@@ -45,7 +44,7 @@ from podium.tools.report.exhibits import (
 )
 from podium.tools.report.overlays import element, fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
-from podium.tools.report.png import grey_levels, grey_window, png_data_address, reduced
+from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.submission_report import curve_of
 
@@ -499,9 +498,7 @@ def test_filling_the_outline_gives_the_mask_back(mask: np.ndarray) -> None:
 
 def test_a_png_of_ours_is_read_by_others() -> None:
     image = np.arange(7 * 5, dtype=np.uint8).reshape(7, 5) * 7
-    address = png_data_address(image)
-    content = base64.b64decode(address.removeprefix("data:image/png;base64,"))
-    assert (np.asarray(Image.open(io.BytesIO(content))) == image).all()
+    assert (np.asarray(Image.open(io.BytesIO(png_file(image)))) == image).all()
 
 
 def test_large_images_are_reduced_by_means_and_grey_levels_are_spread() -> None:

@@ -1,5 +1,7 @@
 """The page of one submission, made from real metrics.json files, and its command with overlays."""
 
+import base64
+import io
 import json
 import re
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 from evaluating import evaluate_command
+from PIL import Image
 from places import ROOT
 from tools.ranking.test_reports_rule import document as judged_document
 from tools.report.page_check import Page
@@ -207,10 +210,18 @@ def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert refusal(capfd, tmp_path / "none.json").endswith("none.json cannot be read: No such file or directory.")
 
 
-def test_overlays_need_all_three_folders(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    words = "Overlays need all of --images, --submission and --ground-truth."
+def test_overlays_need_a_submission_and_the_ground_truth(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = "Overlays need both --submission and --ground-truth."
     assert refusal(capfd, metrics, "--images", IMAGES) == words
-    assert refusal(capfd, metrics, *overlay_options()[2:]) == words
+    assert refusal(capfd, metrics, *overlay_options()[:4]) == words
+    assert refusal(capfd, metrics, *overlay_options()[4:]) == words
+
+
+def test_without_images_errors_are_drawn_on_black(metrics: Path, tmp_path: Path) -> None:
+    page = page_of(metrics, *overlay_options()[2:], output=tmp_path / "page.html")
+    assert "data:image/png" not in page.text
+    assert page.text.count('class="false-positive"') > 1
+    assert "window" not in page.text.partition("hidden reference")[2].partition("</figure>")[0]
 
 
 def test_overlays_of_other_submissions_or_cases_are_refused(
@@ -303,3 +314,16 @@ def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
     assert "GPE over frames" in page.figures
     assert "LPE over frames" in page.figures
     assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")
+
+
+def test_freehand_shows_the_trajectories_of_the_worst_scans(tmp_path: Path) -> None:
+    ground_truth, submission = ROOT / "ground-truth/freehand", ROOT / "test/submissions/freehand/fathom"
+    assert evaluate_command(submission, ground_truth, tmp_path / "out") == 0
+    metrics, target = tmp_path / "out/metrics.json", tmp_path / "page.html"
+    page = page_of(metrics, "--submission", submission, "--ground-truth", ground_truth, output=target)
+    drawn = [svg for svg in page.plots if (svg[0].text or "").endswith(", trajectory")]
+    scored = [row for row in json.loads(metrics.read_text())["results"] if row["status"] == "scored"]
+    assert len(drawn) == min(4, len(scored))
+    assert "Outlined" not in page.all_words
+    addresses = re.findall(r'href="data:image/png;base64,([^"]+)"', page.text)
+    assert [Image.open(io.BytesIO(base64.b64decode(each))).size for each in addresses] == [(1200, 600)] * len(drawn)
