@@ -155,7 +155,7 @@ LIGHT_COMMANDS = {
     "new liver --output {out}": RULES,
     "leaderboard carotid": RULES,
     "leaderboard reports": RULES,
-    "check ground-truth/carotid --workers 1": RULES | {"h5py"},
+    "check ground-truth/carotid --workers 1": RULES | {"h5py", "scipy"},
     "check ground-truth/reports --workers 1": RULES,
     "manifest --ground-truth ground-truth/lesions --output {out}/cases.json --workers 1": RULES | {"SimpleITK", "cc3d"},
     f"validate {MOLAR} --challenge reports --workers 1": RULES | {"rich"},

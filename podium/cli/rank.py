@@ -116,6 +116,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         type=_assignments(_weight),
+        action=_Merged,
         default={},
         metavar="NAME=W,...",
         help="weights of the metrics' positions in the general schemes [1 each]",
@@ -143,6 +144,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--direction",
         type=_directions,
+        action=_Merged,
         metavar="NAME=higher,...",
         help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
         "metrics that begin so",
@@ -150,6 +152,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--worst",
         type=_assignments(_finite),
+        action=_Merged,
         metavar="NAME=VALUE,...",
         help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
@@ -418,6 +421,18 @@ def _assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
         return found
 
     return parse
+
+
+class _Merged(argparse.Action):
+    """May be given several times: what all of them say counts, and no name may have two values."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest) or {}
+        twice = next((name for name in values if before.get(name, values[name]) != values[name]), None)
+        if twice is not None:
+            name = f"'{twice}'" if twice else "all other metrics"
+            parser.error(f"argument {option_string}: {name}: both {before[twice]} and {values[twice]} are given")
+        setattr(namespace, self.dest, {**before, **values})
 
 
 def _finite(text: str) -> float:

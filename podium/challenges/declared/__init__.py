@@ -77,6 +77,9 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
 
+    def perfect(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return self.damaged(expected)[0]
+
     def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
         answers = {name: value.answers(expected[name]) for name, value in self._format.values.items()}
         return [
