@@ -34,7 +34,7 @@ CONTAINER = {
 SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "validation"}
 TOOLS = {
     "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files", "execution.executor"},
-    "tools.report": {*SCORING, "tools.ranking"},
+    "tools.report": {*SCORING, "tools.ranking", "tools.freehand"},
     "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.page", "tools.report.png"},
     "tools.judge": SCORING,
     "tools.simulation": SCORING,

@@ -73,12 +73,14 @@ class Outlined:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Overlay:
     """One view of a case. `image` is 2-D of any numeric type, None where the organiser has none; `aspect` is the height
-    of a pixel over its width."""
+    of a pixel over its width, `pixel_mm` its width, None where the format has no unit. `small`: one of a row."""
 
     title: str
     image: NDArray[Any] | None
     layers: Mapping[str, Outlined]
     aspect: float = 1.0
+    pixel_mm: float | None = None
+    small: bool = False
 
 
 # What a report draws of all cases together: data only, so that a challenge knows nothing of pages.

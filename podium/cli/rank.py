@@ -496,7 +496,7 @@ def add_report(verbs: Verbs) -> None:
     )
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
-        "For organisers only: they show the hidden reference. All three options are needed.",
+        "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
     overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
     overlays.add_argument(
@@ -511,9 +511,9 @@ def add_report(verbs: Verbs) -> None:
 def _report(options: argparse.Namespace) -> int:
     from podium.tools.report.page import REPORT_FILE, Report, write_report
 
-    given = [options.images, options.submission, options.ground_truth]
-    if any(given) and not all(given):
-        raise UsageError("Overlays need all of --images, --submission and --ground-truth.")
+    is_asked_for = options.images or options.submission or options.ground_truth
+    if is_asked_for and not (options.submission and options.ground_truth):
+        raise UsageError("Overlays need both --submission and --ground-truth.")
     is_ranking = _is_ranking(options.file)
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
@@ -547,7 +547,7 @@ def _submission_page(options: argparse.Namespace) -> str:
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
     overlays: Sequence[OverlayPicture] = ()
-    if options.images:
+    if options.submission:
         with _overlay_source(options, file.content.challenge) as source:
             scored = submission_cases(file, cohort.challenge)
             overlays = source.draw(scored, options.submission, label=str(options.file))
@@ -559,7 +559,7 @@ def _ranking_page(options: argparse.Namespace) -> "Report":
     from podium.tools.report.ranking_report import ranking_report
 
     ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))
-    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.images else None)
+    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.submission else None)
 
 
 def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mapping[str, Sequence["OverlayPicture"]]:

@@ -243,7 +243,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             rows, columns = ours.spacing[-2:]
             overlays.append(
                 Overlay(
-                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at}'}",
+                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
                     image=None if image is None else image if at is None else image[at],
                     layers={
                         region: Outlined(
@@ -253,6 +253,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
                         for region, numbers in value.regions.items()
                     },
                     aspect=rows / columns,
+                    pixel_mm=None if ours.geometry is None else columns,
                 )
             )
         return overlays
