@@ -436,7 +436,7 @@ def write_evaluation(
         settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
-        computed_by=_with_versions(task.challenge.computed_by),
+        computed_by=_with_versions(task.challenge.packages(results)),
         results=results,
     )
     own = next((each.error for each in results if (each.error or "").startswith(OWN_METRIC_FAILED)), None)

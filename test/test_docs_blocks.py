@@ -1,7 +1,10 @@
 """What the pages tell people to type works as it stands there; what needs Docker is run by container/test_pages.py."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from places import ROOT
 
 from podium import evaluate
 from podium.checking import check
+from podium.cli import main
 from podium.execution.executor import Serial
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -71,6 +75,37 @@ def test_the_formulas_of_declared_challenges_pass_check(tmp_path: Path) -> None:
     before, rest = first_toml("docs/declared.md").split("[figures]")
     write_kidneys(tmp_path / "kidney", f"{before}{formulas}{rest[rest.index('[ranking]') :]}")
     assert check("kidney", tmp_path / "kidney", images=None, executor=Serial()).errors == []
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All sample teams of carotid, scored, and the case list."""
+    folder = tmp_path_factory.mktemp("carotid")
+    for team in (ROOT / "test/submissions/carotid").iterdir():
+        output = folder / "results" / team.name
+        evaluate(team, ground_truth=ROOT / "ground-truth/carotid", output=output, executor=Serial())
+    command = ["manifest", "--ground-truth", str(ROOT / "ground-truth/carotid"), "--output", str(folder / "cases.json")]
+    assert main(command) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("page", "columns", "command"),
+    [
+        ("README.md", 110, "rank results --output ranking"),
+        ("docs/ranking.md", 80, "rank results --output ranking"),
+        ("docs/participants.md", 80, f"validate {ROOT}/test/submissions/carotid/dropout --cases cases.json"),
+    ],
+    ids=["README", "ranking", "participants"],
+)
+def test_the_output_on_a_page_is_what_the_command_prints(page: str, columns: int, command: str, scored: Path) -> None:
+    """The table of a page: the text that has a line below its headings."""
+    (shown,) = [block.text for block in blocks(ROOT / page) if block.language == "text" and "───" in block.text]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(columns)}
+    program = [sys.executable, "-m", "podium", *command.split()]
+    done = subprocess.run(program, cwd=scored, env=environment, capture_output=True, text=True, check=False)
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in shown.splitlines() if line not in lines] == []
 
 
 def executed(page: str, **known: Any) -> dict[str, Any]:

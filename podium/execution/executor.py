@@ -206,19 +206,19 @@ class OverallProgress:
     """One progress for several runs."""
 
     def __init__(self, shown: Progress) -> None:
-        self._shown = shown
+        self.shown = shown
 
     def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
         return self
 
     def advance(self) -> None:
-        self._shown.advance()
+        self.shown.advance()
 
     def close(self) -> None:
         """Stays open for the next run."""
 
     def finish(self) -> None:
-        self._shown.close()
+        self.shown.close()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,6 +70,9 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
 
+    def perfect(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return self.damaged(expected)[0]
+
     def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
         answers = {name: value.answers(expected[name]) for name, value in self._format.values.items()}
         return [
@@ -240,7 +243,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             rows, columns = ours.spacing[-2:]
             overlays.append(
                 Overlay(
-                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at}'}",
+                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
                     image=None if image is None else image if at is None else image[at],
                     layers={
                         region: Outlined(
@@ -250,6 +253,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
                         for region, numbers in value.regions.items()
                     },
                     aspect=rows / columns,
+                    pixel_mm=None if ours.geometry is None else columns,
                 )
             )
         return overlays

@@ -506,10 +506,10 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
         }
 
     def answers(self, reference: str) -> Sequence[Mapping[str, float]]:
-        """Ever less sure ones."""
+        """A certain one, then less sure ones."""
         names = list(self.settings.class_table)
         rest = len(names) - 1
-        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (1.0, 0.4, 0.6)]
 
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
@@ -550,7 +550,7 @@ class SurvivalTime:
 
 
 class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
-    """The prediction is a risk: the higher, the earlier the event."""
+    """The prediction is a risk, the higher, the earlier the event; or a time, the higher, the later."""
 
     def read_reference(self, located: Located) -> SurvivalTime:
         keys = (self.settings.time_column, self.settings.event_column)
@@ -571,7 +571,9 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
         }
 
     def answers(self, reference: SurvivalTime) -> Sequence[float]:
-        return [*(self.settings.range or (-reference.time, reference.time))]
+        """Who was last seen at the time of an event outlived it."""
+        time = reference.time if reference.event else math.nextafter(reference.time, math.inf)
+        return [time, -time] if self.settings.prediction == "time" else [-time, time]
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(
