@@ -209,8 +209,10 @@ def test_a_table_does_not_shrink_where_it_is_piped(scores: Path) -> None:
 def test_ranking_shows_its_progress(scores: Path) -> None:
     shown = at_terminal(ranked(scores), term="xterm")
     steps = 9 * 6  # five schemes and the tests, by every metric
-    for stage in ("reading .*0/1", rf"ranking .*\d+/{steps}", "writing .*0/1"):
+    for stage in ("reading .*0/1", rf"ranking .*\d+/{steps}", "writing .*0/2"):
         assert re.search(stage, shown), stage
+    page = at_terminal([*PODIUM, "report", str(scores.parent / "out/ranking.json")], term="xterm")
+    assert re.search("writing .*0/2", page), page
 
 
 def test_several_parts_do_not_repeat_what_they_have_in_common(
