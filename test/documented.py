@@ -115,7 +115,7 @@ def write_kidneys(challenge: Path, toml: str) -> None:
 def run_page(tree: Path, page: str, *, with_docker: bool) -> None:
     """Run the commands of a page in their order, in one shell that stops at the first error.
 
-    With Docker: of pages that are no walk from their top to their end, only the installation and the blocks that need it.
+    With Docker: of pages other than the walk, only the installation and the blocks that need it.
     """
     script = ["set -euo pipefail", ". .venv/bin/activate", *AT_HAND[page], "deactivate"]
     for block in blocks(ROOT / page):
