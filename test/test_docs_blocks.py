@@ -127,3 +127,35 @@ def test_python_for_participants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     executed("docs/participants.md", case="csv_0007", long_mask=mask, trans_mask=mask, predicted_class=1)
     with h5py.File(tmp_path / "csv_0007_pred.h5") as file:
         assert {*file} == {"long_mask", "trans_mask", "cls"}
+
+
+TABLE = """\
+kind = "declared"
+title = "Volumes"
+version = "1.0"
+per_case = "full"
+[values.volume]
+kind = "number"
+range = [0, 100]
+table = "answers.json"
+column = "volume"
+reference_table = "references.json"
+[[metrics]]
+kind = "mae"
+[ranking]
+by = "mae.mean"
+"""
+
+
+def test_both_forms_of_a_json_table(tmp_path: Path) -> None:
+    forms = [block.text for block in blocks(ROOT / "docs/declared.md") if block.language == "json"]
+    challenge = tmp_path / "volumes"
+    (challenge / "references").mkdir(parents=True)
+    (challenge / "challenge.toml").write_text(TABLE)
+    (challenge / "references/references.json").write_text(forms[0])
+    for number, form in enumerate(forms):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "answers.json").write_text(form)
+        found = evaluate(tmp_path / str(number), ground_truth=challenge, executor=Serial())
+        assert (found.counts.scored, found.aggregates["mae"]["mean"]) == (2, 0)
+    assert len(forms) == 2
